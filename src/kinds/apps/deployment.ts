@@ -12,6 +12,7 @@ import {
   count,
   dropTerminating,
   imagesColumn,
+  REPLICAS_SCALE,
   validateAmount,
   validateAtMostWhole,
   validateCollisions,
@@ -110,14 +111,7 @@ export const Deployment = defineKind({
       validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'updatedReplicas'),
       validateUpdate: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
     },
-    scale: {
-      replicas: o => o.spec.replicas,
-      setReplicas(o, replicas) {
-        o.spec.replicas = replicas
-      },
-      observed: o => o.status.replicas ?? 0,
-      selector: o => selectorText(o.spec.selector),
-    },
+    scale: { ...REPLICAS_SCALE, selector: o => selectorText(o.spec.selector) },
   },
 
   columns: {

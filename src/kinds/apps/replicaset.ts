@@ -11,6 +11,7 @@ import {
   count,
   dropTerminating,
   imagesColumn,
+  REPLICAS_SCALE,
   selectorCell,
   validateReplicaCounts,
   validateReplicated,
@@ -66,14 +67,7 @@ export const ReplicaSet = defineKind({
       validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'fullyLabeledReplicas'),
       *validateUpdate() {},
     },
-    scale: {
-      replicas: o => o.spec.replicas,
-      setReplicas(o, replicas) {
-        o.spec.replicas = replicas
-      },
-      observed: o => o.status.replicas,
-      selector: o => selectorText(o.spec.selector),
-    },
+    scale: { ...REPLICAS_SCALE, selector: o => selectorText(o.spec.selector) },
   },
 
   columns: {

@@ -18,6 +18,7 @@ import {
   containersColumn,
   count,
   imagesColumn,
+  REPLICAS_SCALE,
   validateAmount,
   validateAtMostWhole,
   validateCollisions,
@@ -138,14 +139,7 @@ export const StatefulSet = defineKind({
       validate: ({ status }, { status: at }) => validateStatefulSetStatus(status, at),
       validateUpdate: ({ status }, old, { status: at }) => validateCollisions(status, old.status, at),
     },
-    scale: {
-      replicas: o => o.spec.replicas,
-      setReplicas(o, replicas) {
-        o.spec.replicas = replicas
-      },
-      observed: o => o.status.replicas,
-      selector: o => selectorText(o.spec.selector),
-    },
+    scale: { ...REPLICAS_SCALE, selector: o => selectorText(o.spec.selector) },
   },
 
   columns: {

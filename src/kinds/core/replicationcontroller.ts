@@ -9,6 +9,7 @@ import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
 import { PodTemplateSpec } from '../shapes/pod/spec.ts'
 import {
   count,
+  REPLICAS_SCALE,
   type Stored,
   validateLastingTemplate,
   validateReplicaCounts,
@@ -71,14 +72,7 @@ export const ReplicationController = defineKind({
 
   subresources: {
     status: { validate: ({ status }, { status: at }) => validateReplicaCounts(status, at, 'fullyLabeledReplicas') },
-    scale: {
-      replicas: o => o.spec.replicas,
-      setReplicas(o, replicas) {
-        o.spec.replicas = replicas
-      },
-      observed: o => o.status.replicas,
-      selector: o => selectorText(o.spec.selector),
-    },
+    scale: { ...REPLICAS_SCALE, selector: o => selectorText(o.spec.selector) },
   },
 
   selectable: { 'status.replicas': o => o.status.replicas },

@@ -3,6 +3,7 @@ import { isDNS1123Label, isValidPercent } from '../../lib/names.ts'
 import type { Cell, Column } from '../../schema/columns.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import type { ScaleSubresource } from '../../schema/subresources.ts'
 import { int32, message, string, time } from '../../schema/types.ts'
 import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, rejectsLabels, validateLabelSelector } from './meta.ts'
 import { gatedPodOptions, podOptionsFor } from './pod/ratchet-rules.ts'
@@ -143,3 +144,14 @@ export const imagesColumn: Column<Workload> = [
 ]
 /** The selector of a workload, as one cell. */
 export const selectorCell = (o: { spec: { selector: LabelSelector } }): Cell => formatLabelSelector(o.spec.selector)
+
+type Scaled = { spec: { replicas: number }; status: { replicas?: number } }
+
+/** The scale subresource of kinds with `spec.replicas` and `status.replicas`, but for the selector of their pods. */
+export const REPLICAS_SCALE: Omit<ScaleSubresource<Scaled>, 'selector'> = {
+  replicas: o => o.spec.replicas,
+  setReplicas(o, replicas) {
+    o.spec.replicas = replicas
+  },
+  observed: o => o.status.replicas ?? 0,
+}
