@@ -21,14 +21,14 @@ const textOf = (type: t.AnyType, bytes: string) => jsonOfProtobuf(only(type), NO
 for (const { apiVersion, kind, type } of builtinKinds.map(each => resourceOf(each, 'k8s.io')))
   test(`any ${apiVersion} ${kind} is the same text as the general decoder makes of it`, () => {
     const read = jsonOfProtobuf(type, NO_CHANGES)
-    if (!read) return assert.equal(kind, 'CustomResourceDefinition', 'only schemas of definitions are read the careful way')
+    if (!read) return assert.equal(kind, 'CustomResourceDefinition', 'only schemas of definitions are read by the general decoder')
     fc.assert(
       fc.property(fc.nat(2 ** 31), seed => {
         const { value } = conform(type, sample(type, randomFrom(seed), []))
         for (const bytes of [toProtobuf(type, value), toCompleteProtobuf(type, value)]) {
           const careful = conform(type, fromProtobuf(type, bytes)).value
           const text: string | undefined = read(bytes)?.toString()
-          // Raw values that are no lists or objects, and numbers that are no whole numbers, may be left to the careful way.
+          // Raw values that are no lists or objects, and numbers that are no whole numbers, may be left to the general decoder.
           if (text !== undefined) assert.deepEqual(parseJson(text).value, parseJson(stringifyJson(careful)).value)
         }
       }),

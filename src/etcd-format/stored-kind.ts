@@ -116,7 +116,7 @@ class ProtobufKind implements StoredKind {
     try {
       return withDefaults(value, this.#described, this.#options)
     } catch {
-      // Something inside is no JSON: the careful way says what.
+      // Something inside is not JSON: the general decoder says what.
       return undefined
     }
   }
