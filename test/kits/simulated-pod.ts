@@ -2,7 +2,8 @@
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
-import { type PodEvent, type PodStep, reconcilePod, type Surroundings } from '../../src/nodes/pod/reconcile.ts'
+import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
+import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
 import { withDefaults } from './kinds/kinds.ts'
 
 export const BEGIN = Date.UTC(2026, 6, 1, 12)

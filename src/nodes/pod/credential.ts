@@ -10,7 +10,7 @@ import type { PodCertificateRequest } from '../../kinds/certificates/podcertific
 import { goQuote } from '../../lib/go-text.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { timeOf } from './container-state.ts'
-import type { PodEvent } from './reconcile.ts'
+import type { PodEvent } from './pod-draft.ts'
 
 export type PodRequest = ObjectOf<typeof PodCertificateRequest>
 

@@ -9,7 +9,7 @@ import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-pro
 import { stubRequest } from '../../lib/x509/certificate-request.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import { type Credential, credentialProblem, nextCredential } from './credential.ts'
-import type { PodEvent } from './reconcile.ts'
+import type { PodEvent } from './pod-draft.ts'
 
 type Source = { readonly key: string; readonly projection: NonNullable<VolumeProjection['podCertificate']> }
 

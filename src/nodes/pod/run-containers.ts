@@ -1,0 +1,270 @@
+/** Starts, runs, restarts and resizes the containers of a simulated pod, as their scripts say. */
+import { isDeepStrictEqual } from 'node:util'
+import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import { formatDuration } from '../../lib/duration.ts'
+import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
+import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, roleOf, say, set } from './pod-draft.ts'
+import { resized, resourcesToResize } from './resize.ts'
+import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
+import { exitCodeOf, type Script, scriptOf } from './script.ts'
+import { stopSidecars } from './stop-containers.ts'
+
+/** Brings all containers to where they are now: init containers in their order, then the others. */
+export function runContainers(draft: Draft): void {
+  const { spec } = draft.pod
+  for (const container of spec.ephemeralContainers ?? []) runContainer(draft, container, 'ephemeral')
+  if (!advanceAll(draft)) return
+  restartAll(draft)
+  advanceAll(draft)
+}
+
+/** True when an exit code asks for all containers to be restarted. */
+function advanceAll(draft: Draft): boolean {
+  const { spec } = draft.pod
+  const wasInitialized = isInitialized(draft)
+  if (wasInitialized && (spec.containers ?? []).every(container => hasEndedForGood(draft, container))) {
+    stopSidecars(draft)
+    return false
+  }
+  for (const container of spec.initContainers ?? []) {
+    const role = isSidecar(container) ? 'sidecar' : 'init'
+    if (wasInitialized && role === 'init') continue
+    if (runContainer(draft, container, role) === 'restart-all') return true
+    const { state, started } = draft.statuses.get(container.name)!
+    const isThrough = role === 'init' ? state.terminated?.exitCode === 0 : started === true
+    if (!isThrough && !wasInitialized) return false
+  }
+  const outcomes = (spec.containers ?? []).map(container => runContainer(draft, container, 'regular'))
+  if (outcomes.includes('restart-all')) return true
+  if (outcomes.every(outcome => outcome === 'stay')) stopSidecars(draft)
+  return false
+}
+
+function hasEndedForGood(draft: Draft, container: Container): boolean {
+  const { terminated } = draft.statuses.get(container.name)!.state
+  return terminated !== undefined && outcomeOf(draft, container, { role: 'regular', exitCode: terminated.exitCode }) === 'stay'
+}
+
+/** What a container does next: `run` while it runs or is to be started, otherwise what its end means. */
+type Outcome = 'run' | AfterExit
+
+/** Brings one container to where it is now. */
+function runContainer(draft: Draft, container: Container, role: Role): Outcome {
+  const { pod, world } = draft
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
+  // The first run may follow the end of the run before within one look, the next one waits.
+  for (;;) {
+    const status = draft.statuses.get(container.name)!
+    const { state } = status
+    const ended = state.terminated ?? (state.waiting ? status.lastState.terminated : undefined)
+    if (state.running) {
+      const ending = endOfRun(draft, container, { role, script })
+      if (!ending) return 'run'
+      set(draft, endedStatus(status, { ...ending, isInit: role === 'init' }))
+    } else if (ended && ended.reason !== RESTARTING_ALL) {
+      const { exitCode } = ended
+      const outcome = outcomeOf(draft, container, { role, exitCode })
+      if (outcome === 'stay') return 'stay'
+      const ranMs = timeOf(ended.finishedAt) - timeOf(ended.startedAt)
+      const delay = restartDelayMs(status.restartCount, ranMs, { gate: world.gate, firstMs: script.restartMs })
+      const restartAt = timeOf(ended.finishedAt) + delay
+      if (restartAt > world.now) {
+        backOff(draft, container, { role, delay })
+        plan(draft, restartAt)
+        return 'run'
+      }
+      if (outcome === 'restart-all') return outcome
+      if (!start(draft, container, { role, script })) return 'run'
+    } else if (!start(draft, container, { role, script })) return 'run'
+  }
+}
+
+function outcomeOf({ pod, world }: Draft, container: Container, { role, exitCode }: { role: Role; exitCode: number }): AfterExit {
+  if (role === 'ephemeral') return 'stay'
+  const outcome = afterExit(container, pod.spec, { exitCode, gate: world.gate })
+  return role === 'init' && exitCode === 0 && outcome === 'restart' ? 'stay' : outcome
+}
+
+/** Starts a container unless something is in its way; then it waits and false is returned. */
+function start(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): boolean {
+  const { pod, world } = draft
+  const status = draft.statuses.get(container.name)!
+  const about = { fieldPath: fieldPath(container, role) }
+  const image = container.image ?? ''
+  if (script.pullError !== undefined) {
+    failPull(draft, container, { error: script.pullError, about })
+    return false
+  }
+  const missing = world.missingForContainer(container)
+  if (missing) {
+    say(draft, 'Warning', 'Failed', `Error: ${missing.message}`, { ...about, repeats: true })
+    wait(draft, status, 'CreateContainerConfigError', missing.message)
+    return false
+  }
+  if (container.imagePullPolicy === 'Always') {
+    say(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
+    say(draft, 'Normal', 'Pulled', `Successfully pulled image "${image}" in 0s (0s including waiting). Image size: 0 bytes.`, about)
+  } else {
+    const access = world.gate('KubeletEnsureSecretPulledImages') ? ' and can be accessed by the pod' : ''
+    say(draft, 'Normal', 'Pulled', `Container image "${image}" already present on machine${access}`, about)
+  }
+  say(draft, 'Normal', 'Created', 'Container created', about)
+  say(draft, 'Normal', 'Started', 'Container started', about)
+  set(draft, startedStatus(container, status, { uid: pod.metadata.uid ?? '', now: world.now }))
+  return true
+}
+
+/** From when on after the start of the pod a failed pull is said to wait for the next one, which is not made: nothing would change. */
+const PULL_FAILED_MS = 2000
+
+function failPull(draft: Draft, container: Container, { error, about }: { error: string; about: { fieldPath: string } }): void {
+  const { image = '' } = container
+  const status = draft.statuses.get(container.name)!
+  const { reason } = status.state.waiting ?? {}
+  if (reason === 'ImagePullBackOff') return
+  const backOffAt = timeOf(draft.pod.status.startTime) + PULL_FAILED_MS
+  if (reason === 'ErrImagePull' && draft.world.now < backOffAt) {
+    plan(draft, backOffAt)
+    return
+  }
+  if (reason === 'ErrImagePull') {
+    say(draft, 'Normal', 'BackOff', `Back-off pulling image "${image}"`, about)
+    say(draft, 'Warning', 'Failed', 'Error: ImagePullBackOff', about)
+    wait(draft, status, 'ImagePullBackOff', `Back-off pulling image "${image}": ErrImagePull: ${error}`)
+    return
+  }
+  say(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
+  say(draft, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`, about)
+  say(draft, 'Warning', 'Failed', 'Error: ErrImagePull', about)
+  wait(draft, status, 'ErrImagePull', error)
+}
+
+/** How the present run ends, if it has; otherwise whether the container is ready is noted. */
+function endOfRun(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }) {
+  const { world, stored } = draft
+  const { now } = world
+  const status = draft.statuses.get(container.name)!
+  const startedAt = startOf(status)
+  const wasRunning = stored.get(container.name)?.containerID === status.containerID
+  const about = { fieldPath: fieldPath(container, role) }
+  if (status.image !== container.image) {
+    kill(draft, container, { role, why: `Container ${container.name} definition changed, will be restarted` })
+    return restartNow(draft, container, script)
+  }
+  if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, script)
+  const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
+  const [livenessAt, startupAt] = [
+    container.livenessProbe ? startedAt + script.livenessMs : Infinity,
+    container.startupProbe ? startedAt + script.startupFailureMs : Infinity,
+  ]
+  const failsAt = Math.min(livenessAt, startupAt)
+  // A container that others may want to see running is written as running first.
+  if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
+    if (failsAt <= endsAt) {
+      const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
+      say(draft, 'Warning', 'Unhealthy', `${probe === 'startup' ? 'Startup' : 'Liveness'} probe failed: `, about)
+      kill(draft, container, { role, why: `Container ${container.name} failed ${probe} probe, will be restarted` })
+      return { exitCode: STOPPED, at: Math.min(failsAt, now) }
+    }
+    const exitCode = exitCodeOf(script, status.restartCount)
+    return { exitCode, at: Math.min(endsAt, now), message: terminationMessageOf(container, script, exitCode) }
+  }
+  plan(draft, Math.max(Math.min(endsAt, failsAt), now))
+  const startedUpAt = startedAt + (container.startupProbe ? script.startupMs : 0)
+  const readyAt = Math.max(startedUpAt, startedAt + script.readyMs)
+  const [started, isReady] = [now >= startedUpAt, now >= readyAt]
+  if (!started) plan(draft, startedUpAt)
+  else if (!isReady) plan(draft, readyAt)
+  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: ', { ...about, repeats: true })
+  else if (container.readinessProbe && !isReady) say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: ', { ...about, repeats: true })
+  const ready = isReady && (role === 'regular' || role === 'sidecar')
+  if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
+  return undefined
+}
+
+/** Ends a run for a new one that begins at once. */
+function restartNow(draft: Draft, container: Container, script: Script): undefined {
+  const { now } = draft.world
+  set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: now }))
+  const role = roleOf(draft.pod, container)
+  if (start(draft, container, { role, script })) plan(draft, now)
+  return undefined
+}
+
+/** How long a container without a script runs. */
+function ownRunMs({ pod, world }: Draft, container: Container, { role, script }: { role: Role; script: Script }): number {
+  if (script.exitCodes.length > 0 || role === 'init') return 0
+  if (role !== 'regular') return Infinity
+  return afterExit(container, pod.spec, { exitCode: 0, gate: world.gate }) === 'stay' ? 0 : Infinity
+}
+
+function terminationMessageOf(
+  { terminationMessagePolicy }: Container,
+  { terminationMessage, log }: Script,
+  exitCode: number,
+): string | undefined {
+  return terminationMessage ?? (terminationMessagePolicy === 'FallbackToLogsOnError' && exitCode !== 0 ? log.slice(-2048) : undefined)
+}
+
+function backOff(draft: Draft, container: Container, { role, delay }: { role: Role; delay: number }): void {
+  const status = draft.statuses.get(container.name)!
+  const { metadata } = draft.pod
+  const about = `${metadata.name}_${metadata.namespace}(${metadata.uid})`
+  const message = `back-off ${formatDuration(BigInt(Math.round(delay * 1e6)))} restarting failed container=${container.name} pod=${about}`
+  if (status.state.terminated)
+    say(draft, 'Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${about}`, {
+      fieldPath: fieldPath(container, role),
+    })
+  wait(draft, status, 'CrashLoopBackOff', message)
+}
+
+/** A container that cannot run now; how it ended before stays known. */
+function wait(draft: Draft, status: ContainerStatus, reason: string, message: string): void {
+  const lastState = status.state.terminated ? { terminated: status.state.terminated } : status.lastState
+  const next = { ...status, state: { waiting: { reason, message } }, lastState, ready: false, started: false }
+  if (!isDeepStrictEqual(next, status)) set(draft, next)
+}
+
+/** Every container is restarted, init containers too. */
+function restartAll(draft: Draft): void {
+  const message = 'The container is removed because RestartAllContainers in place'
+  for (const [name, status] of draft.statuses) {
+    if (status.containerID === undefined || draft.pod.spec.ephemeralContainers?.some(each => each.name === name)) continue
+    const { terminated: ended, running } = status.state
+    const startedAt = ended?.startedAt ?? running?.startedAt ?? (null as unknown as string)
+    const finishedAt = ended?.finishedAt ?? textOf(draft.world.now)
+    const terminated = { exitCode: KILLED, reason: RESTARTING_ALL, message, startedAt, finishedAt }
+    set(draft, {
+      ...status,
+      state: { waiting: { reason: RESTARTING_ALL, message } },
+      lastState: { terminated },
+      ready: false,
+      started: false,
+    })
+  }
+}
+
+/** Gives a running container the resources that its spec asks for now. True when it has to be restarted for that. */
+function resize(draft: Draft, container: Container, role: Role): boolean {
+  const status = draft.statuses.get(container.name)!
+  const changed = resourcesToResize(container, status)
+  if (changed.length === 0) return false
+  const problem = draft.world.resizeProblem()
+  if (problem) {
+    draft.resizePending = problem
+    const summary = resized(draft.pod, problem.message)
+    say(draft, 'Warning', `Resize${problem.reason}`, `Pod resize ${problem.reason}: ${summary}`, { repeats: true })
+    return false
+  }
+  say(draft, 'Normal', 'ResizeStarted', `Pod resize started: ${resized(draft.pod)}`, { repeats: true })
+  say(draft, 'Normal', 'ResizeCompleted', `Pod resize completed: ${resized(draft.pod)}`, { repeats: true })
+  const { allocatedResources: _, ...kept } = status
+  const { resources } = container
+  set(draft, { ...kept, ...(resources.requests && { allocatedResources: resources.requests }), resources })
+  const restarts = container.resizePolicy?.some(
+    ({ resourceName = '', restartPolicy }) => restartPolicy === 'RestartContainer' && changed.includes(resourceName),
+  )
+  if (restarts) kill(draft, container, { role, why: `Container ${container.name} resize requires restart` })
+  return restarts ?? false
+}

@@ -1,0 +1,76 @@
+/** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
+import { type Draft, hasRunning, isInitialized, kill, plan, roleOf, set } from './pod-draft.ts'
+import { scriptOf } from './script.ts'
+
+/** Ends what runs: containers together, then sidecars one after the other, all before the time is up. */
+export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
+  const { pod, world } = draft
+  const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
+  const deadline = isForced || !deletionTimestamp ? world.now : timeOf(deletionTimestamp)
+  const began = deadline - (isForced ? 0 : Number(deletionGracePeriodSeconds ?? 0) * 1000)
+  const first = [
+    ...(pod.spec.initContainers ?? []).filter(each => !isSidecar(each)),
+    ...(pod.spec.containers ?? []),
+    ...(pod.spec.ephemeralContainers ?? []),
+  ]
+  const ends = first.map(container => stop(draft, container, { began, deadline }))
+  const lastEnd = Math.max(began, ...ends)
+  if (lastEnd <= world.now) stopInOrder(draft, sidecarsBackwards(pod), { began: lastEnd, deadline })
+  if (hasRunning(draft)) return
+  const wasInitialized = isInitialized(draft) || !pod.spec.initContainers?.length
+  for (const [name, status] of draft.statuses) {
+    const { state, lastState } = status
+    if (state.terminated) continue
+    const isRegular = pod.spec.containers?.some(each => each.name === name)
+    if (lastState.terminated) set(draft, { ...status, state: lastState, lastState: {}, ready: false, started: false })
+    else if (isRegular ? wasInitialized : pod.spec.initContainers?.[0]?.name === name) set(draft, lostStatus(status))
+  }
+}
+
+/** Ends sidecars once nothing is left that they could help: the last one first. */
+export function stopSidecars(draft: Draft): void {
+  const { now } = draft.world
+  const seconds = Number(draft.pod.spec.terminationGracePeriodSeconds ?? 30)
+  const regular = (draft.pod.spec.containers ?? []).map(({ name }) => timeOf(draft.statuses.get(name)!.state.terminated?.finishedAt))
+  const began = Math.max(0, ...regular)
+  stopInOrder(draft, sidecarsBackwards(draft.pod), { began, deadline: Math.max(began + seconds * 1000, now) })
+}
+
+const sidecarsBackwards = ({ spec }: PodObject) => (spec.initContainers ?? []).filter(isSidecar).reverse()
+
+type Stopping = { readonly began: number; readonly deadline: number }
+
+/** One after the other. */
+function stopInOrder(draft: Draft, containers: readonly Container[], { began, deadline }: Stopping): void {
+  let at = began
+  for (const container of containers) {
+    at = stop(draft, container, { began: at, deadline })
+    if (at > draft.world.now) return
+  }
+}
+
+/** Ends a running container, or says when it will have ended. */
+function stop(draft: Draft, container: Container, { began, deadline }: Stopping): number {
+  const { pod, world } = draft
+  const status = draft.statuses.get(container.name)!
+  if (!status.state.running) return began
+  const role = roleOf(pod, container)
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
+  const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
+  const wanted = began + hookMs + script.stopMs
+  const at = Math.min(wanted, deadline)
+  kill(draft, container, { role, why: `Stopping container ${container.name}`, repeats: true })
+  if (at > world.now) {
+    plan(draft, at)
+    // While it ends it takes no more requests, but is still said to be ready until the pod is gone: that is what endpoints go by.
+    return at
+  }
+  set(
+    draft,
+    endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startOf(status)), world.now) }),
+  )
+  return at
+}
