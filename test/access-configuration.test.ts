@@ -1,6 +1,7 @@
 // Who may do what, decided by webhooks and configuration files: real HTTPS webhooks and real clients.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { start } from '../src/index.ts'
@@ -129,7 +130,10 @@ test('a webhook that fails leaves the decision to others or denies, as its failu
   const metrics = (await ask(server, '/metrics')).text
   assert.match(metrics, /apiserver_authorization_webhook_evaluations_total\{name="team",result="error"\} \d/)
   assert.match(metrics, /apiserver_authorization_webhook_evaluations_fail_open_total\{name="team",result="error"\} \d/)
-  assert.match(metrics, /apiserver_authorization_config_controller_automatic_reloads_total\{status="success"\} 1/)
+  const identity = 'apiserver_id_hash="sha256:[0-9a-f]{64}"'
+  assert.match(metrics, new RegExp(`apiserver_authorization_config_controller_automatic_reloads_total\\{${identity},status="success"\\} 1`))
+  const hash = createHash('sha256').update(readFileSync(open)).digest('hex')
+  assert.match(metrics, new RegExp(`apiserver_authorization_config_controller_last_config_info\\{${identity},hash="sha256:${hash}"\\} 1`))
 })
 
 test('a configuration file that cannot be used stops a start, and changes nothing later', patient, async t => {
@@ -158,7 +162,7 @@ test('a configuration file that cannot be used stops a start, and changes nothin
   const server = await startInProcess(t, { tokenAuthFile: tokens(t), authorizationConfig: file, logLevel: 'silent' })
   writeFileSync(file, good.replace('- { type: RBAC, name: rbac }', '- { type: AlwaysDeny, name: alwaysdeny }'))
   await eventually('the failure is counted', async () =>
-    /authorization_config_controller_automatic_reloads_total\{status="failure"\} 1/.test((await ask(server, '/metrics')).text)
+    /authorization_config_controller_automatic_reloads_total\{[^}]*status="failure"\} 1/.test((await ask(server, '/metrics')).text)
       ? true
       : undefined,
   )

@@ -1,10 +1,10 @@
 /** What is counted of webhooks and files that decide about access, under kube-apiserver's names. */
 import type { WebhookObserver } from '../authz/webhook-authorizer.ts'
 import { type Family, Histogram } from '../http/observability/exposition.ts'
+import { ReloadMetrics } from './reload-metrics.ts'
 
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-type ReloadStatus = 'success' | 'failure'
 export type ConfigurationName = 'authentication' | 'authorization'
 
 export class AccessMetrics implements WebhookObserver {
@@ -13,8 +13,11 @@ export class AccessMetrics implements WebhookObserver {
   readonly #exclusions = new Counts()
   readonly #conditionErrors = new Counts()
   readonly #durations = new Map<string, { readonly labels: Labels; readonly histogram: Histogram }>()
-  readonly #reloads = { authentication: new Counts(), authorization: new Counts() }
-  readonly #reloadTimes = { authentication: new Map<ReloadStatus, number>(), authorization: new Map<ReloadStatus, number>() }
+  /** The files that say who may come in and who may do what. */
+  readonly reloads: Readonly<Record<ConfigurationName, ReloadMetrics>> = {
+    authentication: new ReloadMetrics('authentication', 'the authentication configuration'),
+    authorization: new ReloadMetrics('authorization', 'the authorization configuration'),
+  }
 
   evaluated(name: string, result: string, seconds: number): void {
     const labels = { name, result }
@@ -37,12 +40,6 @@ export class AccessMetrics implements WebhookObserver {
     this.#conditionErrors.add({ type: 'Webhook', name })
   }
 
-  /** That a configuration file was read again, and whether it could be used. */
-  reloaded(configuration: ConfigurationName, status: ReloadStatus, seconds: number): void {
-    this.#reloads[configuration].add({ status })
-    this.#reloadTimes[configuration].set(status, seconds)
-  }
-
   /** Only those that have counted anything. */
   families(): Family[] {
     const counters: [name: string, help: string, counts: Counts][] = [
@@ -50,11 +47,6 @@ export class AccessMetrics implements WebhookObserver {
       ['apiserver_authorization_webhook_evaluations_fail_open_total', 'Failed calls without an opinion as their result.', this.#failOpen],
       ['apiserver_authorization_match_condition_exclusions_total', 'Requests that match conditions excluded.', this.#exclusions],
       ['apiserver_authorization_match_condition_evaluation_errors_total', 'Match conditions that failed.', this.#conditionErrors],
-      ...(['authentication', 'authorization'] as const).map((name): [string, string, Counts] => [
-        `apiserver_${name}_config_controller_automatic_reloads_total`,
-        `How often the ${name} configuration was read again, by status.`,
-        this.#reloads[name],
-      ]),
     ]
     return [
       ...counters.flatMap(([name, help, counts]): Family[] =>
@@ -70,18 +62,8 @@ export class AccessMetrics implements WebhookObserver {
               samples: [...this.#durations.values()].map(({ labels, histogram }) => [labels, histogram] as const),
             } as const,
           ]),
-      ...(['authentication', 'authorization'] as const).flatMap((name): Family[] => {
-        const times = this.#reloadTimes[name]
-        if (times.size === 0) return []
-        return [
-          {
-            name: `apiserver_${name}_config_controller_automatic_reload_last_timestamp_seconds`,
-            help: `When the ${name} configuration was last read again, by status.`,
-            type: 'gauge',
-            samples: [...times].map(([status, seconds]) => [{ status }, seconds] as const),
-          },
-        ]
-      }),
+      ...this.reloads.authentication.families(),
+      ...this.reloads.authorization.families(),
     ]
   }
 }

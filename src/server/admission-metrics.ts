@@ -2,13 +2,12 @@
 import type { AdmissionObserver, StepType, Timer } from '../admission/observer.ts'
 import { type Family, Histogram, type Labels } from '../http/observability/exposition.ts'
 import type { Log } from '../http/observability/log.ts'
+import { ReloadMetrics } from './reload-metrics.ts'
 
 /** Seconds. */
 const PLUGIN_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5]
 const WEBHOOK_SECONDS = [...PLUGIN_SECONDS, 10, 25]
 const POLICY_SECONDS = [0.0000005, 0.001, 0.01, 0.1, 1]
-
-const MANIFESTS = 'apiserver_manifest_admission_config_controller'
 
 /** Webhooks may answer with any number; those above count as one. */
 const HIGHEST_CODE = 600
@@ -33,8 +32,8 @@ export class AdmissionMetrics implements AdmissionObserver {
   readonly #mutations = new Counters()
   readonly #mutationSeconds = new HistogramSeries(POLICY_SECONDS)
 
-  readonly #manifests = new Counters()
-  readonly #manifestTimes = new Map<string, { readonly labels: Labels; readonly seconds: number }>()
+  /** Manifests in files, by the plugin that they are for. */
+  readonly manifests = new ReloadMetrics('manifest_admission', 'the admission manifests of a plugin')
 
   constructor(log: Log) {
     this.#log = log
@@ -52,12 +51,6 @@ export class AdmissionMetrics implements AdmissionObserver {
     return operation => {
       requests[operation] = (requests[operation] ?? 0) + 1
     }
-  }
-
-  /** That the manifests of a plugin were read, and whether they could be used. */
-  manifestsRead(plugin: string, status: 'success' | 'failure', seconds: number): void {
-    this.#manifests.count({ status, plugin })
-    this.#manifestTimes.set(`${status}/${plugin}`, { labels: { status, plugin }, seconds })
   }
 
   step(type: StepType): Timer {
@@ -121,13 +114,7 @@ export class AdmissionMetrics implements AdmissionObserver {
       histogram(`${validating}_check_duration_seconds`, 'Time that failed evaluations of a policy took.', this.#checkSeconds),
       counter(`${mutating}_check_total`, 'Evaluations of a mutating policy.', this.#mutations),
       histogram(`${mutating}_check_duration_seconds`, 'Time that evaluations of a mutating policy took.', this.#mutationSeconds),
-      counter(`${MANIFESTS}_automatic_reloads_total`, 'How often admission manifests were read, by status and plugin.', this.#manifests),
-      {
-        name: `${MANIFESTS}_automatic_reload_last_timestamp_seconds`,
-        help: 'When admission manifests were last read, by status and plugin.',
-        type: 'gauge',
-        samples: [...this.#manifestTimes.values()].map(({ labels, seconds }) => [labels, seconds] as const),
-      },
+      ...this.manifests.families(),
     ]
   }
 

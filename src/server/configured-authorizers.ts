@@ -44,6 +44,8 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
   if (file === undefined) return inTurn(configuredByFlags(config).map(make))
   const text = read(file)
   const initial = authorizersIn(text, file)
+  const reloads = metrics.reloads.authorization
+  reloads.uses(text)
   let current = inTurn(initial.map(make))
   const kept = new Set(initial.map(({ type }) => type).filter(type => type === 'RBAC' || type === 'Node'))
   const reload = (text: string) => {
@@ -54,14 +56,15 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
     const missing = [...kept].filter(type => !authorizers.some(authorizer => authorizer.type === type)).sort()
     if (missing.length > 0) throw new ConfigError(`missing required types: [${missing.join(' ')}]`)
     current = inTurn(authorizers.map(make))
-    metrics.reloaded('authorization', 'success', Date.now() / 1000)
+    reloads.reloaded('success', Date.now() / 1000)
+    reloads.uses(text)
     log.info({ file }, 'the authorization configuration was read again')
   }
   const stop = followFile(file, {
     text,
     take: reload,
     failed(error) {
-      metrics.reloaded('authorization', 'failure', Date.now() / 1000)
+      reloads.reloaded('failure', Date.now() / 1000)
       log.error({ file, error }, 'the authorization configuration could not be read again; the one known before is kept')
     },
   })

@@ -59,6 +59,8 @@ export function configuredIssuers(
   const make = ({ issuers }: ConfiguredAuthentication) =>
     issuers.map(({ settings, ca }) => new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(ca), now: Date.now }))
   const initial = authenticationIn(text, parts)
+  const reloads = metrics.reloads.authentication
+  reloads.uses(text)
   let current = make(initial)
   const stop = followFile(file, {
     text,
@@ -67,11 +69,12 @@ export function configuredIssuers(
       if (!isDeepStrictEqual(changed.anonymous, initial.anonymous))
         throw new ConfigError(`--authentication-config: ${file}: anonymous: Forbidden: changed from initial configuration file`)
       current = make(changed)
-      metrics.reloaded('authentication', 'success', Date.now() / 1000)
+      reloads.reloaded('success', Date.now() / 1000)
+      reloads.uses(text)
       log.info({ file }, 'the authentication configuration was read again')
     },
     failed(error) {
-      metrics.reloaded('authentication', 'failure', Date.now() / 1000)
+      reloads.reloaded('failure', Date.now() / 1000)
       log.error({ file, error }, 'the authentication configuration could not be read again; the one known before is kept')
     },
   })

@@ -71,13 +71,15 @@ export class StaticManifests {
     const { what, kinds } = KINDS[plugin]
     const accepted = kinds.map(kind => parts.catalog.findKind(`admissionregistration.${parts.groupDomain}/v1`, kind)!)
     const take = (text: string) => {
-      const objects = readManifests(JSON.parse(text), { accepted, now: now(), ...parts })
+      const files: ManifestFile[] = JSON.parse(text)
+      const objects = readManifests(files, { accepted, now: now(), ...parts })
       for (const kind of kinds)
         this.#objects.set(
           kind,
           objects.filter(object => object.kind === kind),
         )
-      metrics.manifestsRead(plugin, 'success', now().getTime() / 1000)
+      metrics.manifests.reloaded('success', now().getTime() / 1000, { plugin })
+      metrics.manifests.uses(contentOf(files), { plugin })
       for (const listener of this.#listeners) listener()
     }
     let text: string
@@ -95,7 +97,7 @@ export class StaticManifests {
         log.info({ plugin, folder }, 'reloaded admission manifest config')
       },
       failed(why) {
-        metrics.manifestsRead(plugin, 'failure', now().getTime() / 1000)
+        metrics.manifests.reloaded('failure', now().getTime() / 1000, { plugin })
         log.error({ plugin, folder, error: why }, 'admission manifests could not be read again; those in use stay')
       },
     })
@@ -115,6 +117,9 @@ function textsOf(folder: string): string {
     .sort()
   return JSON.stringify(files.map((path): ManifestFile => ({ path, text: readFileSync(path, 'utf8') })))
 }
+
+/** What the hash of manifests is made of. */
+const contentOf = (files: readonly ManifestFile[]): string => files.map(({ text }) => (text === '' ? '' : `${text}\0`)).join('')
 
 type Reading = Pick<ManifestParts, 'groupDomain' | 'gate'> & {
   readonly accepted: readonly Resource[]
