@@ -3,6 +3,7 @@
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { webhookPath } from '../lib/webhook-transport.ts'
 import { validateAnnotations, validateLabels } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
@@ -82,10 +83,15 @@ function addressOf({ spec }: CustomDefinition, { resolve }: WebhookParts): Omit<
     const { namespace, name, port = 443, path = '/' } = service
     const found = resolve({ namespace, name, port })
     if (!found) throw new Error(`service ${goQuote(name)} not found`)
-    return { ...found, path: withTimeout(path.startsWith('/') ? path : `/${path}`), servername: `${name}.${namespace}.svc`, ...ca }
+    return { ...found, path: withTimeout(webhookPath(path)), servername: `${name}.${namespace}.svc`, ...ca }
   }
   const { hostname, port, pathname, search } = new URL(url ?? '')
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port), path: withTimeout(pathname + search), ...ca }
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? 443 : Number(port),
+    path: withTimeout(webhookPath(pathname) + search),
+    ...ca,
+  }
 }
 
 /** The timeout is sent to the webhook. */

@@ -5,6 +5,7 @@
 import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'
 import { isIP } from 'node:net'
+import { posix } from 'node:path'
 import type { PeerCertificate } from 'node:tls'
 import type { Cancellation } from './cancellation.ts'
 import { trustingAgent } from './trusting-agent.ts'
@@ -50,6 +51,12 @@ export class WebhookCallError extends Error {
 const MAX_AGENTS = 200
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
+
+/**
+ * The path at which a webhook is called, as client-go cleans it: no slash twice, none at the end. Harnesses write `https://HOST:PORT/`
+ * before a path that begins with a slash, and servers in Go answer such a path with a redirect.
+ */
+export const webhookPath = (path: string): string => posix.join('/', path).replace(/(?<=.)\/$/, '')
 
 /** The address as messages show it. */
 export const webhookUrl = (call: Pick<WebhookCall, 'host' | 'port' | 'path' | 'shownHost' | 'isPlain'>): string => {

@@ -1,7 +1,7 @@
 /** One call of an admission webhook, and what comes of it. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
-import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport } from '../../lib/webhook-transport.ts'
+import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
 import type { Attributes } from '../plugin.ts'
@@ -81,26 +81,33 @@ function addressOf({ client }: Webhook, timeoutSeconds: number, { resolve, crede
   const known = clientOf(client)
   const query = `?timeout=${timeoutSeconds}s`
   if (service) {
-    const { namespace, name, path = '/', port = 443 } = service
+    const { namespace, name, port = 443 } = service
     const servername = `${name}.${namespace}.svc`
     const shownHost = `${servername}:${port}`
-    return { ...resolve({ ...service, port }), path: path + query, servername, shownHost, ...known.trust, ...credentials?.(shownHost) }
+    return {
+      ...resolve({ ...service, port }),
+      path: known.path + query,
+      servername,
+      shownHost,
+      ...known.trust,
+      ...credentials?.(shownHost),
+    }
   }
   const { host, port, path, shown } = known.at ?? urlOf('')
   return { host, port, path: path + query, ...known.trust, ...credentials?.(shown) }
 }
 
 type CalledAt = Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'timeoutMs' | 'signal'>
-type Known = { readonly trust: Pick<WebhookCall, 'ca'>; readonly at: ReturnType<typeof urlOf> | undefined }
+type Known = { readonly trust: Pick<WebhookCall, 'ca'>; readonly at: ReturnType<typeof urlOf> | undefined; readonly path: string }
 const clients = new WeakMap<ClientConfig, Known>()
 
 /** What a configuration says of its client, read once. */
 function clientOf(client: ClientConfig): Known {
   let known = clients.get(client)
   if (!known) {
-    const { url, caBundle } = client
+    const { url, service, caBundle } = client
     const trust = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
-    clients.set(client, (known = { trust, at: url === undefined ? undefined : urlOf(url) }))
+    clients.set(client, (known = { trust, at: url === undefined ? undefined : urlOf(url), path: webhookPath(service?.path ?? '') }))
   }
   return known
 }
@@ -108,5 +115,5 @@ function clientOf(client: ClientConfig): Known {
 function urlOf(url: string) {
   const { hostname, port: given, pathname } = new URL(url)
   const port = given === '' ? 443 : Number(given)
-  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname, shown: `${hostname}:${port}` }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: webhookPath(pathname), shown: `${hostname}:${port}` }
 }
