@@ -48,6 +48,17 @@ for (const document of DOCUMENTS) {
   })
 }
 
+test('every test that is cited by the beginning of its title exists', () => {
+  const coverage = readFileSync(join(ROOT, 'docs/spec-coverage.md'), 'utf8')
+  const tests = FILES.filter(file => file.endsWith('.test.ts')).map(file => readFileSync(join(ROOT, file), 'utf8'))
+  const cited = [...coverage.matchAll(/(?<![*\w])\*([^*|`]+)…\*/g)].map(([, title]) => title!)
+  assert.ok(cited.length > 50)
+  assert.deepEqual(
+    cited.filter(title => !tests.some(text => text.includes(title) || text.includes(title.replaceAll("'", "\\'")))),
+    [],
+  )
+})
+
 const FILES = ['src', 'test', 'bench', 'scripts', 'bin', 'docs'].flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `/${folder}/${path.replaceAll('\\', '/')}`),
 )

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { compile } from '../../../test/kits/cel/compile.ts'
 import { fromJson, run, testEnv } from '../../../test/kits/cel/program.ts'
 import { boolType, bytesType, type CelType, dynType, intType, listType, mapType, stringType } from '../checker/types.ts'
-import { compile } from '../compile.ts'
 import type { Bindings } from './program.ts'
 import { listOf } from './values.ts'
 

@@ -25,7 +25,6 @@ import {
   typeTypeOf,
   uintType,
 } from '../../../src/cel/checker/types.ts'
-import { compile } from '../../../src/cel/compile.ts'
 import { equalValues } from '../../../src/cel/runtime/equality.ts'
 import { CelProgramError } from '../../../src/cel/runtime/planner.ts'
 import { createProgram, type Program } from '../../../src/cel/runtime/program.ts'
@@ -46,6 +45,7 @@ import {
 import { constructWellKnown } from '../../../src/cel/runtime/well-known-values.ts'
 import { parse } from '../../../src/cel/syntax/parser.ts'
 import { CelError } from '../../../src/cel/syntax/source.ts'
+import { compile } from './compile.ts'
 import { wholeLibrary } from './program.ts'
 
 /** The JSON of a test; what is not named here is not needed. */

@@ -10,12 +10,12 @@ import {
 import { standardFunctionDeclarations, standardTypeVariables } from '../../../src/cel/checker/standard-declarations.ts'
 import { standardTypes } from '../../../src/cel/checker/standard-types.ts'
 import { type CelType, dynType } from '../../../src/cel/checker/types.ts'
-import { compile } from '../../../src/cel/compile.ts'
 import type { PlanOptions } from '../../../src/cel/runtime/planner.ts'
 import type { Bindings, EvaluateOptions, Evaluation } from '../../../src/cel/runtime/program.ts'
 import { dynShape } from '../../../src/cel/runtime/shapes.ts'
 import type { CelValue } from '../../../src/cel/runtime/values.ts'
 import { bindLibrary, optionalMacros, standardMacros, twoVariableMacros } from '../../../src/cel/syntax/macros.ts'
+import { compile } from './compile.ts'
 
 /** All that CEL itself has. */
 export const wholeLibrary = (): Library => ({

@@ -1,10 +1,10 @@
 /** From the text of an expression to a program that evaluates it. */
 
-import { check } from './checker/checker.ts'
-import type { Env } from './checker/env.ts'
-import type { PlanOptions } from './runtime/planner.ts'
-import { createProgram, type Program } from './runtime/program.ts'
-import { parse } from './syntax/parser.ts'
+import { check } from '../../../src/cel/checker/checker.ts'
+import type { Env } from '../../../src/cel/checker/env.ts'
+import type { PlanOptions } from '../../../src/cel/runtime/planner.ts'
+import { createProgram, type Program } from '../../../src/cel/runtime/program.ts'
+import { parse } from '../../../src/cel/syntax/parser.ts'
 
 /**
  * Parses, checks and plans an expression. Throws CelError if it cannot be parsed or does not type-check, and CelProgramError if no
