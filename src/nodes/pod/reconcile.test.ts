@@ -211,6 +211,15 @@ test('deletion stops containers, at once or after their delay, and then removes 
   assert.deepEqual([stubborn.run(1500).isGone, stubborn.container().state.terminated?.exitCode], [true, 137])
 })
 
+test('a container that is over when its pod is deleted has ended by itself', () => {
+  const spec = { restartPolicy: 'Never', containers: [c('fail', { command: ['/bin/false'] })] }
+  const pod = new SimulatedPod({ spec })
+  pod.step()
+  assert.equal(pod.pod.status.phase, 'Running')
+  pod.delete(1).run()
+  assert.equal(pod.container('fail').state.terminated?.exitCode, 1)
+})
+
 test('a pod that is deleted before it starts has failed', () => {
   const pod = new SimulatedPod({ annotations: { [`${SIM}/image-pull-error`]: 'x' } }).run().delete().run()
   assert.deepEqual([pod.isGone, pod.pod.status.phase, pod.container().state.terminated?.reason], [true, 'Failed', 'ContainerStatusUnknown'])

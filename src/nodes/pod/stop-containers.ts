@@ -3,7 +3,7 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, hasRunning, isInitialized, kill, plan, roleOf, set } from './pod-draft.ts'
-import { scriptOf } from './script.ts'
+import { exitCodeOf, scriptOf } from './script.ts'
 
 /** Ends what runs: containers together, then sidecars one after the other, all before the time is up. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
@@ -62,15 +62,19 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)
+  const startedAt = startOf(status)
+  const ownEnd = startedAt + (script.runMs ?? (script.exitCodes.length > 0 ? 0 : Infinity))
+  if (ownEnd <= Math.min(Math.max(at, startedAt), world.now)) {
+    // It was over before it was told to stop, though nobody has looked since.
+    set(draft, endedStatus(status, { exitCode: exitCodeOf(script, status.restartCount), at: ownEnd, isInit: role === 'init' }))
+    return began
+  }
   kill(draft, container, { role, why: `Stopping container ${container.name}`, repeats: true })
   if (at > world.now) {
     plan(draft, at)
     // While it ends it takes no more requests, but is still said to be ready until the pod is gone: that is what endpoints go by.
     return at
   }
-  set(
-    draft,
-    endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startOf(status)), world.now) }),
-  )
+  set(draft, endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startedAt), world.now) }))
   return at
 }
