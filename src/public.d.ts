@@ -244,14 +244,14 @@ export interface StartOptions {
    * `embedded` if there is a data directory, else `memory`.
    */
   readonly store?: 'embedded' | 'memory' | 'etcd'
-  /** Members of the etcd cluster, such as `http://127.0.0.1:2379`; any of them will do. */
+  /** URLs of members of the etcd cluster, such as `http://127.0.0.1:2379`. */
   readonly etcdServers?: readonly string[]
-  /** PEM file of the authorities that etcd's certificates are checked with. Default: those that Node trusts. */
+  /** PEM file of the CA that verifies the certificates of etcd. Default: those of Node. */
   readonly etcdCafile?: string | undefined
-  /** PEM files of the certificate that etcd is shown, and of its key. */
+  /** PEM files of the client certificate for etcd, and of its key. */
   readonly etcdCertfile?: string | undefined
   readonly etcdKeyfile?: string | undefined
-  /** What the keys of all records in etcd begin with. Default: `/registry`. */
+  /** Prefix of all keys in etcd. Default: `/registry`. */
   readonly etcdPrefix?: string
   /** Directory for data and keys. Default: none, with the store `memory`. */
   readonly dataDir?: string
@@ -259,39 +259,39 @@ export interface StartOptions {
   readonly host?: string
   /** Port to serve HTTPS on; 0 picks a free one. Default: 0. */
   readonly port?: number
-  /** Address at which others reach this server. Default: found out from where it listens. */
+  /** Address at which others reach this server. Default: detected from where it listens. */
   readonly advertiseAddress?: string | undefined
-  /** Further names and addresses for the server's certificate. */
+  /** Additional names and addresses for the server certificate. */
   readonly tlsSans?: readonly string[]
   /** Kubeconfig file that the admin's context is written to. Default: none is written. */
   readonly kubeconfig?: string | undefined
   /** CSV file of token,user,uid,"group1,group2": users with bearer tokens. */
   readonly tokenAuthFile?: string | undefined
-  /** PEM file of further authorities whose client certificates are accepted. */
+  /** PEM file of additional CAs of client certificates. */
   readonly clientCaFile?: string | undefined
-  /** PEM file of authorities of proxies, which may name users in headers. */
+  /** PEM file of the CAs of authenticating proxies, which name users in headers. */
   readonly requestheaderClientCaFile?: string | undefined
-  /** Common names in the certificates of such proxies. Default: any. */
+  /** Common names that client certificates of such proxies may have. Default: any. */
   readonly requestheaderAllowedNames?: readonly string[]
-  /** Headers in which they name the user, such as X-Remote-User. */
+  /** Headers with the user name, such as X-Remote-User. */
   readonly requestheaderUsernameHeaders?: readonly string[]
   /** Headers with the uid of the user, such as X-Remote-Uid. */
   readonly requestheaderUidHeaders?: readonly string[]
   /** Headers with groups of the user, such as X-Remote-Group. */
   readonly requestheaderGroupHeaders?: readonly string[]
-  /** What headers with further attributes of the user begin with, such as X-Remote-Extra-. */
+  /** Prefixes of headers with extra attributes of the user, such as X-Remote-Extra-. */
   readonly requestheaderExtraHeadersPrefix?: readonly string[]
-  /** File with an AuthenticationConfiguration: issuers of tokens and who may be anonymous; changes of the issuers take effect at once. */
+  /** File with an AuthenticationConfiguration: token issuers and anonymous access; changes of the issuers take effect at once. */
   readonly authenticationConfig?: string | undefined
-  /** Kubeconfig file that leads to a webhook that knows who bears a token. */
+  /** Kubeconfig file of a webhook that authenticates bearer tokens. */
   readonly authenticationTokenWebhookConfigFile?: string | undefined
-  /** Version of the TokenReviews that it is sent. Default: v1beta1. */
+  /** Version of the TokenReviews for that webhook. Default: v1beta1. */
   readonly authenticationTokenWebhookVersion?: 'v1' | 'v1beta1'
-  /** How long its answers are remembered, in milliseconds. Default: 120,000. */
+  /** How long its answers are cached, in milliseconds. Default: 120,000. */
   readonly authenticationTokenWebhookCacheMs?: number
-  /** PEM file of the key that signs tokens of service accounts. Default: one is made at first start. */
+  /** PEM file of the key that signs service account tokens. Default: a generated one. */
   readonly serviceAccountSigningKeyFile?: string | undefined
-  /** PEM files of further keys whose tokens are accepted. */
+  /** PEM files of additional keys that verify service account tokens. */
   readonly serviceAccountKeyFiles?: readonly string[]
   /** Issuer of tokens of service accounts, and after it further issuers that are accepted. */
   readonly serviceAccountIssuers?: readonly string[]
@@ -299,7 +299,7 @@ export interface StartOptions {
   readonly apiAudiences?: readonly string[]
   /** OpenID provider whose ID tokens are accepted. */
   readonly oidc?: OidcOptions
-  /** PEM file of the server's certificate. Default: one is made at first start. */
+  /** PEM file of the server certificate. Default: a generated one. */
   readonly tlsCertFile?: string | undefined
   /** PEM file of the key of `tlsCertFile`. */
   readonly tlsPrivateKeyFile?: string | undefined
@@ -311,59 +311,59 @@ export interface StartOptions {
   readonly controllers?: readonly string[]
   /** Simulated nodes, on which pods run without containers; none with the controllers `none`. Default: 1. */
   readonly nodes?: number
-  /** What each of them has, over `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }`. */
+  /** Capacity of each simulated node, in addition to `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }` or instead. */
   readonly nodeCapacity?: Readonly<Record<string, string>>
-  /** How often HorizontalPodAutoscalers are looked at, in milliseconds. */
+  /** How often HorizontalPodAutoscalers are evaluated, in milliseconds. */
   readonly horizontalPodAutoscalerSyncMs?: number
-  /** For how long a lower number of replicas must have been recommended before a workload shrinks, in milliseconds. */
+  /** How long fewer replicas must have been recommended before a workload is scaled down, in milliseconds. */
   readonly horizontalPodAutoscalerDownscaleStabilizationMs?: number
-  /** For how long after its start the processor time of a pod may be left out, in milliseconds. */
+  /** Time after the start of a pod in which its CPU usage may be ignored, in milliseconds. */
   readonly horizontalPodAutoscalerCpuInitializationMs?: number
-  /** Within which time of its start a change of a pod's readiness counts as its first, in milliseconds. */
+  /** Time after the start of a pod in which changes of readiness count as the initial readiness, in milliseconds. */
   readonly horizontalPodAutoscalerInitialReadinessMs?: number
-  /** Differences up to this part of the target are left alone, where the behavior does not say. */
+  /** Relative difference from the target that causes no scaling, unless the autoscaler has a tolerance of its own. */
   readonly horizontalPodAutoscalerTolerance?: number
-  /** How many HorizontalPodAutoscalers are looked at at the same time. */
+  /** How many HorizontalPodAutoscalers are evaluated concurrently. */
   readonly concurrentHorizontalPodAutoscalerSyncs?: number
-  /** Devices that each of them has, by driver, such as `gpu.example.com=8,model=A100,capacity.memory=80Gi`. Default: none. */
+  /** Devices of each simulated node, by driver, such as `gpu.example.com=8,model=A100,capacity.memory=80Gi`. Default: none. */
   readonly nodeDevices?: readonly string[]
-  /** Milliseconds that a kubelet may be silent before its node counts as lost. Default: 50,000. */
+  /** Milliseconds that a kubelet may send no heartbeat before its node is unhealthy. Default: 50,000. */
   readonly nodeMonitorGraceMs?: number
-  /** Milliseconds that the kubelet of a new node may take to report. Default: 60,000. */
+  /** The same for a kubelet that has not sent a heartbeat yet. Default: 60,000. */
   readonly nodeStartupGraceMs?: number
-  /** PEM file of the authorities of kubelets' certificates. Default: those are not checked. */
+  /** PEM file of the CA of kubelet certificates. Default: they are not verified. */
   readonly kubeletCertificateAuthority?: string | undefined
-  /** PEM file of the certificate that kubelets are shown. Default: the administrator's. */
+  /** PEM file of the client certificate for kubelets. Default: that of the administrator. */
   readonly kubeletClientCertificate?: string | undefined
   /** PEM file of the key of `kubeletClientCertificate`. */
   readonly kubeletClientKey?: string | undefined
-  /** PEM file of the certificate with which servers behind APIServices are told who sends a request. Default: one of a front-proxy authority of the server's own. */
+  /** PEM file of the client certificate for aggregated API servers. Default: one of the generated front-proxy CA. */
   readonly proxyClientCertFile?: string | undefined
   /** PEM file of the key of `proxyClientCertFile`. */
   readonly proxyClientKeyFile?: string | undefined
-  /** Types of addresses at which kubelets are reached, the preferred ones first. */
+  /** Types of node addresses to connect to kubelets, in order of preference. */
   readonly kubeletPreferredAddressTypes?: readonly string[]
-  /** PEM file of the authority that issues certificates for requests. Default: the server's own authority. */
+  /** PEM file of the CA that issues certificates for requests. Default: that of the server. */
   readonly clusterSigningCertFile?: string | undefined
   /** PEM file of the key of `clusterSigningCertFile`. */
   readonly clusterSigningKeyFile?: string | undefined
-  /** PEM file of the authority for the signer kubernetes.io/kubelet-serving. With one of these, signers without one sign nothing. */
+  /** PEM file of the CA for the signer kubernetes.io/kubelet-serving. With one of these, signers without one sign nothing. */
   readonly clusterSigningKubeletServingCertFile?: string | undefined
   /** PEM file of its key. */
   readonly clusterSigningKubeletServingKeyFile?: string | undefined
-  /** PEM file of the authority for the signer kubernetes.io/kube-apiserver-client-kubelet. With one of these, signers without one sign nothing. */
+  /** PEM file of the CA for the signer kubernetes.io/kube-apiserver-client-kubelet. With one of these, signers without one sign nothing. */
   readonly clusterSigningKubeletClientCertFile?: string | undefined
   /** PEM file of its key. */
   readonly clusterSigningKubeletClientKeyFile?: string | undefined
-  /** PEM file of the authority for the signer kubernetes.io/kube-apiserver-client. With one of these, signers without one sign nothing. */
+  /** PEM file of the CA for the signer kubernetes.io/kube-apiserver-client. With one of these, signers without one sign nothing. */
   readonly clusterSigningKubeApiserverClientCertFile?: string | undefined
   /** PEM file of its key. */
   readonly clusterSigningKubeApiserverClientKeyFile?: string | undefined
-  /** PEM file of the authority for the signer kubernetes.io/legacy-unknown. With one of these, signers without one sign nothing. */
+  /** PEM file of the CA for the signer kubernetes.io/legacy-unknown. With one of these, signers without one sign nothing. */
   readonly clusterSigningLegacyUnknownCertFile?: string | undefined
   /** PEM file of its key. */
   readonly clusterSigningLegacyUnknownKeyFile?: string | undefined
-  /** How long issued certificates are valid at most, in milliseconds. Default: a year of 365 days. */
+  /** Maximum validity of issued certificates, in milliseconds. Default: a year of 365 days. */
   readonly clusterSigningDurationMs?: number
   /** Accept bootstrap tokens, which are Secrets in kube-system. Default: false. */
   readonly enableBootstrapTokenAuth?: boolean
@@ -377,33 +377,33 @@ export interface StartOptions {
   readonly nodeCidrMaskSizeIpv4?: number | undefined
   /** Prefix length of the IPv6 block of a node. Default: 64. */
   readonly nodeCidrMaskSizeIpv6?: number | undefined
-  /** Admission plugins to run beside those that are on by default. */
+  /** Admission plugins to enable in addition to the default ones. */
   readonly enableAdmissionPlugins?: readonly string[]
-  /** Admission plugins to run without. */
+  /** Admission plugins to disable. */
   readonly disableAdmissionPlugins?: readonly string[]
   /** File with an AdmissionConfiguration, which configures admission plugins. */
   readonly admissionControlConfigFile?: string | undefined
-  /** Seconds that pods stay on a node that is not ready, unless they say how long. Default: 300. */
+  /** Default `tolerationSeconds` of pods for nodes that are not ready. Default: 300. */
   readonly defaultNotReadyTolerationSeconds?: number
-  /** Seconds that pods stay on a node that is out of reach, unless they say how long. Default: 300. */
+  /** Default `tolerationSeconds` of pods for nodes that are unreachable. Default: 300. */
   readonly defaultUnreachableTolerationSeconds?: number
-  /** CIDR of service addresses, or one of each family. Default: 10.0.0.0/24. */
+  /** Range of cluster IPs, or one of each family. Default: 10.0.0.0/24. */
   readonly serviceClusterIpRange?: readonly string[]
-  /** Node ports that services get, both ends included. Default: 30000 to 32767. */
+  /** Range of node ports, both ends included. Default: 30000 to 32767. */
   readonly serviceNodePortRange?: { readonly from: number; readonly to: number }
   /** Accept requests without credentials as those of system:anonymous. Default: true. */
   readonly anonymousAuth?: boolean | undefined
-  /** Authorizers, in the order in which they are asked: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny. Default: RBAC. */
+  /** Authorizers, in order: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny. Default: RBAC. */
   readonly authorizationMode?: readonly string[]
   /** File with an AuthorizationConfiguration, instead of `authorizationMode`; changes of it take effect at once. */
   readonly authorizationConfig?: string | undefined
-  /** Kubeconfig file that leads to the webhook of the mode Webhook. */
+  /** Kubeconfig file of the webhook of the mode Webhook. */
   readonly authorizationWebhookConfigFile?: string | undefined
-  /** Version of the SubjectAccessReviews that the webhook is sent. Default: v1beta1. */
+  /** Version of the SubjectAccessReviews for that webhook. Default: v1beta1. */
   readonly authorizationWebhookVersion?: 'v1' | 'v1beta1'
-  /** How long answers of the webhook that allow are remembered, in milliseconds. Default: 300,000. */
+  /** How long answers of the webhook that allow are cached, in milliseconds. Default: 300,000. */
   readonly authorizationWebhookCacheAuthorizedMs?: number
-  /** How long its other answers are remembered, in milliseconds. Default: 30,000. */
+  /** How long its other answers are cached, in milliseconds. Default: 30,000. */
   readonly authorizationWebhookCacheUnauthorizedMs?: number
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
@@ -411,13 +411,13 @@ export interface StartOptions {
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */
   readonly drainMs?: number
-  /** How long changes can be watched from and pages continued, in milliseconds. Default: 600,000. */
+  /** How far back watches can start and pages can be continued, in milliseconds. Default: 600,000. */
   readonly historyMs?: number
   /** How often watches that allow bookmarks get one, in milliseconds. Default: 30,000. */
   readonly bookmarkMs?: number
-  /** Reads answered at the same time; 0 for any number. Default: 400. */
+  /** With the next option: the seats that priority levels share; both 0 for no limit. Default: 400. */
   readonly maxRequestsInflight?: number
-  /** Writes answered at the same time; 0 for any number. Default: 200. */
+  /** Added to `maxRequestsInflight`. Default: 200. */
   readonly maxMutatingRequestsInflight?: number
 }
 
@@ -425,17 +425,17 @@ export interface StartOptions {
 export interface OidcOptions {
   /** URL of the provider, as tokens name it. */
   readonly issuerUrl?: string
-  /** Client that tokens must be meant for. */
+  /** Client ID that tokens must be issued for. */
   readonly clientId?: string
   /** Claim that names the user. Default: sub. */
   readonly usernameClaim?: string
-  /** What user names begin with; `-` for nothing. Default: the issuer and #, but nothing before e-mail addresses. */
+  /** Prefix of user names; `-` for none. Default: the issuer and #, but none for e-mail addresses. */
   readonly usernamePrefix?: string
-  /** Claim that names the groups of the user. */
+  /** Claim with the groups of the user. */
   readonly groupsClaim?: string
-  /** What group names begin with. */
+  /** Prefix of group names. */
   readonly groupsPrefix?: string
-  /** PEM file of authorities for the provider's certificate. Default: those that Node trusts. */
+  /** PEM file of the CAs of the provider. Default: those of Node. */
   readonly caFile?: string
   /** Claims that tokens must have, with their values. */
   readonly requiredClaims?: Readonly<Record<string, string>>

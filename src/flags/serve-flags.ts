@@ -41,13 +41,13 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'advertise-address',
     takes: 'IP',
-    doc: 'address at which others reach this server, for the kubeconfig, the certificate and the service kubernetes (default: found out)',
+    doc: 'address at which others reach this server, for the kubeconfig, the certificate and the service kubernetes (default: detected)',
     read: name('advertiseAddress'),
   },
   {
     name: 'tls-san',
     takes: 'A,B',
-    doc: "further names and addresses for the server's certificate",
+    doc: 'additional names and addresses for the server certificate',
     read: list('tlsSans'),
   },
   {
@@ -65,19 +65,19 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'etcd-servers',
     takes: 'URL,…',
-    doc: 'members of the etcd cluster, such as https://10.0.0.1:2379; any of them will do',
+    doc: 'URLs of members of the etcd cluster, such as https://10.0.0.1:2379',
     read: list('etcdServers'),
   },
   {
     name: 'etcd-cafile',
     takes: 'FILE',
-    doc: "PEM of the authorities that etcd's certificates are checked with",
+    doc: 'PEM of the CA that verifies the certificates of etcd',
     read: name('etcdCafile'),
   },
   {
     name: 'etcd-certfile',
     takes: 'FILE',
-    doc: 'PEM of the certificate that etcd is shown',
+    doc: 'PEM of the client certificate for etcd',
     read: name('etcdCertfile'),
   },
   {
@@ -89,37 +89,37 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'etcd-prefix',
     takes: 'PATH',
-    doc: 'what the keys of all records in etcd begin with (default /registry)',
+    doc: 'prefix of all keys in etcd (default /registry)',
     read: text('etcdPrefix'),
   },
   {
     name: 'token-auth-file',
     takes: 'FILE',
-    doc: 'CSV of token,user,uid,"group1,group2": who may come in by bearer token',
+    doc: 'CSV of token,user,uid,"group1,group2": static bearer tokens',
     read: name('tokenAuthFile'),
   },
   {
     name: 'client-ca-file',
     takes: 'FILE',
-    doc: 'PEM of further authorities whose client certificates are accepted',
+    doc: 'PEM of additional CAs of client certificates',
     read: name('clientCaFile'),
   },
   {
     name: 'requestheader-client-ca-file',
     takes: 'FILE',
-    doc: 'PEM of authorities of proxies, which may name users in the headers below',
+    doc: 'PEM of the CAs of authenticating proxies, which name users in the headers below',
     read: name('requestheaderClientCaFile'),
   },
   {
     name: 'requestheader-allowed-names',
     takes: 'A,B',
-    doc: 'common names in the certificates of such proxies (default: any)',
+    doc: 'common names that client certificates of such proxies may have (default: any)',
     read: list('requestheaderAllowedNames'),
   },
   {
     name: 'requestheader-username-headers',
     takes: 'A,B',
-    doc: 'headers in which they name the user, such as X-Remote-User',
+    doc: 'headers with the user name, such as X-Remote-User',
     read: list('requestheaderUsernameHeaders'),
   },
   {
@@ -137,67 +137,67 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'requestheader-extra-headers-prefix',
     takes: 'A,B',
-    doc: 'what headers with further attributes of the user begin with, such as X-Remote-Extra-',
+    doc: 'prefixes of headers with extra attributes of the user, such as X-Remote-Extra-',
     read: list('requestheaderExtraHeadersPrefix'),
   },
   {
     name: 'authentication-config',
     takes: 'FILE',
-    doc: 'AuthenticationConfiguration: issuers of tokens, instead of --oidc-*, and who may be anonymous; changes take effect at once',
+    doc: 'AuthenticationConfiguration: token issuers, instead of --oidc-*, and anonymous access; changes take effect at once',
     read: name('authenticationConfig'),
   },
   {
     name: 'authentication-token-webhook-config-file',
     takes: 'FILE',
-    doc: 'kubeconfig that leads to a webhook that knows who bears a token',
+    doc: 'kubeconfig of a webhook that authenticates bearer tokens',
     read: name('authenticationTokenWebhookConfigFile'),
   },
   {
     name: 'authentication-token-webhook-version',
     takes: 'VERSION',
-    doc: 'version of the TokenReviews that it is sent: v1 or v1beta1 (default)',
+    doc: 'version of the TokenReviews for that webhook: v1 or v1beta1 (default)',
     read: oneOf('authenticationTokenWebhookVersion', ['v1', 'v1beta1']),
   },
   {
     name: 'authentication-token-webhook-cache-ttl',
     takes: 'DURATION',
-    doc: 'how long its answers are remembered (default 2m)',
+    doc: 'how long its answers are cached (default 2m)',
     read: duration('authenticationTokenWebhookCacheMs'),
   },
   {
     name: 'service-account-signing-key-file',
     takes: 'FILE',
-    doc: 'PEM of the RSA or ECDSA key that signs tokens of service accounts, instead of one made at first start',
+    doc: 'PEM of the RSA or ECDSA key that signs service account tokens, instead of a generated one',
     read: name('serviceAccountSigningKeyFile'),
   },
   {
     name: 'service-account-key-file',
     takes: 'FILE',
-    doc: 'PEM of further keys, public or private, whose tokens are believed; may be given several times',
+    doc: 'PEM of additional keys, public or private, that verify service account tokens; may be repeated',
     read: repeated('serviceAccountKeyFiles'),
   },
   {
     name: 'service-account-issuer',
     takes: 'URL',
-    doc: 'who signs tokens (default https://kubernetes.default.svc.cluster.local); given again: further issuers to believe',
+    doc: 'issuer of service account tokens (default https://kubernetes.default.svc.cluster.local); if repeated, the others are accepted as well',
     read: repeated('serviceAccountIssuers'),
   },
   {
     name: 'api-audiences',
     takes: 'A,B',
-    doc: 'audiences of which tokens must name one to be believed (default: the issuer)',
+    doc: 'audiences of which a token must name one (default: the issuer)',
     read: list('apiAudiences'),
   },
   {
     name: 'oidc-issuer-url',
     takes: 'URL',
-    doc: 'OpenID provider whose ID tokens are believed',
+    doc: 'URL of the OpenID provider whose ID tokens are accepted',
     read: oidcSetting('issuerUrl'),
   },
   {
     name: 'oidc-client-id',
     takes: 'ID',
-    doc: 'client that ID tokens must be meant for',
+    doc: 'client ID that ID tokens must be issued for',
     read: oidcSetting('clientId'),
   },
   {
@@ -209,31 +209,31 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'oidc-username-prefix',
     takes: 'TEXT',
-    doc: 'what user names begin with; - for nothing (default: the issuer and #, but nothing before e-mail addresses)',
+    doc: 'prefix of user names; - for none (default: the issuer and #, but none for e-mail addresses)',
     read: oidcSetting('usernamePrefix'),
   },
   {
     name: 'oidc-groups-claim',
     takes: 'CLAIM',
-    doc: 'claim that names the groups of the user',
+    doc: 'claim with the groups of the user',
     read: oidcSetting('groupsClaim'),
   },
   {
     name: 'oidc-groups-prefix',
     takes: 'TEXT',
-    doc: 'what group names begin with',
+    doc: 'prefix of group names',
     read: oidcSetting('groupsPrefix'),
   },
   {
     name: 'oidc-ca-file',
     takes: 'FILE',
-    doc: 'PEM of authorities by which the provider is known (default: those that Node trusts)',
+    doc: 'PEM of the CAs of the provider (default: those of Node)',
     read: oidcSetting('caFile'),
   },
   {
     name: 'oidc-required-claim',
     takes: 'CLAIM=VALUE',
-    doc: 'claim that ID tokens must have; may be given several times',
+    doc: 'claim that ID tokens must have; may be repeated',
     read: (values, draft, flag) => (draft.oidc = { ...draft.oidc, requiredClaims: pairs(values, flag, 'CLAIM=VALUE') }),
   },
   {
@@ -248,7 +248,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'tls-cert-file',
     takes: 'FILE',
-    doc: "PEM of the server's certificate, instead of one made at first start",
+    doc: 'PEM of the server certificate, instead of a generated one',
     read: name('tlsCertFile'),
   },
   {
@@ -261,43 +261,43 @@ const SERVER_FLAGS: readonly Flag[] = [
     name: 'anonymous-auth',
     takes: 'BOOL',
     isSwitch: true,
-    doc: 'let requests without credentials be those of system:anonymous, who may read health and version (default true)',
+    doc: 'treat requests without credentials as system:anonymous, who may read health and version (default true)',
     read: bool('anonymousAuth'),
   },
   {
     name: 'authorization-mode',
     takes: 'LIST',
-    doc: 'who decides what users may do, asked in order: RBAC (default), Node, Webhook, AlwaysAllow, AlwaysDeny',
+    doc: 'authorizers, in order: RBAC (default), Node, Webhook, AlwaysAllow, AlwaysDeny',
     read: list('authorizationMode'),
   },
   {
     name: 'authorization-config',
     takes: 'FILE',
-    doc: 'AuthorizationConfiguration: who decides what users may do, instead of --authorization-mode; changes take effect at once',
+    doc: 'AuthorizationConfiguration: authorizers, instead of --authorization-mode; changes take effect at once',
     read: name('authorizationConfig'),
   },
   {
     name: 'authorization-webhook-config-file',
     takes: 'FILE',
-    doc: 'kubeconfig that leads to the webhook of --authorization-mode Webhook',
+    doc: 'kubeconfig of the webhook of --authorization-mode Webhook',
     read: name('authorizationWebhookConfigFile'),
   },
   {
     name: 'authorization-webhook-version',
     takes: 'VERSION',
-    doc: 'version of the SubjectAccessReviews that it is sent: v1 or v1beta1 (default)',
+    doc: 'version of the SubjectAccessReviews for that webhook: v1 or v1beta1 (default)',
     read: oneOf('authorizationWebhookVersion', ['v1', 'v1beta1']),
   },
   {
     name: 'authorization-webhook-cache-authorized-ttl',
     takes: 'DURATION',
-    doc: 'how long its answers that allow are remembered (default 5m)',
+    doc: 'how long its answers that allow are cached (default 5m)',
     read: duration('authorizationWebhookCacheAuthorizedMs'),
   },
   {
     name: 'authorization-webhook-cache-unauthorized-ttl',
     takes: 'DURATION',
-    doc: 'how long its other answers are remembered (default 30s)',
+    doc: 'how long its other answers are cached (default 30s)',
     read: duration('authorizationWebhookCacheUnauthorizedMs'),
   },
   {
@@ -327,25 +327,25 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'node-capacity',
     takes: 'RESOURCE=QUANTITY,…',
-    doc: 'what each simulated node has, over cpu=16,memory=64Gi,ephemeral-storage=200Gi,pods=110; such as cpu=4,example.com/gpu=2',
+    doc: 'capacity of each simulated node, in addition to cpu=16,memory=64Gi,ephemeral-storage=200Gi,pods=110 or instead; such as cpu=4,example.com/gpu=2',
     read: every('nodeCapacity', (values, flag) => pairs(items(values), flag, 'RESOURCE=QUANTITY such as cpu=4')),
   },
   {
     name: 'node-devices',
     takes: 'DRIVER=COUNT,…',
-    doc: 'devices of each simulated node, such as gpu.example.com=8,model=A100,capacity.memory=80Gi; with shared several claims can have one, with partitions=4 also parts of it; can be repeated for other drivers',
+    doc: 'devices of each simulated node, such as gpu.example.com=8,model=A100,capacity.memory=80Gi; with shared, several claims can use one; with partitions=4, claims can use parts of one; may be repeated for other drivers',
     read: repeated('nodeDevices'),
   },
   {
     name: 'kubelet-certificate-authority',
     takes: 'FILE',
-    doc: "PEM of the authorities of kubelets' certificates, which are not checked without",
+    doc: 'PEM of the CA of kubelet certificates, which are not verified without it',
     read: name('kubeletCertificateAuthority'),
   },
   {
     name: 'kubelet-client-certificate',
     takes: 'FILE',
-    doc: "PEM of the certificate that kubelets are shown, instead of the administrator's",
+    doc: 'PEM of the client certificate for kubelets, instead of that of the administrator',
     read: name('kubeletClientCertificate'),
   },
   {
@@ -357,7 +357,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'proxy-client-cert-file',
     takes: 'FILE',
-    doc: "PEM of the certificate with which servers behind APIServices are told who sends a request; by default one of the server's own front-proxy authority",
+    doc: 'PEM of the client certificate for aggregated API servers (default: one of the generated front-proxy CA)',
     read: name('proxyClientCertFile'),
   },
   {
@@ -369,7 +369,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'kubelet-preferred-address-types',
     takes: 'LIST',
-    doc: 'types of node addresses at which kubelets are reached, the preferred ones first',
+    doc: 'types of node addresses to connect to kubelets, in order of preference',
     read: list('kubeletPreferredAddressTypes'),
   },
   ...signingFiles('', 'that issues certificates for requests, instead of the server itself', {
@@ -403,7 +403,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'cluster-signing-duration',
     takes: 'DURATION',
-    doc: 'how long issued certificates are valid at most; requests may ask for less (default 8760h)',
+    doc: 'maximum validity of issued certificates; requests may ask for less (default 8760h)',
     read: duration('clusterSigningDurationMs'),
   },
   {
@@ -423,7 +423,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'cluster-cidr',
     takes: 'CIDR[,CIDR]',
-    doc: 'range of pod addresses, one of each family at most',
+    doc: 'range of pod addresses, at most one of each family',
     read: last('clusterCidr', value => items([value]).map(range => range.trim())),
   },
   {
@@ -447,13 +447,13 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'enable-admission-plugins',
     takes: 'A,B',
-    doc: 'admission plugins to have beside those that are on by default',
+    doc: 'admission plugins to enable in addition to the default ones',
     read: list('enableAdmissionPlugins'),
   },
   {
     name: 'disable-admission-plugins',
     takes: 'A,B',
-    doc: 'admission plugins to go without, such as ServiceAccount',
+    doc: 'admission plugins to disable, such as ServiceAccount',
     read: list('disableAdmissionPlugins'),
   },
   {
@@ -465,79 +465,79 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'horizontal-pod-autoscaler-sync-period',
     takes: 'DURATION',
-    doc: 'how often HorizontalPodAutoscalers are looked at (default 15s)',
+    doc: 'how often HorizontalPodAutoscalers are evaluated (default 15s)',
     read: duration('horizontalPodAutoscalerSyncMs'),
   },
   {
     name: 'horizontal-pod-autoscaler-downscale-stabilization',
     takes: 'DURATION',
-    doc: 'for how long fewer replicas must have been recommended before a workload shrinks (default 5m)',
+    doc: 'how long fewer replicas must have been recommended before a workload is scaled down (default 5m)',
     read: duration('horizontalPodAutoscalerDownscaleStabilizationMs'),
   },
   {
     name: 'horizontal-pod-autoscaler-cpu-initialization-period',
     takes: 'DURATION',
-    doc: 'for how long after its start the processor time of a pod may be left out (default 5m)',
+    doc: 'time after the start of a pod in which its CPU usage may be ignored (default 5m)',
     read: duration('horizontalPodAutoscalerCpuInitializationMs'),
   },
   {
     name: 'horizontal-pod-autoscaler-initial-readiness-delay',
     takes: 'DURATION',
-    doc: "within which time of its start a change of a pod's readiness counts as its first (default 30s)",
+    doc: 'time after the start of a pod in which changes of readiness count as the initial readiness (default 30s)',
     read: duration('horizontalPodAutoscalerInitialReadinessMs'),
   },
   {
     name: 'horizontal-pod-autoscaler-tolerance',
     takes: 'NUMBER',
-    doc: 'differences up to this part of the target are left alone (default 0.1)',
+    doc: 'relative difference from the target that causes no scaling (default 0.1)',
     read: decimal('horizontalPodAutoscalerTolerance'),
   },
   {
     name: 'concurrent-horizontal-pod-autoscaler-syncs',
     takes: 'N',
-    doc: 'how many HorizontalPodAutoscalers are looked at at the same time (default 5)',
+    doc: 'how many HorizontalPodAutoscalers are evaluated concurrently (default 5)',
     read: count('concurrentHorizontalPodAutoscalerSyncs'),
   },
   {
     name: 'node-monitor-grace-period',
     takes: 'DURATION',
-    doc: 'how long a kubelet may be silent before its node counts as lost (default 50s)',
+    doc: 'how long a kubelet may send no heartbeat before its node is unhealthy (default 50s)',
     read: duration('nodeMonitorGraceMs'),
   },
   {
     name: 'node-startup-grace-period',
     takes: 'DURATION',
-    doc: 'how long the kubelet of a new node may take to report (default 1m)',
+    doc: 'the same for a kubelet that has not sent a heartbeat yet (default 1m)',
     read: duration('nodeStartupGraceMs'),
   },
   {
     name: 'default-not-ready-toleration-seconds',
     takes: 'N',
-    doc: 'seconds that pods stay on a node that is not ready, unless they say how long (default 300)',
+    doc: 'default tolerationSeconds of pods for nodes that are not ready (default 300)',
     read: count('defaultNotReadyTolerationSeconds'),
   },
   {
     name: 'default-unreachable-toleration-seconds',
     takes: 'N',
-    doc: 'seconds that pods stay on a node that is out of reach, unless they say how long (default 300)',
+    doc: 'default tolerationSeconds of pods for nodes that are unreachable (default 300)',
     read: count('defaultUnreachableTolerationSeconds'),
   },
   {
     name: 'service-cluster-ip-range',
     takes: 'CIDR[,CIDR]',
-    doc: 'range of service addresses, one of each family at most (default 10.0.0.0/24)',
+    doc: 'range of cluster IPs, at most one of each family (default 10.0.0.0/24)',
     read: last('serviceClusterIpRange', value => (value === '' ? DEFAULTS.serviceClusterIpRange : items([value]))),
   },
   {
     name: 'service-node-port-range',
     takes: 'FROM-TO',
-    doc: 'ports of nodes that services get, both ends included (default 30000-32767)',
+    doc: 'range of node ports, both ends included (default 30000-32767)',
     read: last('serviceNodePortRange', readPortRange),
   },
   {
     name: 'history-window',
     takes: 'DURATION',
-    doc: 'how long changes can be watched from and pages be continued, such as 90s or 1h30m (default 10m)',
+    doc: 'how far back watches can start and pages can be continued, such as 90s or 1h30m (default 10m)',
     read: duration('historyMs'),
   },
   {
@@ -584,13 +584,13 @@ const COMMAND_FLAGS: readonly Flag[] = [
   {
     name: 'output',
     takes: 'text|json',
-    doc: 'how serve says that it is ready; json is one line with url, kubeconfig, ca and pid',
+    doc: 'what serve prints when it is ready; json is one line with url, kubeconfig, ca and pid',
     read: oneOf('output', ['text', 'json']),
   },
   {
     name: 'exit-with-parent',
     takes: '[true|false]',
-    doc: 'stop when the process that started this one has ended',
+    doc: 'exit when the parent process has exited',
     isSwitch: true,
     read: bool('exitWithParent'),
   },
@@ -615,7 +615,7 @@ function signingFiles(signer: string, doc: string, { cert, key }: { cert: Signin
     {
       name: `cluster-signing-${signer}cert-file`,
       takes: 'FILE',
-      doc: `PEM of the authority ${doc}`,
+      doc: `PEM of the CA ${doc}`,
       read: name(cert),
     },
     {
