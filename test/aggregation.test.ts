@@ -314,6 +314,10 @@ test('the condition Available says why a server is not available', networked, as
     failed.message,
     `failing or missing response from ${url}: Get "${url}": dial tcp ${ownAddress}:${api.port}: connect: connection refused`,
   )
+  const metrics = (await ask(server, '/metrics')).text
+  assert.match(metrics, new RegExp(`^aggregator_unavailable_apiservice\\{name="${NAME}"\\} 1$`, 'm'))
+  assert.match(metrics, /^aggregator_unavailable_apiservice\{name="v1\.apps"\} 0$/m)
+  assert.match(metrics, new RegExp(`^aggregator_unavailable_apiservice_total\\{name="${NAME}",reason="FailedDiscoveryCheck"\\} 1$`, 'm'))
   await patch(`${APISERVICES}/${NAME}`, { spec: { service: null, caBundle: null } })
   assert.equal((await availability(server, 'Local')).message, 'Local APIServices are always available')
 })

@@ -7,11 +7,14 @@ import { deepEqual, type Json } from '../lib/json-value.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { User } from '../schema/user.ts'
+import { AvailabilityMetrics } from './availability-metrics.ts'
 import { Backend, type BackendParts } from './backend.ts'
 
 export type ApiServiceObject = ObjectOf<typeof APIService>
 
 const DEFAULT_PORT = 443
+
+const availableOf = ({ status }: ApiServiceObject) => status?.conditions?.find(({ type }) => type === 'Available')
 
 /** One of them. */
 export class Registration implements AggregatedVersion {
@@ -48,6 +51,7 @@ export class Registration implements AggregatedVersion {
 }
 
 export class Registrations implements Aggregated {
+  readonly metrics = new AvailabilityMetrics()
   readonly #byVersion = new Map<string, Registration>()
   readonly #byName = new Map<string, { readonly registration: Registration; readonly spec: Json }>()
   readonly #parts: BackendParts
@@ -70,6 +74,8 @@ export class Registrations implements Aggregated {
     signal.addEventListener('abort', () => this.#end(), { once: true })
     await client.of(APIService).watch(({ type, current }) => {
       const stored = type === 'deleted' ? undefined : current.object
+      if (stored) this.metrics.observe(current.name, availableOf(stored))
+      else this.metrics.forget(current.name)
       if (!stored?.spec.service || stored.spec.group === this.#own) return this.#remove(current.name)
       this.#put(stored)
       if (isFirst) onFirst()
@@ -114,7 +120,7 @@ export class Registrations implements Aggregated {
     const name = stored.metadata.name!
     const before = this.#byName.get(name)
     const spec = stored.spec as Json
-    const isAvailable = stored.status?.conditions?.some(({ type, status }) => type === 'Available' && status === 'True') ?? false
+    const isAvailable = availableOf(stored)?.status === 'True'
     if (before && deepEqual(before.spec, spec)) {
       before.registration.isAvailable = isAvailable
       return

@@ -26,7 +26,7 @@ export interface Request {
   readonly peer: Peer
   /** What its connection may hold of answers, where many travel side by side. */
   readonly unsentResponses?: UnsentResponses
-  /** Told when the request waits for its turn no longer. */
+  /** Called when the request no longer waits in a queue. */
   readonly passed?: () => void
   /** The protocol to which the client wants to switch: WebSocket, or another that is only passed on. */
   readonly upgrade?: 'websocket' | 'other' | undefined

@@ -259,6 +259,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
       ...admission.metrics.families(),
       ...accessMetrics.families(),
+      ...aggregation.registrations.metrics.families(),
     ],
     clock,
     onClose,

@@ -143,7 +143,7 @@ export class Metrics {
       {
         name: 'apiserver_current_inqueue_requests',
         type: 'gauge',
-        help: 'Requests that wait for their turn.',
+        help: 'Requests that wait in a queue.',
         samples: kinds.map(kind => [{ request_kind: kind }, waiting[kind]] as const),
       },
       {
