@@ -132,6 +132,14 @@ test('one server runs the controllers; another takes over when it ends, and when
   assert.equal(pods.json.items.length, 9, 'no pod was created twice')
 })
 
+/** As clients do: a server whose cache is far behind, as on a busy machine, says so before it does anything, and when to ask again. */
+async function askAgain(...[replica, path, options]: Parameters<typeof ask>): ReturnType<typeof ask> {
+  for (;;) {
+    const answer = await ask(replica, path, options)
+    if (answer.status !== 504 || !answer.text.includes('Too large resource version')) return answer
+  }
+}
+
 test('services of three servers never share an address or a node port', patient, async t => {
   const store = new MemoryStore()
   const options = { controllers: ['none'], nodes: 0, serviceClusterIpRange: ['10.0.0.0/22'] }
@@ -142,7 +150,7 @@ test('services of three servers never share an address or a node port', patient,
   })
   const answers = await Promise.all(
     Array.from({ length: 1000 }, (_, i) =>
-      ask(replicas[i % 3]!, '/api/v1/namespaces/default/services', {
+      askAgain(replicas[i % 3]!, '/api/v1/namespaces/default/services', {
         method: 'POST',
         agent: agents[i % 3]!,
         body: { metadata: { name: `s-${i}` }, spec: { type: 'NodePort', ports: [{ port: 80 }] } },

@@ -50,6 +50,7 @@ export class ObservedStore {
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
       probe: () => inner.probe(),
+      abandon: () => inner.abandon?.(),
       close: () => inner.close(),
     }
   }

@@ -85,14 +85,14 @@ const compactAlone =
   ({ historyMs }, onError) =>
     startCompaction(store, { maxAgeMs: historyMs, onError })
 
-/** Logs now and then how many objects have been read, where that takes long. */
+/** Logs now and then how many objects have been read, where that takes long: whoever waits for the server wants to know why. */
 function logLoading(log: Log): (objects: number) => void {
   let [objects, logged] = [0, performance.now()]
   return more => {
     objects += more
     if (performance.now() - logged < LOADING_LOG_MS) return
     logged = performance.now()
-    log.info({ objects }, 'reading objects')
+    log.warn({ objects }, 'still reading objects before the server is ready')
   }
 }
 

@@ -321,10 +321,10 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       await new Promise(setImmediate)
     }
   }
-  /** Tells other servers that this one ends, if the store takes it soon. */
+  /** Tells other servers that this one ends. A store that does not take it soon is out of reach: nothing waits for it any more. */
   const leave = async () => {
     const told = Promise.allSettled([network.retire(), ...identityLeases.map(lease => lease.remove(client))])
-    await Promise.race([told, sleep(LEAVE_MS, undefined, { ref: false })])
+    if (!(await Promise.race([told, sleep(LEAVE_MS, undefined, { ref: false })]))) store.abandon?.()
   }
   let closing: Promise<void> | undefined
   const close = (reason = 'asked to') =>

@@ -23,6 +23,8 @@ export interface Store {
   compact(before: Revision): Promise<void>
   /** Writes, syncs and reads a private record; rejects when that fails. */
   probe(): Promise<void>
+  /** Before it is closed, where it may be out of reach: calls that wait for it fail at once, writes with an unknown outcome. */
+  abandon?(): void
   /** Ends watches, waits for pending writes, releases the files. */
   close(): Promise<void>
 }

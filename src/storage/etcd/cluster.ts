@@ -28,6 +28,8 @@ export class Cluster {
   readonly #tls: Tls
   readonly #onChange: (message: string) => void
   readonly #retired = new Set<Connection>()
+  /** Ends what is waited for, when the cluster is closed. */
+  readonly #endings = new Set<() => void>()
   #current: Connection | undefined
   #dialing: Promise<Connection> | undefined
   /** The member to try next. Replicas begin with different ones, to share their load. */
@@ -54,7 +56,7 @@ export class Cluster {
     for (let attempt = 0; ; attempt++) {
       let connection: Connection | undefined
       try {
-        connection = await this.#connection(until)
+        connection = this.#usable ?? (await this.#connection(until))
         const left = until - performance.now()
         return await connection.call(method, request, Math.min(ATTEMPT_MS, Math.max(left, SHORTEST_WAIT_MS)))
       } catch (error) {
@@ -66,7 +68,7 @@ export class Cluster {
       }
       const wait = waitAfter(attempt)
       if (performance.now() + wait >= until) throw explain(answered, this.where)
-      await sleep(wait)
+      await this.#sleep(wait)
     }
   }
 
@@ -77,7 +79,7 @@ export class Cluster {
   async write<Request, Response>(method: Method<Request, Response>, request: Request): Promise<Response> {
     const until = performance.now() + CALL_MS
     for (let attempt = 0; ; attempt++) {
-      const connection = await this.#connection(until)
+      const connection = this.#usable ?? (await this.#connection(until))
       try {
         return await connection.call(method, request, WRITE_MS)
       } catch (error) {
@@ -86,7 +88,7 @@ export class Cluster {
         if (!isNotDone(error)) throw error
         const wait = waitAfter(attempt)
         if (this.#isClosed || performance.now() + wait >= until) throw explain(error, this.where)
-        await sleep(wait)
+        await this.#sleep(wait)
       }
     }
   }
@@ -106,7 +108,7 @@ export class Cluster {
   /** One call of each member, by endpoint: what it answers, or why it does not. */
   async each<Request, Response>(method: Method<Request, Response>, request: Request): Promise<PromiseSettledResult<Response>[]> {
     const calls = this.#endpoints.map(async endpoint => {
-      const connection = await openConnection(endpoint, this.#tls)
+      const connection = await this.#openConnection(endpoint)
       try {
         return await connection.call(method, request, ATTEMPT_MS)
       } finally {
@@ -116,23 +118,30 @@ export class Cluster {
     return Promise.allSettled(calls)
   }
 
+  /** Ends all connections; whatever waits for an answer or a member fails. */
   close(): void {
     this.#isClosed = true
+    for (const end of [...this.#endings]) end()
     for (const connection of [...this.#retired, ...(this.#current ? [this.#current] : [])]) connection.destroy()
+  }
+
+  get #usable(): Connection | undefined {
+    return !this.#isClosed && this.#current?.isUsable ? this.#current : undefined
   }
 
   /** A connection that can be used, within a time. */
   async #connection(until: number): Promise<Connection> {
     for (let attempt = 0; ; attempt++) {
       if (this.#isClosed) throw closed()
-      if (this.#current?.isUsable) return this.#current
+      if (this.#usable) return this.#usable
       try {
         this.#dialing ??= this.#dial().finally(() => (this.#dialing = undefined))
         return await this.#dialing
       } catch (error) {
         const wait = waitAfter(attempt)
+        if (this.#isClosed) throw closed()
         if (isLasting(error) || performance.now() + wait >= until) throw explain(error, this.where)
-        await sleep(wait)
+        await this.#sleep(wait)
       }
     }
   }
@@ -140,14 +149,10 @@ export class Cluster {
   /** Tries every member once. */
   async #dial(): Promise<Connection> {
     let failure: unknown
-    for (let i = 0; i < this.#endpoints.length; i++) {
+    for (let i = 0; i < this.#endpoints.length && !this.#isClosed; i++) {
       const endpoint = this.#endpoints[this.#next]!
       try {
-        const connection = await openConnection(endpoint, this.#tls)
-        if (this.#isClosed) {
-          connection.destroy()
-          throw closed()
-        }
+        const connection = await this.#openConnection(endpoint)
         if (!this.#isReachable) this.#onChange(`connected to etcd at ${endpoint}`)
         this.#isReachable = true
         return (this.#current = connection)
@@ -160,6 +165,29 @@ export class Cluster {
     if (this.#isReachable && !this.#isClosed) this.#onChange(explain(failure, this.where).message)
     this.#isReachable = false
     throw failure
+  }
+
+  async #openConnection(endpoint: string): Promise<Connection> {
+    const giveUp = new AbortController()
+    const end = () => giveUp.abort(closed())
+    this.#endings.add(end)
+    try {
+      return await openConnection(endpoint, this.#tls, giveUp.signal)
+    } finally {
+      this.#endings.delete(end)
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        clearTimeout(timer)
+        this.#endings.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      this.#endings.add(end)
+    })
   }
 
   /** Uses another member from now on, if this one is to blame. */
@@ -183,5 +211,3 @@ const closed = () => new StoreUnavailable('the store is closed')
 
 /** The first wait is short; later ones grow, and differ between replicas. */
 const waitAfter = (attempt: number) => Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
-
-const sleep = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))

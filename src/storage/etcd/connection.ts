@@ -54,11 +54,11 @@ const IDLE_MS = 5_000
 const PING_EVERY_MS = 5_200
 const PING_ANSWER_MS = 2_500
 
-/** Connects to a member. Rejects with the error of the socket or of TLS. */
-export async function openConnection(endpoint: string, tls: Tls): Promise<Connection> {
+/** Connects to a member. Rejects with the error of the socket or of TLS, or with what the signal says. */
+export async function openConnection(endpoint: string, tls: Tls, signal: AbortSignal): Promise<Connection> {
   const url = new URL(endpoint)
   const windows = { streamWindow: STREAM_WINDOW, sessionWindow: SESSION_WINDOW }
-  return new Connection(endpoint, await openSession(url, { tls, connectMs: CONNECT_MS, ...windows }))
+  return new Connection(endpoint, await openSession(url, { tls, connectMs: CONNECT_MS, signal, ...windows }))
 }
 
 type Waiting = { readonly since: number }

@@ -240,6 +240,10 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
+  abandon(): void {
+    this.#cluster.close()
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }

@@ -41,6 +41,8 @@ export type Http2Stream = {
 export type SessionOptions = {
   readonly tls: Tls
   readonly connectMs: number
+  /** Ends the attempt to connect. */
+  readonly signal?: AbortSignal
   /** How much the server may send on one stream, and on all, before it is told that there is room again. */
   readonly streamWindow: number
   readonly sessionWindow: number
@@ -48,7 +50,7 @@ export type SessionOptions = {
 
 /** Connects, and waits for the settings of the server. Rejects with the error of the socket or of TLS. */
 export function openSession(url: URL, options: SessionOptions): Promise<Http2Session> {
-  const { tls, connectMs } = options
+  const { tls, connectMs, signal } = options
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isTls = url.protocol === 'https:'
   const port = Number(url.port || (isTls ? 443 : 80))
@@ -57,16 +59,22 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
       ? connectTls({ host, port, ...(!isIP(host) && { servername: host }), ...tls, ALPNProtocols: ['h2'] })
       : connectTcp({ host, port })
     socket.setNoDelay(true)
-    const fail = (error: Error) => {
+    const settle = () => {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+    const fail = (error: Error) => {
+      settle()
       socket.destroy()
       reject(error)
     }
+    const abort = () => fail(signal!.reason)
+    signal?.addEventListener('abort', abort)
     const timer = setTimeout(() => fail(new DeadlineExceeded(`no connection within ${connectMs / 1000} seconds`)), connectMs)
     const session = new Http2Session(socket, options)
     session.onClose = error => fail(error ?? Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }))
     session.onReady = () => {
-      clearTimeout(timer)
+      settle()
       session.onClose = () => {}
       resolve(session)
     }
