@@ -2,25 +2,35 @@
 import { readFileSync } from 'node:fs'
 import { Cluster } from '../src/storage/etcd/cluster.ts'
 import { swap } from '../src/storage/etcd/messages.ts'
+import { cpuSeconds } from './servers.ts'
 
-const [, , endpoint, valueFile, writers, seconds] = process.argv
+const [, , endpoint, valueFile, writers, seconds, warmUp, etcdPid] = process.argv
 const value = readFileSync(valueFile!)
 const cluster = new Cluster({ endpoints: [endpoint!] })
-const run = `${Date.now()}`
+const prefix = `/bench/${process.pid}-${Date.now()}`
+let next = 0
 let count = 0
-const end = performance.now() + Number(seconds) * 1000
-const start = performance.now()
-const before = process.cpuUsage()
-await Promise.all(
-  Array.from({ length: Number(writers) }, async (_, w) => {
-    for (let i = 0; performance.now() < end; i++) {
-      const { ok } = await cluster.write(swap, { key: Buffer.from(`/bench/${run}/${w}-${i}`), expect: { modified: 0 }, value })
+
+/** Makes transactions with so many writers until it is enough. */
+async function run(writers: number, isEnough: () => boolean): Promise<void> {
+  const write = async () => {
+    while (!isEnough()) {
+      const { ok } = await cluster.write(swap, { key: Buffer.from(`${prefix}/${next++}`), expect: { modified: 0 }, value })
       if (!ok) throw new Error('a transaction was refused')
       count++
     }
-  }),
-)
+  }
+  await Promise.all(Array.from({ length: writers }, write))
+}
+
+await run(64, () => count >= Number(warmUp))
+count = 0
+const start = performance.now()
+const before = process.cpuUsage()
+const etcdBefore = cpuSeconds(Number(etcdPid))
+await run(Number(writers), () => performance.now() - start >= Number(seconds) * 1000)
 const perSecond = count / ((performance.now() - start) / 1000)
 const { user, system } = process.cpuUsage(before)
+const etcdMicros = ((cpuSeconds(Number(etcdPid)) - etcdBefore) * 1e6) / count
 cluster.close()
-process.stdout.write(`${perSecond} ${(user + system) / count}\n`)
+process.stdout.write(`${perSecond} ${(user + system) / count} ${etcdMicros}\n`)

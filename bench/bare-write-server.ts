@@ -3,9 +3,14 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
+import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
+import { plainFormat } from '../src/storage/etcd/record-format.ts'
 
-const [, , certFile, keyFile, dir] = process.argv
-const store = await openEmbeddedStore({ dir: dir! })
+/** The last argument is a folder, or where etcd is. */
+const [, , certFile, keyFile, where] = process.argv
+const store = /^http/.test(where!)
+  ? await openEtcdStore({ endpoints: [where!], prefix: `/bench-${Date.now()}`, format: plainFormat })
+  : await openEmbeddedStore({ dir: where! })
 let count = 0
 const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(keyFile!) }, (request, response) => {
   const parts: Buffer[] = []

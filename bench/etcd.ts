@@ -1,6 +1,9 @@
-/** Keelson on etcd: writes beside the bare client, and a start with many objects. */
+/** Keelson on etcd: writes beside the bare client, reads beside the embedded store, and a start with many objects. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
 import { join } from 'node:path'
 import { kubernetesFormat } from '../src/etcd-format/kubernetes-format.ts'
 import { builtinKinds } from '../src/kinds/all.ts'
@@ -10,58 +13,124 @@ import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import { startEtcd } from '../test/kits/etcd.ts'
 import { programsNamed } from '../test/programs.ts'
 import { configMap } from './objects.ts'
-import { requestBytes, run } from './raw-client.ts'
-import { cpuSeconds, newFolder, startKeelson } from './servers.ts'
+import { type Load, requestBytes, run } from './raw-client.ts'
+import { cpuSeconds, newFolder, type Running, startBareWrites, startKeelson } from './servers.ts'
 
+/** What was measured of one server, or of the client alone: how many a second, and processor time of one, in microseconds. */
+export type Measured = { readonly perSecond: number; readonly micros: number; readonly etcdMicros: number }
+export type WriteFigures = {
+  readonly writers: number
+  /** Creates through Keelson; through a bare HTTPS server that makes one transaction for each; and the transactions alone. */
+  readonly rounds: readonly { readonly ours: Measured; readonly https: Measured; readonly bare: Measured }[]
+}
+export type ReadFigures = {
+  readonly onEtcd: Measured
+  readonly embedded: Measured
+  /** How many questions of how fresh the cache is were asked for one read. */
+  readonly questions: number
+}
 export type EtcdFigures = {
-  /** Creates a second through Keelson and of the client alone, one pair for each round; processor time of each in microseconds. */
-  readonly rounds: readonly { readonly ours: number; readonly bare: number; readonly oursMicros: number; readonly bareMicros: number }[]
+  readonly writes: readonly WriteFigures[]
+  /** GETs of one object, by connections. */
+  readonly reads: readonly (ReadFigures & { readonly connections: number })[]
   /** How long a start took with so many objects; milliseconds. */
   readonly load: { readonly objects: number; readonly ms: number }
 }
 
 const NS = '/api/v1/namespaces/default/configmaps'
-const WRITERS = 64
+/** What code runs before it counts: until then it is interpreted, and most of its time goes into compiling it. */
+const WARM_UP = 4_000
 
 /** Nothing where there is no etcd. */
 export async function onEtcd({ quick }: { readonly quick: boolean }): Promise<EtcdFigures | undefined> {
   const [program] = programsNamed('etcd')
   if (program === undefined) return undefined
-  const folder = newFolder()
-  const etcd = await startEtcd({ program, folder, isDurable: true })
+  const etcd = await startEtcd({ program, folder: newFolder(), isDurable: true })
   const [endpoint] = etcd.endpoints as [string]
   const flags = ['--store', 'etcd', '--etcd-servers', endpoint]
   try {
-    const seconds = quick ? 2 : 5
+    const bench = { endpoint, etcdPid: etcd.members[0]!.pid, seconds: quick ? 2 : 5, rounds: quick ? 1 : 3 }
     const keelson = await startKeelson(newFolder(), flags)
-    const rounds = []
-    let created = 0
-    const create = () => requestBytes('POST', NS, configMap(`new-${++created}`))
-    const value = join(folder, 'value')
-    writeFileSync(value, configMap('new-1'))
-    await run(keelson.target, { request: create, connections: WRITERS, seconds: 1 })
-    for (let i = 0; i < (quick ? 1 : 3); i++) {
-      const before = cpuSeconds(keelson.pid)
-      const { perSecond, requests, failures } = await run(keelson.target, { request: create, connections: WRITERS, seconds })
-      if (failures > 0) throw new Error(`${failures} of ${requests} creates failed`)
-      const oursMicros = ((cpuSeconds(keelson.pid) - before) * 1e6) / requests
-      const bare = await bareEtcd(endpoint, value, seconds)
-      rounds.push({ ours: perSecond, oursMicros, bare: bare.perSecond, bareMicros: bare.micros })
-    }
+    const dir = newFolder()
+    const embedded = await startKeelson(dir)
+    const https = await startBareWrites(dir, embedded.target, endpoint)
+    const writes = [await writesOf({ ...bench, keelson, https }, 64), await writesOf({ ...bench, keelson, https }, 1)]
+    await https.stop()
+    const reads = []
+    for (const connections of [1, 64]) reads.push({ connections, ...(await readsOf({ ...bench, keelson, embedded }, connections)) })
+    await embedded.stop()
     await keelson.stop()
-    return { rounds, load: await load(endpoint, flags, quick ? 10_000 : 100_000) }
+    return { writes, reads, load: await load(endpoint, flags, quick ? 10_000 : 100_000) }
   } finally {
     await etcd[Symbol.asyncDispose]()
   }
 }
 
-async function bareEtcd(endpoint: string, value: string, seconds: number): Promise<{ perSecond: number; micros: number }> {
-  const args = ['--import', 'tsx', 'bench/bare-etcd.ts', endpoint, value, `${WRITERS}`, `${seconds}`]
+type Bench = { readonly endpoint: string; readonly etcdPid: number; readonly seconds: number; readonly rounds: number }
+
+async function writesOf(
+  { keelson, https, ...bench }: Bench & { readonly keelson: Running; readonly https: Running },
+  writers: number,
+): Promise<WriteFigures> {
+  let created = 0
+  const create = () => requestBytes('POST', NS, configMap(`new-${writers}-${++created}`))
+  for (const { target } of [keelson, https]) await run(target, { request: create, connections: 64, seconds: 60, requests: WARM_UP })
+  const value = join(newFolder(), 'value')
+  writeFileSync(value, configMap('new-1'))
+  const rounds = []
+  for (let i = 0; i < bench.rounds; i++) {
+    const ours = await served(bench, keelson, { request: create, connections: writers })
+    const through = await served(bench, https, { request: create, connections: writers })
+    rounds.push({ ours, https: through, bare: await bareEtcd(bench, value, writers) })
+  }
+  return { writers, rounds }
+}
+
+/** One object, read over and over: from the cache, once it is known to be fresh. */
+async function readsOf(
+  { keelson, embedded, ...bench }: Bench & { readonly keelson: Running; readonly embedded: Running },
+  connections: number,
+): Promise<ReadFigures> {
+  const name = `read-${connections}`
+  for (const { target } of [keelson, embedded])
+    await run(target, { request: () => requestBytes('POST', NS, configMap(name)), connections: 1, seconds: 60, requests: 1 })
+  const get = requestBytes('GET', `${NS}/${name}`)
+  const load = { request: () => get, connections }
+  for (const { target } of [keelson, embedded]) await run(target, { ...load, seconds: 60, requests: WARM_UP })
+  const before = await questionsAsked(keelson)
+  const onEtcd = await served(bench, keelson, load)
+  const questions = ((await questionsAsked(keelson)) - before) / onEtcd.requests
+  return { onEtcd, embedded: await served(bench, embedded, load), questions }
+}
+
+/** How many reads the store was asked for. */
+async function questionsAsked({ target: { host, port, ca, cert, key } }: Running): Promise<number> {
+  const request = get({ host, port, ca, cert, key, servername: 'localhost', path: '/metrics', agent: false })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of response) text += chunk
+  return Number(/^etcd_request_duration_seconds_count\{operation="get".*\} (\d+)$/m.exec(text)?.[1] ?? 0)
+}
+
+async function served(
+  { etcdPid, seconds }: Bench,
+  { target, pid }: Running,
+  load: Pick<Load, 'request' | 'connections'>,
+): Promise<Measured & { readonly requests: number }> {
+  const [before, etcdBefore] = [cpuSeconds(pid), cpuSeconds(etcdPid)]
+  const { perSecond, requests, failures } = await run(target, { ...load, seconds })
+  if (failures > 0) throw new Error(`${failures} of ${requests} requests failed`)
+  const each = (seconds: number) => (seconds * 1e6) / requests
+  return { perSecond, requests, micros: each(cpuSeconds(pid) - before), etcdMicros: each(cpuSeconds(etcdPid) - etcdBefore) }
+}
+
+async function bareEtcd({ endpoint, etcdPid, seconds }: Bench, value: string, writers: number): Promise<Measured> {
+  const args = ['--import', 'tsx', 'bench/bare-etcd.ts', endpoint, value, `${writers}`, `${seconds}`, `${WARM_UP}`, `${etcdPid}`]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout!) text += chunk
-  const [perSecond, micros] = text.split(' ').map(Number)
-  return { perSecond: perSecond!, micros: micros! }
+  const [perSecond, micros, etcdMicros] = text.split(' ').map(Number)
+  return { perSecond: perSecond!, micros: micros!, etcdMicros: etcdMicros! }
 }
 
 /** Fills the cluster with objects as they are stored, and starts a server on it. */
@@ -77,7 +146,7 @@ async function load(endpoint: string, flags: readonly string[], objects: number)
       await store.swap(`/core/configmaps/default/loaded-${i}`, { expect: 0, value: Buffer.from(JSON.stringify(object)), object })
     }
   }
-  await Promise.all(Array.from({ length: WRITERS }, write))
+  await Promise.all(Array.from({ length: 64 }, write))
   await store.compact(await store.fresh())
   await store.close()
   const keelson = await startKeelson(newFolder(), flags)

@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { admission } from './admission.ts'
 import { deviceFigures } from './devices.ts'
-import { onEtcd } from './etcd.ts'
+import { type Measured, onEtcd } from './etcd.ts'
 import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
@@ -369,13 +369,25 @@ async function etcd(): Promise<string> {
   if (!wants('etcd')) return ''
   const figures = await onEtcd({ quick })
   if (!figures) return 'On etcd: not measured, there is none on this machine.'
-  const { rounds, load } = figures
-  const [ours, bare] = [median(rounds.map(round => round.ours)), median(rounds.map(round => round.bare))]
-  const micros = Math.min(...rounds.map(round => round.oursMicros)).toFixed(0)
-  const bareMicros = Math.min(...rounds.map(round => round.bareMicros)).toFixed(0)
+  const { writes, reads, load } = figures
   const lines = [
-    `| creates, 64 writers, beside the same client alone | ${rate(ours)} of ${rate(bare)}, ${Math.round((ours / bare) * 100)} % | ≥ 60 % |`,
-    `| processor time of one, and of the client alone | ${micros} and ${bareMicros} µs | |`,
+    ...writes.flatMap(({ writers, rounds }) => {
+      const of = (whose: keyof (typeof rounds)[number], what: keyof Measured) => median(rounds.map(round => round[whose][what]))
+      const [ours, https, bare] = [of('ours', 'perSecond'), of('https', 'perSecond'), of('bare', 'perSecond')]
+      const who = writers === 1 ? 'one writer' : `${writers} writers`
+      const percent = (part: number, whole: number) => `${Math.round((part / whole) * 100)} %`
+      const micros = (['ours', 'https', 'bare'] as const).map(whose => of(whose, 'micros').toFixed(0)).join(', ')
+      const etcdMicros = (['ours', 'https', 'bare'] as const).map(whose => of(whose, 'etcdMicros').toFixed(0)).join(', ')
+      return [
+        `| creates, ${who}, beside the same client making the transactions alone | ${rate(ours)} of ${rate(bare)}, ${percent(ours, bare)} | ≥ 60 % |`,
+        `| the same beside a bare HTTPS server that makes a transaction for each | ${rate(ours)} of ${rate(https)}, ${percent(ours, https)}; that one reaches ${percent(https, bare)} | |`,
+        `| processor time of one: Keelson, bare HTTPS server, client alone; of etcd for each | ${micros} µs; ${etcdMicros} µs | |`,
+      ]
+    }),
+    ...reads.map(
+      ({ connections, onEtcd, embedded, questions }) =>
+        `| GET, ${connections === 1 ? 'one connection' : `${connections} connections`}, and on the embedded store | ${rate(onEtcd.perSecond)}, ${onEtcd.micros.toFixed(0)} µs; ${rate(embedded.perSecond)}, ${embedded.micros.toFixed(0)} µs; ${questions.toFixed(2)} questions to etcd for each | one question |`,
+    ),
     `| start with ${load.objects.toLocaleString('en')} objects | ${(load.ms / 1000).toFixed(1)} s | < 10 s |`,
   ]
   say(lines.join('\n'))

@@ -41,18 +41,22 @@ export async function startKeelson(dir = newFolder(), more: readonly string[] = 
 export const startBare = (keelsonDir: string, body: Buffer, like: Target): Promise<Running> =>
   startBeside('bare-server.ts', keelsonDir, { body, like })
 
-/** Starts the bare HTTPS server that stores what it is sent. */
-export const startBareWrites = (keelsonDir: string, like: Target): Promise<Running> =>
-  startBeside('bare-write-server.ts', keelsonDir, { like })
+/** Starts the bare HTTPS server that stores what it is sent, in a store of its own or in etcd. */
+export const startBareWrites = (keelsonDir: string, like: Target, etcd?: string): Promise<Running> =>
+  startBeside('bare-write-server.ts', keelsonDir, { like, ...(etcd !== undefined && { etcd }) })
 
-async function startBeside(script: string, keelsonDir: string, { body, like }: { body?: Buffer; like: Target }): Promise<Running> {
+type Beside = { readonly body?: Buffer; readonly like: Target; readonly etcd?: string }
+
+async function startBeside(script: string, keelsonDir: string, { body, like, etcd }: Beside): Promise<Running> {
   const dir = newFolder()
   const pem = readFileSync(join(keelsonDir, 'pki', 'server.pem'), 'utf8')
   const [cert, key, third] = ['cert.pem', 'key.pem', 'third'].map(name => join(dir, name)) as [string, string, string]
   writeFileSync(cert, pem)
   writeFileSync(key, pem)
   if (body) writeFileSync(third, body)
-  const child = spawn(process.execPath, ['--import', 'tsx', `bench/${script}`, cert, key, third], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--import', 'tsx', `bench/${script}`, cert, key, etcd ?? third], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const port = Number(await firstLine(child))
   return { target: { ...like, port }, pid: child.pid!, readyMs: 0, stop: () => stop(child) }
 }

@@ -22,7 +22,9 @@ import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
 
-const PAGE = 1000
+const PAGE = 1_000
+/** To etcd every page costs as much as counting all that there is. */
+const SHARED_PAGE = 10_000
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
@@ -394,12 +396,13 @@ async function load(cache: ResourceCache, store: Store, at: Revision, onLoaded?:
 type Reading = { readonly prefix: string; readonly at: Revision; readonly onLoaded?: (objects: number) => void }
 
 async function eachEntry(store: Store, { prefix, at, onLoaded }: Reading, take: (entry: Entry) => void): Promise<void> {
-  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: PAGE })
+  const limit = store.isShared ? SHARED_PAGE : PAGE
+  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit })
   while (coming) {
     const { entries, remaining }: Page = await coming
     const last = entries.at(-1)
     // A store elsewhere reads the next page while this one is taken in.
-    coming = remaining > 0 && last ? store.list(prefix, { at, limit: PAGE, after: last.key }) : undefined
+    coming = remaining > 0 && last ? store.list(prefix, { at, limit, after: last.key }) : undefined
     for (const entry of entries) take(entry)
     onLoaded?.(entries.length)
   }

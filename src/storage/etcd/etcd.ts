@@ -265,17 +265,24 @@ export class EtcdStore implements Store, AsyncDisposable {
       const { revision, count } = await this.#range({ key: start, end, countOnly: true }, at)
       return { revision: at ?? revision, entries, remaining: count }
     }
-    let size = FIRST_PAGE
     let revision = at
+    let coming = this.#range({ key: start, end, limit: Math.min(FIRST_PAGE, limit) }, at)
     for (;;) {
-      const wanted = Math.min(size, limit - entries.length)
-      const page = await this.#range({ key: start, end, limit: wanted }, revision)
+      const { records, more, count, ...page } = await coming
       revision ??= page.revision
-      for (const entry of await this.#entries(page.records)) if (entry.key.startsWith(prefix)) entries.push(entry)
-      const remaining = page.count - page.records.length
-      if (!page.more || entries.length >= limit) return { revision, entries, remaining: page.more ? remaining : 0 }
-      start = Buffer.concat([page.records.at(-1)!.key, EVERYTHING])
-      size = nextSize(page.records)
+      const next = (missing: number) => {
+        const key = Buffer.concat([records.at(-1)!.key, EVERYTHING])
+        return this.#range({ key, end, limit: Math.min(nextSize(records), missing) }, revision)
+      }
+      // The next records are read while these are decoded, if these cannot be enough.
+      const missing = limit - entries.length - records.length
+      const isComing = more && missing > 0
+      if (isComing) coming = next(missing)
+      coming.catch(() => {})
+      for (const entry of await this.#entries(records)) if (entry.key.startsWith(prefix)) entries.push(entry)
+      if (!more || entries.length >= limit) return { revision, entries, remaining: more ? count - records.length : 0 }
+      // Some of them are unknown here.
+      if (!isComing) coming = next(limit - entries.length)
     }
   }
 
