@@ -29,6 +29,9 @@ export type EtcdMember = {
   resume(): void
   /** Starts it again with the data that it had. */
   restart(): Promise<void>
+  /** Where its data is, and the flags by which `etcdctl snapshot restore` makes data of a snapshot for it. */
+  readonly dataDir: string
+  readonly restoreFlags: readonly string[]
   log(): string
 }
 
@@ -51,18 +54,21 @@ export async function startEtcd({
   const scheme = tls ? 'https' : 'http'
   const names = Array.from({ length: count }, (_, i) => `m${i}`)
   const peerOf = (i: number) => `http://127.0.0.1:${ports[count + i]}`
+  const initialCluster = names.map((other, j) => `${other}=${peerOf(j)}`).join(',')
   const members = names.map((name, i) => {
     const endpoint = `${scheme}://127.0.0.1:${ports[i]}`
+    const dataDir = join(folder, name)
+    const asMember = ['--name', name, '--initial-advertise-peer-urls', peerOf(i), '--initial-cluster', initialCluster]
     return new Member(program, {
       name,
       endpoint,
       logFile: join(folder, `${name}.log`),
+      dataDir,
+      restoreFlags: asMember,
       flags: [
-        ...['--name', name, '--data-dir', join(folder, name)],
-        ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
-        ...['--listen-peer-urls', peerOf(i), '--initial-advertise-peer-urls', peerOf(i)],
-        ...['--initial-cluster', names.map((other, j) => `${other}=${peerOf(j)}`).join(',')],
-        ...['--initial-cluster-token', folder],
+        ...asMember,
+        ...['--data-dir', dataDir, '--initial-cluster-token', folder],
+        ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint, '--listen-peer-urls', peerOf(i)],
         // Elections are quick with one member, and not too nervous on a busy machine with several.
         ...(count === 1
           ? ['--heartbeat-interval', '10', '--election-timeout', '100']
@@ -89,18 +95,27 @@ export async function startEtcd({
   return { endpoints: members.map(({ endpoint }) => endpoint), members, [Symbol.asyncDispose]: stop }
 }
 
+type MemberOptions = Pick<EtcdMember, 'name' | 'endpoint' | 'dataDir' | 'restoreFlags'> & {
+  readonly flags: readonly string[]
+  readonly logFile: string
+}
+
 class Member implements EtcdMember {
   readonly name: string
   readonly endpoint: string
+  readonly dataDir: string
+  readonly restoreFlags: readonly string[]
   readonly #program: string
   readonly #flags: readonly string[]
   readonly #logFile: string
   #process: ChildProcess | undefined
 
-  constructor(program: string, options: { name: string; endpoint: string; flags: readonly string[]; logFile: string }) {
+  constructor(program: string, options: MemberOptions) {
     this.#program = program
     this.name = options.name
     this.endpoint = options.endpoint
+    this.dataDir = options.dataDir
+    this.restoreFlags = options.restoreFlags
     this.#flags = options.flags
     this.#logFile = options.logFile
   }
