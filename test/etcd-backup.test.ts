@@ -55,7 +55,7 @@ testWith('etcdctl', 'a snapshot of etcd has all of a cluster, and can be gone ba
 
   const after = await serve(t, endpoints)
   // Keys and certificates are in the backup, too: what clients have is still good.
-  const asBefore = { url: after.url, credentials: before.credentials }
+  const asBefore = { ...after, credentials: before.credentials }
   assert.deepEqual((await ask(asBefore, `${CONFIG_MAPS}/kept`)).json, kept)
   assert.equal((await ask(asBefore, `${CONFIG_MAPS}/later`)).status, 404)
   assert.deepEqual((await ask(asBefore, `${SERVICES}/first`)).json.spec, first.spec)
