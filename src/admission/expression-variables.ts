@@ -6,6 +6,7 @@ import type { CelValue } from '../cel/runtime/values.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { User } from '../schema/user.ts'
 import type { Attributes } from './plugin.ts'
 import { requestNamespace } from './request-namespace.ts'
 
@@ -55,27 +56,29 @@ export const celValueOf = (object: unknown): CelValue => dynShape.read((object ?
 /** The request as expressions see it: what AdmissionReview says of it, without the objects. */
 export function admissionRequest({ attributes, resource, kind }: VersionedRequest): JsonObject {
   const { subresource, name, operation, dryRun, options, ctx } = attributes
-  const { user } = ctx
   const namespace = requestNamespace(attributes)
-  return {
-    kind: { group: kind.group, version: kind.version, kind: kind.kind },
-    resource: resourceName(resource),
-    ...(subresource !== '' && { subResource: subresource }),
-    requestKind: kindName(attributes.kind),
-    requestResource: resourceName(attributes.resource),
-    ...(subresource !== '' && { requestSubResource: subresource }),
-    ...(name !== '' && { name }),
-    ...(namespace !== '' && { namespace }),
-    operation,
-    userInfo: {
-      ...(user.name !== '' && { username: user.name }),
-      ...(user.uid && { uid: user.uid }),
-      ...(user.groups.length > 0 && { groups: [...user.groups] }),
-      ...(user.extra && Object.keys(user.extra).length > 0 && { extra: user.extra as unknown as JsonObject }),
-    },
-    dryRun,
-    options: options ?? null,
-  }
+  // Field by field, in the order in which they are written: spreads take V8 long, and every call of a webhook has one of these.
+  const about: JsonObject = { kind: { group: kind.group, version: kind.version, kind: kind.kind }, resource: resourceName(resource) }
+  if (subresource !== '') about['subResource'] = subresource
+  about['requestKind'] = kindName(attributes.kind)
+  about['requestResource'] = resourceName(attributes.resource)
+  if (subresource !== '') about['requestSubResource'] = subresource
+  if (name !== '') about['name'] = name
+  if (namespace !== '') about['namespace'] = namespace
+  about['operation'] = operation
+  about['userInfo'] = userInfo(ctx.user)
+  about['dryRun'] = dryRun
+  about['options'] = options ?? null
+  return about
+}
+
+function userInfo({ name, uid, groups, extra }: User): JsonObject {
+  const info: JsonObject = {}
+  if (name !== '') info['username'] = name
+  if (uid) info['uid'] = uid
+  if (groups.length > 0) info['groups'] = [...groups]
+  if (extra && Object.keys(extra).length > 0) info['extra'] = extra as unknown as JsonObject
+  return info
 }
 
 const kindName = ({ group, version, kind }: Resource): JsonObject => ({ group, version, kind })

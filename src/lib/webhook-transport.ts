@@ -88,13 +88,9 @@ export class WebhookTransport implements Disposable {
     const { host, port, path, shownHost, body, maxResponseBytes } = call
     return new Promise((resolve, reject) => {
       let isAnswered = false
-      const headers: Record<string, string | number> = {
-        'content-type': 'application/json',
-        accept: 'application/json, */*',
-        'content-length': Buffer.byteLength(body),
-      }
-      if (shownHost) headers['host'] = shownHost
-      if (call.headers) Object.assign(headers, call.headers)
+      // Names and values in turn are sent as they are; of an object, Node would make another first.
+      const headers = ['Host', shownHost ?? hostHeader(call), ...FIXED_HEADERS, 'Content-Length', String(Buffer.byteLength(body))]
+      for (const name in call.headers) headers.push(name, call.headers[name]!)
       const send = call.isPlain ? plainRequest : request
       const sent = send({ host, port, path, method: 'POST', agent: this.#agentFor(call), headers }, answer => {
         isAnswered = true
@@ -148,6 +144,14 @@ export class WebhookTransport implements Disposable {
     }
     return agent
   }
+}
+
+const FIXED_HEADERS = ['Content-Type', 'application/json', 'Accept', 'application/json, */*']
+
+/** The host, with the port unless it is the usual one. */
+function hostHeader({ host, port, isPlain }: WebhookCall): string {
+  const name = isIP(host) === 6 ? `[${host}]` : host
+  return port === (isPlain ? 80 : 443) ? name : `${name}:${port}`
 }
 
 /** What ends a call early: time, or a signal. One for all attempts, and lighter than signals made for each call. */

@@ -15,20 +15,16 @@ export function reviewFor(
   { uid, version }: { readonly uid: string; readonly version: ReviewVersion },
 ): JsonObject {
   const { attributes, object, oldObject } = request
-  const { userInfo, dryRun, options, ...about } = admissionRequest(request)
-  return {
-    kind: 'AdmissionReview',
-    apiVersion: `admission.${attributes.ctx.groupDomain}/${version}`,
-    request: {
-      uid,
-      ...about,
-      userInfo: userInfo!,
-      object: (object ?? null) as unknown as Json,
-      oldObject: (oldObject ?? null) as unknown as Json,
-      dryRun: dryRun!,
-      options: options!,
-    },
+  const about: JsonObject = { uid }
+  const said = admissionRequest(request)
+  for (const field in said) {
+    if (field === 'dryRun') {
+      about['object'] = (object ?? null) as unknown as Json
+      about['oldObject'] = (oldObject ?? null) as unknown as Json
+    }
+    about[field] = said[field]!
   }
+  return { kind: 'AdmissionReview', apiVersion: `admission.${attributes.ctx.groupDomain}/${version}`, request: about }
 }
 
 /** What an answer says, read as Kubernetes reads it. */
