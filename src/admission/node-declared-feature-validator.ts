@@ -108,7 +108,7 @@ function isSameResources(a: Resources | undefined, b: Resources | undefined): bo
       const compared = getOwn(other, name)
       return compared !== undefined && compareQuantity(parseQuantity(amount), parseQuantity(compared)) === 0
     })
-  return isSame(a.requests, b.requests) && isSame(a.limits, b.limits) && deepEqual((a.claims ?? []) as never, (b.claims ?? []) as never)
+  return isSame(a.requests, b.requests) && isSame(a.limits, b.limits) && deepEqual(a.claims ?? [], b.claims ?? [])
 }
 
 function resizesMemoryVolume({ volumes = [] }: PodSpec, { volumes: before = [] }: PodSpec): boolean {

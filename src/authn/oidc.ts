@@ -108,7 +108,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     if (issuerOf(claims) !== issuer)
       throw fail(`oidc: id token issued by a different provider, expected ${goQuote(issuer)} got ${goQuote(String(claims['iss'] ?? ''))}`)
     const meant = [claims['aud'] ?? []].flat().filter(audience => typeof audience === 'string')
-    if (!clientIds.some(client => meant.includes(client as never)))
+    if (!clientIds.some(client => meant.includes(client)))
       throw fail(
         `oidc: expected audience ${clientIds.length === 1 ? goQuote(clientIds[0]!) : `in [${clientIds.map(goQuote).join(' ')}]`} got [${meant.map(goQuote).join(' ')}]`,
       )

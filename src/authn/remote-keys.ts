@@ -107,7 +107,7 @@ function readKeys({ keys }: JsonObject): RemoteKey[] {
   return keys.slice(0, MOST_KEYS).flatMap(jwk => {
     if (!isObject(jwk) || (jwk['use'] !== undefined && jwk['use'] !== 'sig')) return []
     try {
-      const key = createPublicKey({ key: jwk as never, format: 'jwk' })
+      const key = createPublicKey({ key: jwk, format: 'jwk' })
       return [{ id: typeof jwk['kid'] === 'string' ? jwk['kid'] : '', key }]
     } catch {
       return []

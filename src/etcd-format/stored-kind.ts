@@ -82,7 +82,7 @@ class ProtobufKind implements StoredKind {
 
   encode(value: Uint8Array, object: AnyObject = parseObject(value)): Uint8Array {
     const { resourceVersion: _, selfLink: __, ...metadata } = object.metadata
-    const raw = toCompleteProtobuf(this.#described.type, { ...object, metadata } as never)
+    const raw = toCompleteProtobuf(this.#described.type, { ...object, metadata })
     const length = fieldHead(2, raw.length)
     const head = this.#head
     // The head ends with the tag that the length begins with.

@@ -89,7 +89,7 @@ export const flowSchemaConditions = defineController({
         if (stored?.status === wanted.status && stored.reason === wanted.reason && stored.message === wanted.message) return
         const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
         const status = { conditions: [{ ...wanted, lastTransitionTime }] }
-        await schemas.apply({ metadata: { name }, status } as never, { subresource: 'status' })
+        await schemas.apply({ metadata: { name }, status }, { subresource: 'status' })
       },
     }
   },

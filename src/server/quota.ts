@@ -5,6 +5,7 @@ import { type Note, type Notes, Reservations } from '../admission/resource-quota
 import { isVisible, type ResourceQuotaParts } from '../admission/resource-quota/resource-quota.ts'
 import type { Client } from '../client/client.ts'
 import { ResourceQuota } from '../kinds/core/resourcequota.ts'
+import type { ObjectOf } from '../schema/kind.ts'
 import { StatusError } from '../schema/status-error.ts'
 
 export type QuotaOptions = {
@@ -33,7 +34,7 @@ export function quotaParts({
     isVisible: (note, namespace) => isVisible(note, namespace, reader),
     async writeStatus(quota) {
       try {
-        await client.of(ResourceQuota).updateStatus(quota as never)
+        await client.of(ResourceQuota).updateStatus(quota as ObjectOf<typeof ResourceQuota>)
         return undefined
       } catch (error) {
         if (error instanceof StatusError && error.reason === 'Conflict') return error

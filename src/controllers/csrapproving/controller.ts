@@ -28,7 +28,7 @@ export const csrApprovingController = defineController({
         subresource,
         verb: 'create',
       }
-      const review = await reviews.create({ spec: { user: username, uid, groups, extra, resourceAttributes } } as never)
+      const review = await reviews.create({ spec: { user: username, uid, groups, extra, resourceAttributes } })
       return review?.object.status.allowed === true
     }
 

@@ -81,7 +81,7 @@ export const storageVersionMigrator = defineController({
       const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
       const said = { type: 'StorageMigrating', ...condition, lastTransitionTime, observedGeneration: generation }
       const status = { conditions: [said], ...(storedVersions && { storedVersions: [...storedVersions] }) }
-      await definitions.apply({ metadata: { name, resourceVersion }, status } as never, { manager: RUNNER, subresource: 'status' })
+      await definitions.apply({ metadata: { name, resourceVersion }, status }, { manager: RUNNER, subresource: 'status' })
     }
 
     async function say(migration: Migration, said: readonly Said[], more: Partial<Migration['status']> = {}): Promise<boolean> {

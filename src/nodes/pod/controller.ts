@@ -198,11 +198,11 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           waiting.set(key, namespace, missing)
           defer(deferred, nodeName, { key, isDeferred })
           const self = kubelet.client.of(Pod)
-          if (status) await self.updateStatus({ ...pod, status } as never)
+          if (status) await self.updateStatus({ ...pod, status })
           for (const { type, reason, message, fieldPath } of [...newsOf(key, events), ...certified.events])
             kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
           // Once it may be gone at any time, only finalizers of others keep it.
-          if (isGone && Number(pod.metadata.deletionGracePeriodSeconds ?? 0) > 0) await self.delete(pod as never, { gracePeriodSeconds: 0 })
+          if (isGone && Number(pod.metadata.deletionGracePeriodSeconds ?? 0) > 0) await self.delete(pod, { gracePeriodSeconds: 0 })
           const lookAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)
           return Number.isFinite(lookAt) ? Math.max(lookAt - now, 1) : undefined
         },
