@@ -1,13 +1,17 @@
 // What test harnesses of other languages do with the programs of `keelson envtest`, step by step as envtest does it.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
 import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { issueAuthority, issueClient, issueServer } from '../src/lib/x509/issue.ts'
+import * as der from '../src/lib/x509/der-writer.ts'
+import { ATTRIBUTE } from '../src/lib/x509/distinguished-name.ts'
+import { issueAuthority, issueClient, issueServer, type Subject } from '../src/lib/x509/issue.ts'
+import { EXTENSION, extension, writeCertificate } from '../src/lib/x509/write-certificate.ts'
 import { ask, eventually, keelson, patient, run, type Scope, temporaryDirectory } from './kit.ts'
 import { programsNamed } from './programs.ts'
 
@@ -219,6 +223,56 @@ test('control planes are started as envtest starts them, side by side, stopped, 
   assert.equal((await same(`${MAPS}/kept`)).code, 200)
   assert.equal((await same('/apis/example.com/v1/namespaces/default/widgets/a')).code, 200)
   await again.stop()
+})
+
+/** A certificate that signs itself and is no authority, as kube-api-test makes them. */
+function selfSigned(subject: Subject, extensions: readonly Buffer[]): { cert: string; key: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const attribute = (type: string, value: string) => der.setOf(der.sequence(der.oid(type), der.utf8(value)))
+  const organizations = (subject.organizations ?? []).map(each => attribute(ATTRIBUTE.organization, each))
+  const name = der.sequence(...organizations, attribute(ATTRIBUTE.commonName, subject.commonName))
+  const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' })
+  const cert = writeCertificate({ subject: name, issuer: name, publicKeyInfo, validity: VALIDITY, extensions }, privateKey)
+  return { cert, key: privateKey.export({ type: 'pkcs1', format: 'pem' }).toString() }
+}
+
+test('kube-api-test of fabric8 starts it with its own flags, does not wait for etcd, and kills it', patient, async t => {
+  const assets = join(temporaryDirectory(t), 'k8s/1.37.0-linux-amd64')
+  assert.equal((await keelson('envtest', '--dir', assets)).code, 0)
+  const [folder, data, wal] = [temporaryDirectory(t), temporaryDirectory(t), temporaryDirectory(t)]
+  const local = der.sequence(der.implicit(7, Buffer.from([127, 0, 0, 1])), der.implicit(2, Buffer.from('kubernetes')))
+  const server = selfSigned({ commonName: 'example.org' }, [extension(EXTENSION.subjectAltName, local)])
+  const client = selfSigned({ commonName: 'kubeapitest', organizations: ['system:masters'] }, [
+    extension(EXTENSION.subjectKeyId, der.octets(Buffer.alloc(20, 1))),
+  ])
+  const file = (name: string) => join(folder, name)
+  const files = { 'apiserver.crt': server.cert, 'apiserver.key': server.key, 'client.crt': client.cert, 'client.key': client.key }
+  for (const [name, text] of Object.entries(files)) writeFileSync(file(name), text)
+  const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
+  const etcdFlags = [
+    ...['-data-dir', data, '-wal-dir', wal],
+    ...['--listen-client-urls', `http://0.0.0.0:${etcdPort}`, '--advertise-client-urls', `http://0.0.0.0:${etcdPort}`],
+    ...['--initial-cluster', `default=http://localhost:${peerPort}`, '--initial-advertise-peer-urls', `http://localhost:${peerPort}`],
+    ...['--listen-peer-urls', `http://localhost:${peerPort}`],
+  ]
+  const key = file('apiserver.key')
+  const serverFlags = [
+    ...['--cert-dir', folder, '--secure-port', String(port), '--etcd-servers', `http://0.0.0.0:${etcdPort}`],
+    ...['--authorization-mode', 'RBAC', '--service-account-issuer', 'https://localhost'],
+    ...['--service-account-signing-key-file', key, '--service-account-signing-key-file', key, '--service-account-key-file', key],
+    ...['--service-account-issuer', file('apiserver.crt'), '--disable-admission-plugins', 'ServiceAccount'],
+    ...['--client-ca-file', file('client.crt'), '--service-cluster-ip-range', '10.0.0.0/24', '--allow-privileged'],
+  ]
+  const start = (name: string, flags: string[]) => {
+    const child = spawn(join(assets, name), flags, { stdio: 'ignore' })
+    t.after(() => child.kill('SIGKILL'))
+  }
+  start('kube-apiserver', serverFlags)
+  start('etcd', etcdFlags)
+  const url = `https://127.0.0.1:${port}`
+  await eventually('readyz', () => isOk(`${url}/readyz`))
+  const found = await ask({ url, credentials: { ca: server.cert, ...client } }, '/api/v1/namespaces/default')
+  assert.deepEqual([found.status, found.json?.metadata.name], [200, 'default'])
 })
 
 test('unknown flags and a missing --etcd-servers are rejected in one line', patient, async () => {
