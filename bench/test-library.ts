@@ -21,8 +21,8 @@ export type TestLibrary = {
 }
 
 export async function testLibrary(quick: boolean): Promise<TestLibrary> {
-  const script = fileURLToPath(new URL('test-library-process.ts', import.meta.url))
-  const args = ['--expose-gc', '--import', 'tsx', script, quick ? '5' : '15']
+  const script = fileURLToPath(new URL('test-library-process.mjs', import.meta.url))
+  const args = ['--expose-gc', script, quick ? '5' : '15']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout) text += chunk

@@ -35,6 +35,12 @@ const PROGRAMS = {
     hint: 'Debian: apt-get install ansible python3-kubernetes',
     isOptional: true,
   },
+  pytest: {
+    variable: 'PYTEST',
+    commands: ['pytest', 'pytest-3'],
+    hint: 'Debian: apt-get install python3-pytest python3-kubernetes',
+    isOptional: true,
+  },
   etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
   etcdctl: { variable: 'ETCDCTL', commands: ['etcdctl'], hint: 'Debian: apt-get install etcd-client', isOptional: true },
   chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },

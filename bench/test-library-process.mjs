@@ -1,11 +1,9 @@
-/** The process of `test-library.ts`: measures, and prints what it found as JSON. */
-import type { RunningServer, Snapshot } from '../src/index.ts'
-import type { TestLibrary, Took } from './test-library.ts'
+/** The process of `test-library.ts`: measures, and prints what it found as JSON. Without TypeScript, whose loader would count. */
 
 const rounds = Number(process.argv[2] ?? 15)
-const gc = (globalThis as { gc?: () => void }).gc ?? (() => {})
+const gc = globalThis.gc ?? (() => {})
 
-function stopwatch(): () => Took {
+function stopwatch() {
   const [began, used] = [performance.now(), process.cpuUsage()]
   return () => {
     const { user, system } = process.cpuUsage(used)
@@ -13,13 +11,13 @@ function stopwatch(): () => Took {
   }
 }
 
-async function timed(run: () => Promise<unknown>): Promise<Took> {
+async function timed(run) {
   const took = stopwatch()
   await run()
   return took()
 }
 
-const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'value' } })
+const configMap = name => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'value' } })
 const deployment = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -48,67 +46,67 @@ const widgets = {
     ],
   },
 }
-const widget = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, spec: { size: 1 } })
-const many = <T>(count: number, make: (name: string) => T): T[] => Array.from({ length: count }, (_, i) => make(`item-${i}`))
+const widget = name => ({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, spec: { size: 1 } })
+const many = (count, make) => Array.from({ length: count }, (_, i) => make(`item-${i}`))
 
 /** What a test leaves behind. */
 const USES = {
-  little: (server: RunningServer) => server.apply(configMap('a')),
-  async typical(server: RunningServer) {
+  little: server => server.apply(configMap('a')),
+  async typical(server) {
     await server.apply(widgets, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
     await server.apply(...many(10, widget), ...many(20, configMap), deployment)
     await server.waitFor(deployment, 'Available')
   },
-  much: (server: RunningServer) => server.apply(...many(1000, configMap)),
+  much: server => server.apply(...many(1000, configMap)),
 }
 
 const took = stopwatch()
-const { start } = (await import('../dist/keelson.js' as string)) as typeof import('../src/index.ts')
+const { start } = await import('../dist/keelson.js')
 const server = await start()
 const firstStart = [took()]
 
-const reset: Record<keyof typeof USES, Took[]> = { little: [], typical: [], much: [] }
-for (const use of Object.keys(USES) as (keyof typeof USES)[])
+const reset = { little: [], typical: [], much: [] }
+for (const use of Object.keys(USES))
   for (let i = 0; i < rounds; i++) {
     await USES[use](server)
     await server.settled()
     reset[use].push(await timed(() => server.reset()))
   }
 
-const [snapshot, restore]: [Took[], Took[]] = [[], []]
+const [snapshot, restore] = [[], []]
 await USES.typical(server)
 await server.settled()
 for (let i = 0; i < rounds; i++) {
-  let kept: Snapshot | undefined
+  let kept
   snapshot.push(await timed(async () => (kept = await server.snapshot())))
   await server.apply(...many(20, name => configMap(`more-${name}`)))
   await server.settled()
-  restore.push(await timed(() => server.restore(kept!)))
+  restore.push(await timed(() => server.restore(kept)))
 }
 await server.close()
 
-const [starts, close]: [Took[], Took[]] = [[], []]
+const [starts, close] = [[], []]
 for (let i = 0; i < rounds; i++) {
-  let one: RunningServer | undefined
+  let one
   starts.push(await timed(async () => (one = await start())))
-  close.push(await timed(() => one!.close()))
+  close.push(await timed(() => one.close()))
 }
 
 /** What is in use, once garbage is gone. */
-function usedMB(): number {
+function usedMB() {
   gc()
   const { heapUsed, external } = process.memoryUsage()
   return (heapUsed + external) / 1024 / 1024
 }
 const before = usedMB()
-let servers: RunningServer[] = []
+let servers = []
 const tenReady = await timed(async () => {
   servers = await Promise.all(Array.from({ length: 10 }, () => start()))
 })
 await Promise.all(servers.map(each => each.settled()))
 const mbEach = (usedMB() - before) / 10
 const tenClosed = await timed(() => Promise.all(servers.map(each => each.close())))
-const result: TestLibrary = {
+const result = {
   firstStart,
   start: starts,
   close,
