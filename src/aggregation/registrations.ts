@@ -46,7 +46,7 @@ export class Registration implements AggregatedVersion {
 
   async answer(request: Request, user: User): Promise<Response> {
     if (!this.isAvailable) return textResponse(503, 'service unavailable\n')
-    return (await import('./pass-on.ts')).passOn(request, user, this.backend)
+    return (await import('./proxy-request.ts')).proxyRequest(request, user, this.backend)
   }
 }
 

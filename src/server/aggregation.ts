@@ -32,15 +32,15 @@ export function aggregatedApis({ config, clientFor, run, gate, signal, certifica
   /** What asks is loaded with the first of them. */
   const startControllers = async () => {
     if (!isNeeded || !access || signal.aborted) return
-    const [{ availabilityController }, { descriptionController }, { garbageElsewhere }] = await Promise.all([
+    const [{ availabilityController }, { descriptionController }, { aggregatedGarbageCollector }] = await Promise.all([
       import('../aggregation/availability-controller.ts'),
       import('../aggregation/description-controller.ts'),
-      import('../controllers/garbagecollector/elsewhere.ts'),
+      import('../controllers/garbagecollector/aggregated-objects.ts'),
     ])
     if (signal.aborted) return
     run(availabilityController(registrations))
     run(descriptionController(registrations))
-    if (runsController(config, 'garbage-collector-controller')) run(garbageElsewhere(access))
+    if (runsController(config, 'garbage-collector-controller')) run(aggregatedGarbageCollector(access))
   }
   const followed = registrations.follow(client, signal, () => {
     isNeeded = true

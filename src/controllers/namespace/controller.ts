@@ -11,7 +11,7 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
-import { deleteElsewhere, type Elsewhere } from './elsewhere.ts'
+import { type AggregatedParts, deleteAggregated } from './aggregated-content.ts'
 import { conditionsAfter, type Findings, finalizersOf, graceOf, type Remaining, secondsToWait, unexpected } from './reconcile.ts'
 
 type Stored = ObjectOf<typeof Namespace>
@@ -29,7 +29,7 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
     identity: 'namespace-controller',
     workers: 10,
     create({ client, enqueue, signal }) {
-      const elsewhere = { api, identity: client.identity, signal }
+      const aggregated = { api, identity: client.identity, signal }
       /** How many objects are known to remain in each namespace that is being deleted. */
       const remaining = new Map<string, number>()
       const onDeleted = (_: Resource, { type, current: { namespace } }: Change) => {
@@ -54,7 +54,7 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
           }
           // Before the first deletion, so that the end of the last object is not missed.
           remaining.set(name, Number.POSITIVE_INFINITY)
-          const { findings, graceSeconds } = await deleteContent(client, namespace, elsewhere)
+          const { findings, graceSeconds } = await deleteContent(client, namespace, aggregated)
           await report(client, name, findings)
           const failures = [...(findings.undiscovered ?? []), ...findings.failures]
           if (failures.length > 0) throw new Error(failures.join('; '))
@@ -78,7 +78,7 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
 async function deleteContent(
   client: Client,
   { metadata }: Stored,
-  elsewhere: Elsewhere,
+  aggregated: AggregatedParts,
 ): Promise<{ findings: Findings; graceSeconds: number }> {
   const pods = client.of(Pod)
   const name = metadata.name!
@@ -87,11 +87,11 @@ async function deleteContent(
   const first = await deleteAll(client, [pods.resource], { name, graceSeconds })
   if (first.remaining.length > 0) return { findings: { ...first, isPodsOnly: true }, graceSeconds }
   const others = contentOf(client).filter(({ prefix }) => prefix !== pods.resource.prefix)
-  const [rest, far] = await Promise.all([deleteAll(client, others, { name, graceSeconds: 0 }), deleteElsewhere(elsewhere, name)])
+  const [rest, remote] = await Promise.all([deleteAll(client, others, { name, graceSeconds: 0 }), deleteAggregated(aggregated, name)])
   const findings = {
-    remaining: [...rest.remaining, ...far.remaining],
-    failures: [...first.failures, ...rest.failures, ...far.failures],
-    undiscovered: far.undiscovered ?? [],
+    remaining: [...rest.remaining, ...remote.remaining],
+    failures: [...first.failures, ...rest.failures, ...remote.failures],
+    undiscovered: remote.undiscovered ?? [],
   }
   return { findings, graceSeconds: 0 }
 }

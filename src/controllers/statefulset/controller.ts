@@ -10,7 +10,7 @@ import { defineController, watch } from '../controller.ts'
 import { candidatesFor, claimObjects, controlledBy, watchDependents } from '../pods/ownership.ts'
 import { nextAvailable, type PodObject } from '../pods/pod-state.ts'
 import { byRevision, type RevisionObject, templateOf } from '../revisions/revision.ts'
-import { carryOut } from './carry-out.ts'
+import { executePlan } from './execute-plan.ts'
 import { latestRevision, unusedRevisions } from './history.ts'
 import { isMemberOf, revisionOf, type StatefulSetObject } from './identity.ts'
 import { type Names, nextStatus, planPods } from './reconcile.ts'
@@ -66,7 +66,7 @@ export const statefulSetController = defineController({
         const observed = { pods: claimed, current: named(current), update: named(update), findClaim, now: client.now }
         let failure: { readonly error: unknown } | undefined
         try {
-          await carryOut({ set, pods, claims, findClaim, recorder }, planPods(set, observed))
+          await executePlan({ set, pods, claims, findClaim, recorder }, planPods(set, observed))
         } catch (error) {
           failure = { error }
         }

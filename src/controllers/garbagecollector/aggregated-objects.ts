@@ -1,6 +1,6 @@
 /**
- * Deletes what other servers have and whose owners are all gone, and what is here and whose owners other servers had. Changes there are
- * not seen, so that all of it is looked at now and then, and when an owner here is deleted.
+ * Garbage collection across servers: deletes objects of aggregated API servers whose owners are all gone, and objects here whose owners
+ * were there. Other servers are not watched, so all of it is listed periodically, and when an owner here is deleted.
  */
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
 import type { Change } from '../../client/object-revision.ts'
@@ -23,7 +23,7 @@ const YIELD_AFTER = 500
 type Found = { readonly resource: DiscoveredResource; readonly metadata: ObjectMeta }
 type OwnerState = 'present' | 'absent' | 'unknown'
 
-export const garbageElsewhere = (api: ApiAccess): Controller =>
+export const aggregatedGarbageCollector = (api: ApiAccess): Controller =>
   defineController({
     name: 'garbage-collector-elsewhere',
     identity: 'generic-garbage-collector',

@@ -1,4 +1,4 @@
-/** Carries out what was decided about the pods of a StatefulSet and their claims, and records events about it. */
+/** Creates, updates and deletes the pods of a StatefulSet and their claims as planned, with events. */
 import type { ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
 import { alreadyExists } from '../../schema/status-error.ts'
@@ -20,7 +20,7 @@ export type StepParts = {
 type Verb = 'Create' | 'Update' | 'Delete'
 
 /** Carries out the phases one after the other, up to the first that fails. */
-export async function carryOut(parts: StepParts, phases: readonly Phase[]): Promise<void> {
+export async function executePlan(parts: StepParts, phases: readonly Phase[]): Promise<void> {
   const about = async (steps: readonly Step[]) => {
     for (const step of steps) await carryOutStep(parts, step)
   }

@@ -1,4 +1,4 @@
-/** Passes a request of a client on to the server behind an APIService, in the name of its user. */
+/** Proxies a request to the server of an APIService, with its user in headers. */
 import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
 import { header, type Request, type Response, textResponse } from '../http/message.ts'
 import { goMessage } from '../lib/webhook-transport.ts'
@@ -9,7 +9,7 @@ import type { Backend } from './backend.ts'
 class Unreached extends Error {}
 
 /** Authorization has been decided by what the path names; the other server authorizes again, for the user in the headers. */
-export async function passOn(request: Request, user: User, backend: Backend): Promise<Response> {
+export async function proxyRequest(request: Request, user: User, backend: Backend): Promise<Response> {
   const via = header(request.headers, 'via')
   let headers: Record<string, string | string[]>
   try {

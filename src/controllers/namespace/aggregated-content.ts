@@ -1,14 +1,14 @@
-/** The content of a namespace that other servers have, found by what they tell of themselves. */
+/** The content of a namespace on aggregated API servers, found by their discovery. */
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
 import type { Identity } from '../../client/identity.ts'
 import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Findings, finalizersOf, type Remaining, unexpected } from './reconcile.ts'
 
-export type Elsewhere = { readonly api: ApiAccess; readonly identity: Identity; readonly signal: AbortSignal }
+export type AggregatedParts = { readonly api: ApiAccess; readonly identity: Identity; readonly signal: AbortSignal }
 
 /** Deletes the objects on other servers, and returns what remains, what failed, and which group versions could not be discovered. */
-export async function deleteElsewhere({ api, identity, signal }: Elsewhere, namespace: string): Promise<Findings> {
+export async function deleteAggregated({ api, identity, signal }: AggregatedParts, namespace: string): Promise<Findings> {
   const { resources, unknown } = api.elsewhere()
   const remaining: Remaining[] = []
   const failures: string[] = []
