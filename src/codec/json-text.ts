@@ -78,6 +78,8 @@ export class JsonText {
 
   /** A signed number of up to 64 bits. */
   integer(): number | bigint {
+    // What has failed stays failed, however well it could be read from here.
+    if (this.isFailed) return 0
     const from = this.at
     const value = this.small()
     if (!this.isFailed) return value

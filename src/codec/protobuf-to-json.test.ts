@@ -114,6 +114,7 @@ test('what Go does not write is decoded by the general decoder', () => {
     ['a group', t.string, '0b 0c'],
     ['a part that is too short', t.string, '0a0561'],
     ['a time before all years', t.time, '0a0b0880808080808080808001'],
+    ['a time of too many bytes', t.time, '0a0d 08ffffffffffffffffff80 1000'],
     ['a quantity that is none', t.quantity, '0a030a0178'],
   ] as const)
     assert.equal(textOf(type, bytes), undefined, what)
