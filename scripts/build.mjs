@@ -17,6 +17,7 @@ import {
 import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { deflateRawSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { bundleLmdb } from './bundle-lmdb.mjs'
 import { lazyBuiltins } from './lazy-builtins.mjs'
@@ -60,11 +61,11 @@ try {
   rmSync(aside, { recursive: true, force: true })
 }
 
-/** The worker that reads large bodies, as text: one file is simpler to ship, and to bundle again, than one that has to find another. */
-async function transcodeWorker() {
+/** The program of a worker, as text: one file is simpler to ship, and to bundle again, than one that has to find another. */
+async function workerText(entry) {
   const { outputFiles } = await build({
     ...shared,
-    entryPoints: ['src/codec/transcode-worker.ts'],
+    entryPoints: [entry],
     format: 'cjs',
     minify: true,
     write: false,
@@ -72,8 +73,14 @@ async function transcodeWorker() {
   return outputFiles[0].text
 }
 
+/** Compressed, as every start would read what few servers need. */
+function packed(text) {
+  return deflateRawSync(text, { level: 9 }).toString('base64')
+}
+
 async function bundle(folder) {
-  shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await transcodeWorker())
+  shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await workerText('src/codec/transcode-worker.ts'))
+  shared.define.KEELSON_VALIDATION_WORKER = JSON.stringify(packed(await workerText('src/server/validation-worker.ts')))
   // Only sources that are not bundled look for a file beside them.
   shared.define['import.meta.url'] = '""'
   // CommonJS starts faster, can use V8's compile cache, and is what every version of Node and every test runner can load.

@@ -1,20 +1,23 @@
 /** Match conditions: expressions that decide whether a webhook or a policy is about a request at all. */
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
-import type { Bindings, Program } from '../cel/runtime/program.ts'
+import type { Bindings } from '../cel/runtime/program.ts'
 import { CelFault } from '../cel/runtime/values.ts'
 import { aggregate } from '../lib/go-text.ts'
+import type { LazyProgram, LazyPrograms } from './lazy-programs.ts'
 
-export type Condition = { readonly name: string; readonly expression: string; readonly program: Program | { readonly problem: string } }
+export type Condition = { readonly name: string; readonly expression: string; readonly program: LazyProgram }
 
 /** The conditions of one webhook or policy; what is the same for several of them is one object. */
 export type Conditions = {
   readonly all: readonly Condition[]
+  readonly programs: LazyPrograms
   /** Whether one of them may ask the authorizer. */
   readonly mayAuthorize: boolean
 }
 
-export const conditionsOf = (all: readonly Condition[]): Conditions => ({
+export const conditionsOf = (all: readonly Condition[], programs: LazyPrograms): Conditions => ({
   all,
+  programs,
   mayAuthorize: all.some(({ expression }) => expression.includes('authorizer')),
 })
 
@@ -39,7 +42,8 @@ export function evaluateConditions({ all }: Conditions, bindings: Bindings): Con
   const problems: string[] = []
   let excluding: string | undefined
   let budget = CONDITIONS_BUDGET
-  for (const { name, expression, program } of all) {
+  for (const { name, expression, program: programOf } of all) {
+    const program = programOf()
     if ('problem' in program) {
       problems.push(`compilation error: ${program.problem}`)
       continue

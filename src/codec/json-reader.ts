@@ -2,7 +2,7 @@
 
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { NumberRangeError, writtenNumber } from '../lib/written-number.ts'
-import { tooManyValues } from './decoded-size.ts'
+import { MANY_KEYS, tooManyValues } from './decoded-size.ts'
 
 /** How deep arrays and objects may nest; far below what would exhaust the stack of any later walk. */
 export const MAX_DEPTH = 1000
@@ -113,7 +113,7 @@ class Reader {
       this.#at++
       return object
     }
-    for (;;) {
+    for (let members = 1; ; members++) {
       if (code !== QUOTE) throw this.#unexpected('looking for beginning of object key string')
       const key = this.#string()
       if (this.#skipSpace() !== COLON) throw this.#unexpected('after object key')
@@ -130,6 +130,7 @@ class Reader {
         code = this.#skipSpace()
       } else if (code === CLOSE_BRACE) {
         this.#at++
+        if (members > MANY_KEYS && (this.#nodes += members) > this.#limit) throw tooManyValues(this.#limit)
         return object
       } else throw this.#unexpected('after object key:value pair')
     }

@@ -125,6 +125,26 @@ test('syntax errors carry the messages of Go and the offset in bytes', () => {
   for (const [text, message, offset] of cases) assert.throws(() => parseJson(text), new JsonError(message, offset), text)
 })
 
+test('escapes that make up one character are one, however they are written', () => {
+  for (const text of ['\\ud83d\\ude00', '\\uD83D\\uDE00', '\\ud800\\udc00\\udbff\\udfff', '\\ud7ff', '\\ue000', '\\\\ud83d'])
+    assert.equal(parseJson(`"${text}"`).value, JSON.parse(`"${text}"`), text)
+  for (const text of ['\\ud83d', '\\ude00\\ud83d', '\\ud83d\\u0041', '\\ud83dx\\ude00', '\\ud83d\\\\ude00'])
+    assert.ok((parseJson(`"${text}"`).value as string).includes('\ufffd'), text)
+})
+
+test('keys of large mappings count twice towards the limit of values', () => {
+  const object = (n: number) => JSON.stringify({ data: Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, i])) })
+  for (const more of ['', ',"big":9007199254740993'])
+    for (const [keys, nodes] of [
+      [1000, 1005],
+      [1500, 3005],
+    ] as const) {
+      const text = `${object(keys).slice(0, -1)}${more}}`
+      assert.equal(Object.keys((parseJson(text, { nodes }).value as any).data).length, keys)
+      assert.throws(() => parseJson(text, { nodes: nodes - 10 }), { code: 413 })
+    }
+})
+
 test('broken surrogates and broken UTF-8 become the replacement character', () => {
   assert.equal(parseJson('"\\ud800x"').value, '\ufffdx')
   assert.equal(parseJson('"\\ud83d\\ude00"').value, '😀')

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { writtenText } from '../lib/written-number.ts'
-import { tooManyValues } from './decoded-size.ts'
+import { limitValues, MANY_KEYS, tooManyValues } from './decoded-size.ts'
 import { MAX_DEPTH, type Parsed, type ReadOptions, readJson } from './json-reader.ts'
 
 export { JsonError, JsonRangeError, MAX_DEPTH, type Parsed } from './json-reader.ts'
@@ -23,9 +23,16 @@ export function parseJson(source: string | Uint8Array, options: ReadOptions = {}
     return readJson(text, options)
   }
   if (options.trusted) return { value, duplicates: NO_DUPLICATES }
+  const counted: Counted = { inLarge: 0 }
   // Fewer members in the value than in the text means that keys were repeated.
-  return countKeys(value) === members ? { value, duplicates: NO_DUPLICATES } : readJson(text, options)
+  if (countKeys(value, counted) !== members) return readJson(text, options)
+  const { nodes } = options
+  if (nodes !== undefined && counted.inLarge > 0) limitValues(value as JsonObject, nodes)
+  return { value, duplicates: NO_DUPLICATES }
 }
+
+/** The keys of large mappings. */
+type Counted = { inLarge: number }
 
 const NO_DUPLICATES: Parsed['duplicates'] = []
 
@@ -45,8 +52,11 @@ function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY 
         if (inner === 0x22) break
         if (inner === 0x5c) {
           i++
-          // \ud8.. to \udf..: a surrogate, perhaps a lone one.
-          if (text.charCodeAt(i) === 0x75 && (text.charCodeAt(i + 1) | 0x20) === 0x64) return -1
+          // \ud8.. to \udf..: a surrogate, which must not be a lone one.
+          if (text.charCodeAt(i) === 0x75 && (text.charCodeAt(i + 1) | 0x20) === 0x64 && text.charCodeAt(i + 2) > 0x37) {
+            if (!isPairAt(text, i - 1)) return -1
+            i += 10
+          }
         }
       }
     } else if (code === 0x3a) members++
@@ -68,20 +78,30 @@ function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY 
   return members
 }
 
-function countKeys(value: Json): number {
+/** Whether two escapes that make up one character begin there. */
+function isPairAt(text: string, start: number): boolean {
+  PAIR.lastIndex = start
+  return PAIR.test(text)
+}
+const PAIR = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}/y
+
+function countKeys(value: Json, counted: Counted): number {
   if (typeof value !== 'object' || value === null) return 0
   let keys = 0
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const item = value[i]
-      if (typeof item === 'object') keys += countKeys(item as Json)
+      if (typeof item === 'object') keys += countKeys(item as Json, counted)
     }
   } else {
+    let own = 0
     for (const key in value) {
-      keys++
+      own++
       const item = value[key]
-      if (typeof item === 'object') keys += countKeys(item as Json)
+      if (typeof item === 'object') keys += countKeys(item as Json, counted)
     }
+    if (own > MANY_KEYS) counted.inLarge += own
+    keys += own
   }
   return keys
 }

@@ -16,7 +16,7 @@
 import { LIMITS } from '../lib/limits.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { tooLarge } from '../schema/status-error.ts'
-import { tooManyValues } from './decoded-size.ts'
+import { MANY_KEYS, tooManyValues } from './decoded-size.ts'
 import { parseJson, stringifyJson } from './json.ts'
 
 const EMPTY_REVISION = Buffer.from('"resourceVersion":""')
@@ -41,15 +41,31 @@ export function encodeWrite(object: AnyObject): Buffer {
   return bytes
 }
 
-/** How many values the bytes hold: each but the first of a list or mapping follows a comma; an empty one has no first. */
+/**
+ * How many values the bytes hold: each but the first of a list or mapping follows a comma; an empty one has no first. Keys of large
+ * mappings count twice (`decoded-size.ts`).
+ */
 function countValues(bytes: Uint8Array): number {
   let values = 1
+  // Those of the list or mapping that is being read, and of those around it, negative for lists.
+  const around: number[] = []
+  let inside = 0
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]
     if (byte === QUOTE) {
       for (i++; bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
-    } else if (byte === COMMA) values++
-    else if ((byte === OPEN_BRACE && bytes[i + 1] !== CLOSE_BRACE) || (byte === OPEN_BRACKET && bytes[i + 1] !== CLOSE_BRACKET)) values++
+    } else if (byte === COMMA) {
+      values++
+      inside += inside < 0 ? -1 : 1
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      const isEmpty = bytes[i + 1] === CLOSE_BRACE || bytes[i + 1] === CLOSE_BRACKET
+      if (!isEmpty) values++
+      around.push(inside)
+      inside = byte === OPEN_BRACE ? 1 : -1
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (inside > MANY_KEYS) values += inside
+      inside = around.pop()!
+    }
   }
   return values
 }

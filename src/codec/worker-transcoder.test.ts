@@ -54,7 +54,7 @@ test('users take turns, and one user may have so many bodies waiting', async t =
   const transcoder = open(t)
   const done: string[] = []
   const send = (user: string) => transcoder.transcode(yaml('a: 1'), { user, signal: NEVER }).then(() => done.push(user))
-  const many = Array.from({ length: LIMITS.transcodesPerUser }, () => send('eve'))
+  const many = Array.from({ length: LIMITS.transcoding.waitingPerUser }, () => send('eve'))
   const one = send('jane')
   await Promise.all(Array.from({ length: 3 }, () => many.push(send('eve').catch(error => done.push(String(error.code))) as never)))
   await Promise.all([...many, one])

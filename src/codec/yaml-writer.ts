@@ -16,7 +16,13 @@ const MAX_SIMPLE_KEY_BYTES = 128
 type Block = JsonObject | Json[]
 
 function isBlock(value: Json): value is Block {
-  return typeof value === 'object' && value !== null && (Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0)
+  return typeof value === 'object' && value !== null && (Array.isArray(value) ? value.length > 0 : hasKeys(value))
+}
+
+/** To list the keys of a large object takes long. */
+function hasKeys(value: JsonObject): boolean {
+  for (const _ in value) return true
+  return false
 }
 
 /** Characters after which the text so far is handed out. */

@@ -85,7 +85,9 @@ class Conversion {
   /** The event to be read next. */
   #next = 0
   #depth = 0
+  /** Keys are nodes, and no values. */
   #nodes = 0
+  #values = 0
   #aliasedNodes = 0
 
   constructor(text: string) {
@@ -105,6 +107,7 @@ class Conversion {
   }
 
   #convert(): Json {
+    if (++this.#values > LIMITS.decodedNodes) throw tooManyValues()
     this.#count()
     const index = this.#next++
     const event = this.#events[index]!
@@ -255,9 +258,9 @@ class Conversion {
       this.#strictErrors.push(`line ${lineOf(this.#text, offset)}: key ${shown} already set in map`)
   }
 
-  /** Counts nodes, each again for every alias that leads to it, and stops when there are too many, or too many of them are aliased. */
+  /** Counts nodes, each again for every alias that leads to it, and stops when too many of them are aliased. */
   #count(): void {
-    if (++this.#nodes > LIMITS.decodedNodes) throw tooManyValues()
+    this.#nodes++
     if (this.#aliasing.size > 0) this.#aliasedNodes++
     if (this.#aliasedNodes > 100 && this.#nodes > 1000 && this.#aliasedNodes / this.#nodes > ALIAS_RATIO)
       throw new YamlError('yaml: document contains excessive aliasing')
@@ -304,7 +307,7 @@ class NodeCountingDepth {
 }
 
 /** A node is tried twice where it could be a compact collection or has properties, so this stops no text that may be read. */
-const MOST_TRIED = 3 * LIMITS.decodedNodes
+const MOST_TRIED = 5 * LIMITS.decodedNodes
 
 function eventsOf(text: string): Event[] {
   try {

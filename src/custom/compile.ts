@@ -116,7 +116,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
-    compiling: () => schema.compiling(),
+    compiling: (object, _, { budget }) => schema.compiling(object, budget),
     validate: objectRules(parameters),
     warn: finalizerWarnings,
     subresources: {
@@ -125,7 +125,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
           merge: takeStatus,
           keepsMetadata: true,
           resetFields: ['metadata', 'spec'],
-          compiling: () => schema.compiling(),
+          compiling: (object, _, { budget }) => schema.compiling(object, budget),
           validate: statusRules(parameters),
         },
       }),

@@ -4,6 +4,7 @@ import { parseJson } from '../codec/json.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import type { Budget } from '../schema/budget.ts'
 import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
@@ -21,7 +22,6 @@ export class VersionSchema {
   readonly #source: JsonSchema | undefined
   #structural: Structural | undefined
   #type: AnyType | undefined
-  #isCompiled = false
 
   constructor(source: JsonSchema | undefined, { preserve }: { preserve: boolean }) {
     this.#source = source
@@ -33,11 +33,9 @@ export class VersionSchema {
     return this.#structural
   }
 
-  /** Compiles the rules and stops after each; does nothing once that is done. Patterns are compiled for the values that meet them. */
-  *compiling(): Generator<void> {
-    if (this.#isCompiled) return
-    yield* compilingRules(this.structural)
-    this.#isCompiled = true
+  /** Compiles the rules that apply to an object and stops after each. Patterns are compiled for the values that meet them. */
+  compiling(object: AnyObject, budget: Budget): Iterable<void> {
+    return compilingRules(this.structural, object as unknown as JsonObject, budget)
   }
 
   /** What owners of fields have to know of it. */

@@ -10,7 +10,7 @@ import type { Result } from '../registry/api.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem } from './list-body.ts'
-import { compactList, documentBody, type ListDocument, prettyList, yamlList } from './list-document.ts'
+import { compactList, documentBody, type ListDocument, PAUSE, prettyList, yamlList } from './list-document.ts'
 import { pump } from './listener/streams.ts'
 import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
@@ -123,8 +123,16 @@ const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', mess
 /** A large body is made while it is sent. */
 function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<ResponseBody> {
   if (mediaType === 'application/yaml')
-    return import('../codec/yaml-writer.ts').then(({ yamlChunks }) => documentBody(yamlChunks(parseJson(json).value)))
+    return import('../codec/yaml-writer.ts').then(({ yamlChunks }) => documentBody(rewritten(json, yamlChunks)))
   if (!pretty) return json
-  const { value } = parseJson(json)
-  return json.byteLength > LIMITS.smallBytes ? documentBody(prettyChunks(value)) : Buffer.from(stringifyPretty(value))
+  return json.byteLength > LIMITS.smallBytes
+    ? documentBody(rewritten(json, value => prettyChunks(value)))
+    : Buffer.from(stringifyPretty(parseJson(json, { trusted: true }).value))
+}
+
+/** An object that this server has written, in another form. */
+function* rewritten(json: Uint8Array, chunksOf: (value: Json) => Iterable<string>): Iterable<string> {
+  const { value } = parseJson(json, { trusted: true })
+  if (json.byteLength > LIMITS.smallBytes) yield PAUSE
+  yield* chunksOf(value)
 }

@@ -3,7 +3,7 @@
  * memory than a piece, other requests are answered between pieces, and nothing more is made for a client who has gone.
  */
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
-import type { JsonObject } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { ResponseBody } from './message.ts'
@@ -15,34 +15,36 @@ export type ListDocument = {
   readonly items: Iterable<string>
 }
 
+/** A chunk that says: what comes next takes a while, so that others should run before. */
+export const PAUSE = ''
+
 /** Writes a document: a small one whole, a larger one in pieces. */
 export function documentBody(chunks: Iterable<string>): ResponseBody {
   const pieces = piecesOf(chunks)
   const first = pieces.next()
-  const second = first.done ? first : pieces.next()
-  if (first.done) return new Uint8Array(0)
-  if (second.done) return first.value
-  return { type: 'pieces', length: undefined, pieces: resumed([first.value, second.value], pieces) }
+  if (first.done) return first.value
+  return { type: 'pieces', length: undefined, pieces: resumed(first.value, pieces) }
 }
 
 /** Pieces that are written at once to a socket would follow each other without anyone else having a chance to run. */
-async function* resumed(begun: readonly Uint8Array[], rest: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* begun
-  for (const piece of rest) {
+async function* resumed(begun: Uint8Array, rest: Iterator<Uint8Array, Uint8Array>): AsyncGenerator<Uint8Array> {
+  for (let next: IteratorResult<Uint8Array> = { value: begun, done: false }; ; next = rest.next()) {
+    if (next.value.length > 0) yield next.value
+    if (next.done) return
     await yieldToOthers()
-    yield piece
   }
 }
 
-function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, undefined> {
+/** Yields pieces, empty where there is a pause, and returns the last. */
+function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, Uint8Array> {
   let text = ''
   for (const chunk of chunks) {
     text += chunk
-    if (text.length < LIMITS.encodedPieceLength) continue
+    if (chunk !== PAUSE && text.length < LIMITS.encodedPieceLength) continue
     yield Buffer.from(text)
     text = ''
   }
-  if (text !== '') yield Buffer.from(text)
+  return Buffer.from(text)
 }
 
 export function* compactList({ head, member, items }: ListDocument): Generator<string> {
@@ -60,14 +62,20 @@ export function* prettyList({ head, member, items }: ListDocument): Generator<st
   let isEmpty = true
   for (const item of items) {
     yield isEmpty ? '\n    ' : ',\n    '
-    const { value } = parseJson(item)
+    const value = storedValue(item)
     // No text in JSON holds a line break.
     if (item.length <= LIMITS.smallBytes) yield stringifyPretty(value).replaceAll('\n', '\n    ')
-    else yield* prettyChunks(value, '\n    ')
+    else {
+      yield PAUSE
+      yield* prettyChunks(value, '\n    ')
+    }
     isEmpty = false
   }
   yield isEmpty ? ']\n}' : '\n  ]\n}'
 }
+
+/** Items were written by this server. */
+const storedValue = (item: string): Json => parseJson(item, { trusted: true }).value
 
 type YamlWriter = typeof import('../codec/yaml-writer.ts')
 
@@ -79,7 +87,9 @@ export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml
   let isEmpty = true
   for (const item of items) {
     if (isEmpty) yield '\n'
-    yield* yamlChunks([parseJson(item).value])
+    const value = storedValue(item)
+    if (item.length > LIMITS.smallBytes) yield PAUSE
+    yield* yamlChunks([value])
     isEmpty = false
   }
   yield `${isEmpty ? ' []\n' : ''}${part(members.filter(([name]) => name > member))}`

@@ -47,6 +47,15 @@ export function copyObject<T>(object: { readonly [key: string]: T }): { [key: st
 
 const FEW_KEYS = 1024
 
+/** A copy that shares nothing with a value of plain data. Of large values, structuredClone takes three times as long. */
+export function copyJson<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyJson) as T
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value)) setOwn(copy, key, copyJson((value as unknown as JsonObject)[key]!))
+  return copy as T
+}
+
 /**
  * Whether two values mean the same JSON: numbers by value whatever their type, objects without regard to key order. Typed objects
  * are compared as they are.

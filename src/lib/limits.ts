@@ -9,23 +9,24 @@ export const LIMITS = {
   bodyBytes: 3 * MIB,
   /** Bytes of one stored object, however often it is patched: more than the largest body and its managed fields. */
   storedObjectBytes: 8 * MIB,
-  /** Values in one decoded body: scalars, lists and mappings. Every later step (defaults, validation, owned fields) costs a few microseconds for each. */
+  /**
+   * Values in one decoded body: scalars, lists and mappings, and keys of large mappings twice. Every later step (defaults, validation,
+   * owned fields) costs a few microseconds for each.
+   */
   decodedNodes: 50_000,
   /** Values in one stored object: those of a body, and what its managed fields add. */
-  storedNodes: 150_000,
+  storedNodes: 120_000,
   /** How deep lists and mappings of YAML may nest, well within what any stack takes. */
   yamlDepth: 500,
   /** YAML up to this size is read at once, unless it has anchors; and protobuf up to this. Larger bodies are read in workers. */
   inlineYamlBytes: 4 * KIB,
   inlineProtobufBytes: 128 * KIB,
-  /** Workers that read such bodies, what one body may cost there, and when a worker without work ends. */
-  transcodeWorkers: 2,
-  transcodeCpuMs: 250,
-  transcodeMs: 10 * SECOND,
-  transcodeHeapMB: 256,
-  transcodeIdleMs: 5 * SECOND,
-  /** Bodies of one user that wait for a worker. */
-  transcodesPerUser: 16,
+  /** Workers that read such bodies, what one body may cost there, when a worker without work ends, and bodies of one user that wait. */
+  transcoding: { workers: 2, cpuMs: 300, elapsedMs: 10 * SECOND, heapMB: 256, idleMs: 5 * SECOND, waitingPerUser: 16 },
+  /** Rules of more work than this (`schema/rule-work.ts`) run in a worker: definitions and policies full of expressions. */
+  inlineRuleWork: 3_000,
+  /** The same for the worker that does that, which takes longer: an object that is refused here is one that no server would be used with. */
+  validation: { workers: 1, cpuMs: 20 * SECOND, elapsedMs: 45 * SECOND, heapMB: 512, idleMs: 5 * SECOND, waitingPerUser: 4 },
   /** Faults that are injected: how many, how long one may delay, and what its texts and lists may hold; bytes of a body that adds some. */
   faults: { rules: 1_000, delayMs: 3600 * SECOND, textLength: 1_000, verbs: 20, bodyBytes: 256 * KIB },
   /** Writes whose users are remembered, names of users that are kept once, and how many writes one request may ask about. */

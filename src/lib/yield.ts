@@ -1,5 +1,8 @@
-/** Lets whatever else is waiting run, so that one large request does not delay the others. */
-export const yieldToOthers = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+/**
+ * Lets whatever else is waiting run, so that one large request does not delay the others. Twice, as what is asked for where the event
+ * loop reads sockets is done before it reads them again.
+ */
+export const yieldToOthers = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 
 const YIELD_AFTER_MS = 20
 

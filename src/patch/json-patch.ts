@@ -2,13 +2,15 @@
 
 import { MAX_DEPTH } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 
 /** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
 export const MAX_PATCH_OPERATIONS = 10_000
 
-/** How many bytes all copies of one patch may add together. */
+/** How many bytes all copies of one patch may add together, and what each value counts for at least. */
 const MAX_COPY_BYTES = 3 * 1024 * 1024
+const COPIED_VALUE_BYTES = 64
 
 /** A patch that cannot be read or does not apply; the message says why. */
 export class PatchError extends Error {
@@ -50,11 +52,20 @@ export function parseJsonPatch(document: Json): { operations: PatchOperation[]; 
  * The document after all operations, in order; throws PatchError when one does not apply. The input is never changed and
  * parts that no operation touches are shared with it.
  */
-export function applyJsonPatch(document: Json, operations: readonly PatchOperation[]): Json {
+export const applyJsonPatch = (document: Json, operations: readonly PatchOperation[]): Json =>
+  doAtOnce(applyingJsonPatch(document, operations))
+
+/** The same in parts. */
+export function* applyingJsonPatch(document: Json, operations: readonly PatchOperation[]): InParts<Json> {
   const patching = new Patching(document)
-  for (const operation of operations) patching.apply(operation)
+  for (const [i, operation] of operations.entries()) {
+    if (i > 0 && i % OPERATIONS_PER_PART === 0) yield
+    patching.apply(operation)
+  }
   return patching.result()
 }
+
+const OPERATIONS_PER_PART = 500
 
 type Container = Json[] | JsonObject
 
@@ -188,15 +199,15 @@ class Patching {
   /** A copy must be a value of its own: both places may be changed by later operations. */
   #clone(value: Json, depth: number): Json {
     if (depth > MAX_DEPTH) throw new PatchError('error while performing deep copy: exceeded max depth')
+    this.#countCopied(COPIED_VALUE_BYTES)
     if (typeof value !== 'object' || value === null) {
-      this.#countCopied(typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value).length)
+      if (typeof value === 'string') this.#countCopied(Buffer.byteLength(value))
       return value
     }
-    this.#countCopied(2)
     if (Array.isArray(value)) return value.map(item => this.#clone(item, depth + 1))
     const out: JsonObject = {}
     for (const key of Object.keys(value)) {
-      this.#countCopied(Buffer.byteLength(key) + 4)
+      this.#countCopied(Buffer.byteLength(key))
       setOwn(out, key, this.#clone(value[key] as Json, depth + 1))
     }
     return out

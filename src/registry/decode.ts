@@ -1,5 +1,6 @@
 /** From the bytes of a body to a typed object: parse, identify, conform, and report unknown and duplicate fields. */
 
+import { limitValues } from '../codec/decoded-size.ts'
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -86,7 +87,10 @@ export function transcodedOf(
   if (!transcoded) throw new Error('the body has not been prepared')
   if (transcoded.outcome === 'malformed') throw refuse(transcoded.message)
   if (transcoded.outcome === 'parsed') return { value: transcoded.take(), strictError: undefined }
-  return { value: parseJson(transcoded.json, { trusted: true }).value, strictError: transcoded.strictError }
+  const { value } = parseJson(transcoded.json, { trusted: true })
+  // A mapping of many keys counts for more than workers count it.
+  if (typeof value === 'object' && value !== null) limitValues(value, LIMITS.decodedNodes)
+  return { value, strictError: transcoded.strictError }
 }
 
 /** Types of fields decide what a number is; a schema does so only after parsing. */

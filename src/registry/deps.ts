@@ -10,6 +10,7 @@ import type { Store } from '../storage/store.ts'
 import type { Allocations } from './allocations.ts'
 import type { Connect } from './api.ts'
 import type { Contention } from './contention.ts'
+import type { Validator } from './validation-job.ts'
 import type { Writers } from './writers.ts'
 
 export type VirtualSource = (asked: { readonly namespace: string; readonly name: string }) => Promise<Iterable<AnyObject>>
@@ -35,6 +36,8 @@ export type Deps = {
   readonly connect?: Connect | undefined
   /** Decodes expensive bodies in workers; without it they are decoded on the main thread. */
   readonly transcoder?: Transcoder | undefined
+  /** Validates expensive objects in a worker; without it they are validated on the main thread. */
+  readonly validator?: Validator | undefined
   readonly newUid: () => string
   /** A few random characters that end a generated name. */
   readonly randomSuffix: () => string

@@ -3,8 +3,9 @@ import { JsonError, parseJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
 import type { InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
-import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
+import { applyingJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
 import { badRequest, StatusError, tooLarge, unprocessable, unsupportedMediaType } from '../schema/status-error.ts'
@@ -75,7 +76,8 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
 }
 
 function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): InParts<Patched> {
-  const { value: document, duplicates } = parsePatch(bytes)
+  // As many operations as there may be hold more values than other bodies.
+  const { value: document, duplicates } = parsePatch(bytes, 2 * LIMITS.decodedNodes)
   yield
   const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
@@ -86,16 +88,16 @@ function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json)
       ...unknownFields.map(path => `json patch unknown field ${goQuote(path)}`),
       ...duplicates.map(d => `json patch duplicate field ${goQuote(d.path)}`),
     ]
-    return { value: applyOperations(stored, operations), problems }
+    return { value: yield* applyOperations(stored, operations), problems }
   } catch (error) {
     if (error instanceof PatchError) throw badRequest(`error decoding patch: ${error.message}`)
     throw error
   }
 }
 
-function applyOperations(stored: Json, operations: Parameters<typeof applyJsonPatch>[1]): Json {
+function* applyOperations(stored: Json, operations: Parameters<typeof applyingJsonPatch>[1]): InParts<Json> {
   try {
-    return applyJsonPatch(stored, operations)
+    return yield* applyingJsonPatch(stored, operations)
   } catch (error) {
     if (error instanceof PatchError) throw unprocessable()
     throw error
@@ -112,9 +114,9 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
   }
 }
 
-function parsePatch(bytes: Uint8Array) {
+function parsePatch(bytes: Uint8Array, nodes: number = LIMITS.decodedNodes) {
   try {
-    return parseJson(bytes, { numbers: 'written' })
+    return parseJson(bytes, { numbers: 'written', nodes })
   } catch (error) {
     if (error instanceof JsonError) throw badRequest('invalid JSON patch')
     throw error

@@ -5,7 +5,7 @@
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
-import type { JsonObject } from '../lib/json-value.ts'
+import { copyJson, copyObject, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Conversion, Converting } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
@@ -24,7 +24,7 @@ export function toServed(resource: Resource, stored: AnyObject): AnyObject | Pro
   const { conversion } = resource
   if (!conversion) return stored
   if (conversion.convert) return allServed(resource, [stored]).then(([served]) => served!)
-  return shaped(resource, conversion.fromStored(structuredClone(stored)))
+  return shaped(resource, conversion.fromStored(unshared(resource, stored)))
 }
 
 /** An object in the stored version, with the defaults of that version. */
@@ -38,8 +38,11 @@ export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingC
   }
   return conversion.convert
     ? conversion.convert([served], conversion.storedVersion).then(([made]) => settle(made!))
-    : settle(conversion.toStored(structuredClone(served)))
+    : settle(conversion.toStored(unshared(resource, served)))
 }
+
+/** An object to be converted. What built-in kinds are converted to is made anew when it is shaped, what custom kinds are need not be. */
+const unshared = ({ def }: Resource, object: AnyObject): AnyObject => (def.custom ? copyJson(object) : object)
 
 /** An object of one served version in another one. */
 export function convertVersion(object: AnyObject, from: Resource, to: Resource): MaybePromise<AnyObject> {
@@ -134,11 +137,23 @@ function between(from: Resource, to: Resource, object: JsonObject): JsonObject {
 const shaped = (resource: Resource, object: AnyObject): AnyObject =>
   conformObject(resource, (resource.def.custom ? object : withoutUndefined(object)) as unknown as JsonObject).value
 
+/** The same value where nothing in it is undefined. */
 function withoutUndefined(value: any): any {
-  if (Array.isArray(value)) return value.map(withoutUndefined)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([, part]) => part !== undefined)
-  return Object.fromEntries(entries.map(([name, part]) => [name, withoutUndefined(part)]))
+  if (Array.isArray(value)) {
+    const items = value.map(withoutUndefined)
+    return items.every((item, i) => item === value[i]) ? value : items
+  }
+  let copy: Record<string, unknown> | undefined
+  for (const name of Object.keys(value)) {
+    const part = value[name]
+    const kept = withoutUndefined(part)
+    if (part !== undefined && kept === part) continue
+    copy ??= copyObject(value)
+    if (kept === undefined) delete copy[name]
+    else copy[name] = kept
+  }
+  return copy ?? value
 }
 
 /** Events are converted once for all watchers of a served version. */

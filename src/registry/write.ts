@@ -5,7 +5,6 @@
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
-import type { InParts } from '../lib/in-parts.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -35,16 +34,8 @@ import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { removeDuplicateOwners } from './owner-references.ts'
 import { ownersAfter, setManagers } from './ownership.ts'
-import {
-  prepareCreate,
-  prepareUpdate,
-  setDefaults,
-  settleNamespace,
-  targetOf,
-  validateCreate,
-  validateUpdate,
-  warningsOf,
-} from './strategy.ts'
+import { prepareCreate, prepareUpdate, setDefaults, settleNamespace, targetOf } from './strategy.ts'
+import { validating } from './validation-job.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
 import { isLarge, runLongParts, runParts, yieldIfDue } from './yielding.ts'
 
@@ -81,6 +72,8 @@ export type Write = {
   /** The result of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
   done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
   result: Result | undefined
+  /** Whether a worker has validated the object. */
+  isValidated: boolean
   /** When it last let other requests run, on the clock of `performance.now`. */
   yieldedAt: number
 }
@@ -181,6 +174,7 @@ export function newWrite(
     unnamed: undefined,
     done: undefined,
     result: undefined,
+    isValidated: false,
     yieldedAt: 0,
   }
 }
@@ -305,7 +299,7 @@ function own(request: Write): MaybePromise<void> {
   return whenDone(managers ?? ownersAfter(request), entries => {
     setManagers(object, entries)
     // Who sends too much need not wait, nor the server work, until it is to be stored.
-    if (isLarge(request) && request.call.subresource === '') limitValues(object, LIMITS.storedNodes)
+    if (isLarge(request) && call.subresource === '') return whenDone(yieldIfDue(request), () => limitValues(object, LIMITS.storedNodes))
   })
 }
 
@@ -441,28 +435,51 @@ function prepare(request: Write): void {
   request.object = keepTimesIfUnchanged(before as unknown as JsonObject, prepared as unknown as JsonObject) as unknown as AnyObject
 }
 
-/** Compiles the expressions of the rules. As there can be thousands, this step yields to other requests however small the write is. */
+/**
+ * Compiles the expressions of the rules. As there can be many, this step yields to other requests however small the write is; an object
+ * with very many of them is compiled and validated in a worker instead.
+ */
 function compile(request: Write): MaybePromise<void> {
-  const { resource, object, before, call, change } = request
+  const { resource, object, before, call, change, ctx } = request
+  request.isValidated = false
   if (!object || change.validate || change.isAdmitted || storesNothing(change)) return
-  const parts = (targetOf(resource, call.subresource).update ?? resource.def).compiling?.(object, before)[Symbol.iterator]()
+  if (isExpensive(request, object)) return validateInWorker(request, object)
+  const parts = (targetOf(resource, call.subresource).update ?? resource.def).compiling?.(object, before, ctx)[Symbol.iterator]()
   if (!parts) return
   for (let i = 0; i < COMPILED_AT_ONCE; i++) if (parts.next().done) return
   return runLongParts(request, parts, COMPILED_AT_ONCE)
 }
 const COMPILED_AT_ONCE = 4
 
+/** Whether the rules of the object take so long that they are to run in a worker. */
+const isExpensive = (request: Write, object: AnyObject): boolean =>
+  request.deps.validator !== undefined &&
+  request.resource.def.ruleWork !== undefined &&
+  request.call.subresource === '' &&
+  isLarge(request) &&
+  request.resource.def.ruleWork(object) > LIMITS.inlineRuleWork
+
+async function validateInWorker(request: Write, object: AnyObject): Promise<void> {
+  const { deps, resource, found, before, ctx, warnings } = request
+  const { user, now, signal } = ctx
+  const { apiVersion, kind } = resource
+  const job = { apiVersion, kind, object: encodeObject(object), old: before && found!.json, user, now }
+  const validated = await deps.validator!.validate(job, { user: user.name, signal })
+  if (validated.outcome === 'refused') throw new StatusError(validated.code, validated.reason, validated.message, validated.details)
+  warnings.push(...validated.warnings)
+  request.isValidated = true
+}
+
 /** Rejects an object that breaks the rules of its kind, and collects warnings. */
 function validate(request: Write): MaybePromise<void> {
   const { object, change } = request
   if (change.validate) return change.validate(request)
-  if (object && !change.isAdmitted && !storesNothing(change)) return runParts(request, validating(request, object))
-}
-
-function* validating({ resource, before, call, ctx, warnings }: Write, object: AnyObject): InParts<void> {
-  if (before) yield* validateUpdate(targetOf(resource, call.subresource), object, before, ctx)
-  else yield* validateCreate(resource, object, ctx)
-  if (resource.def.warn) warnings.push(...warningsOf(resource, object, before, ctx))
+  if (!object || change.isAdmitted || storesNothing(change) || request.isValidated) return
+  const { resource, before, call, ctx, warnings } = request
+  const validation = { resource, subresource: call.subresource, object, old: before, ctx }
+  return whenDone(runParts(request, validating(validation)), found => {
+    if (found.length > 0) warnings.push(...found)
+  })
 }
 
 /** Lets admission reject what would be stored. Creating by a replace or an apply requires the permission to create. */

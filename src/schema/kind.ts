@@ -114,7 +114,12 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
    * Compiles what `validate` needs, such as expressions, and stops after each of them: a write lets other requests run in between.
    * `validate` compiles what was not compiled like that.
    */
-  readonly compiling?: (o: O, old: O | undefined) => Iterable<void>
+  readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
+  /**
+   * About how much work the rules of an object take (`schema/rule-work.ts`), where that can be very much: such objects are validated
+   * in a worker. Kinds that have this are listed in `kinds/of-expressions.ts`.
+   */
+  readonly ruleWork?: (o: O) => number
   readonly validate?: Rule<O>
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>

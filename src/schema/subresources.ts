@@ -43,7 +43,7 @@ export interface UpdateSubresource<O> {
   readonly validate?: Rule<O>
   readonly validateUpdate?: UpdateRule<O>
   /** Compiles what `validate` needs, as that of the kind does. */
-  readonly compiling?: (o: O, old: O | undefined) => Iterable<void>
+  readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
   readonly verbs?: readonly Verb[]
 }
 

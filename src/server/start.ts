@@ -57,6 +57,7 @@ import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeS
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './tls.ts'
 import { noteTokenUse } from './token-use.ts'
+import { WorkerValidator } from './worker-validator.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -200,6 +201,8 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const admission = await openAdmission(context, { settings, reader, namespace, authorization, quota })
   const transcoder = new WorkerTranscoder()
   onClose(() => transcoder[Symbol.asyncDispose]())
+  const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates })
+  onClose(() => validator[Symbol.asyncDispose]())
   const writers = new Writers()
   const registry: Registry = createRegistry({
     store,
@@ -209,6 +212,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     admission: admission.chain,
     connect: nodeConnections(client, kubeletParts(config, files, pki), signal),
     transcoder,
+    validator,
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),

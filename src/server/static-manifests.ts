@@ -182,7 +182,7 @@ function objectOf(document: JsonObject, { accepted, groupDomain, gate, now }: Re
   setDefaults(resource, object, ctx)
   object.metadata.generation = 1
   object.metadata.uid = manifestUid(createHash('sha256').update(JSON.stringify(document)).digest('hex'))
-  for (const _ of resource.def.compiling?.(object, undefined) ?? []);
+  for (const _ of resource.def.compiling?.(object, undefined, ctx) ?? []);
   if (object.metadata.name) doAtOnce(validateCreate(resource, object, ctx))
   return object
 }

@@ -9,7 +9,7 @@ import { withEnvelope } from './envelope.ts'
 import { childOf, entryOf } from './error-path.ts'
 import { type RuleContext, RuleRunner, RulesEnded } from './rule-runner.ts'
 import { type RuleType, ruleTypeOf } from './rule-types.ts'
-import type { Structural } from './schema.ts'
+import type { Structural, ValidationRule } from './schema.ts'
 
 export type RuleResult = {
   readonly errors: readonly FieldError[]
@@ -66,23 +66,40 @@ export class RuleEvaluator {
 }
 
 /**
- * Compiles the rules of a whole object one by one and stops after each, so that the caller can let other requests
- * run in between. Rules that were not compiled like that are compiled when they are first evaluated.
+ * Compiles the rules that apply to an object one by one and stops after each, so that the caller can let other requests run in
+ * between. They are work of the request, whether or not an earlier one has compiled them. Rules that were not compiled like that are
+ * compiled when they are first evaluated.
  */
-export function* compilingRules(structural: Structural): Generator<void> {
+export function* compilingRules(structural: Structural, object: JsonObject, budget: Budget): Generator<void> {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
-  if (node) yield* compilingNode(node)
+  if (node) yield* compilingFor(node, object, { budget, done: new Set() })
 }
 
-function* compilingNode({ rules, allOf, items, values, members }: RuleNode): Generator<void> {
-  for (const _ of rules ?? []) yield
-  for (const node of [...allOf, items, values, ...members.values()]) if (node) yield* compilingNode(node)
+/** `done` are those of which all rules, and all below, have been met by a value. */
+type CompilingRules = { readonly budget: Budget; readonly done: Set<RuleNode> }
+
+function* compilingFor(node: RuleNode, value: Json, compiling: CompilingRules): Generator<void> {
+  const { rules, allOf, items, values, members } = node
+  const { budget, done } = compiling
+  if (value === null || done.has(node)) return
+  if (rules) {
+    budget.chargeOnce(rules, rules.work)
+    while (rules.compileNext()) yield
+  }
+  for (const part of allOf) yield* compilingFor(part, value, compiling)
+  if (Array.isArray(value)) {
+    if (items) for (const item of value) if (!done.has(items)) yield* compilingFor(items, item, compiling)
+  } else if (isObject(value)) {
+    if (values) for (const name of Object.keys(value)) if (!done.has(values)) yield* compilingFor(values, value[name]!, compiling)
+    for (const [name, member] of members) if (Object.hasOwn(value, name)) yield* compilingFor(member, value[name]!, compiling)
+  }
+  if ([...allOf, items, values, ...members.values()].every(part => part === undefined || done.has(part))) done.add(node)
 }
 
 /** The rules of a schema and of the schemas below it. */
 type RuleNode = {
   readonly schema: Structural
-  readonly rules: Iterable<CompiledRule> | undefined
+  readonly rules: LazyRules | undefined
   readonly allOf: readonly RuleNode[]
   readonly items: RuleNode | undefined
   readonly values: RuleNode | undefined
@@ -109,7 +126,7 @@ type RuleScope = { readonly schema: Structural; readonly type: RuleType; readonl
 function nodeOf(stated: Structural, scope: RuleScope): RuleNode | undefined {
   const { schema, type, root, whole } = scope
   const described = stated === schema ? schema.source : { ...schema.source, 'x-kubernetes-validations': stated.rules }
-  const rules = stated.rules.length > 0 ? memoized(compiledRules(described, { type, root })) : undefined
+  const rules = stated.rules.length > 0 ? new LazyRules(stated.rules, compiledRules(described, { type, root })) : undefined
   const allOf = stated.limits.allOf.flatMap(part => nodeOf(part, scope) ?? [])
   const items = partOf(stated.items, schema.items, type.element, root)
   const values = partOf(schemaOf(stated.additional), schemaOf(schema.additional), type.element, root)
@@ -122,23 +139,33 @@ function nodeOf(stated: Structural, scope: RuleScope): RuleNode | undefined {
   return { schema: whole ? withEnvelope(schema) : schema, rules, allOf, items, values, members }
 }
 
-/** Iterates over a source any number of times; each element is made once, when it is first asked for. */
-function memoized<T>(source: Iterable<T>): Iterable<T> {
-  const known: T[] = []
-  const rest = source[Symbol.iterator]()
-  return {
-    *[Symbol.iterator]() {
-      for (let i = 0; ; i++) {
-        if (i === known.length) {
-          const next = rest.next()
-          if (next.done) return
-          known.push(next.value)
-        }
-        yield known[i]!
-      }
-    },
+/** The rules of one schema, each compiled when it is first asked for. */
+class LazyRules implements Iterable<CompiledRule> {
+  /** The work of compiling all of them, in units of a request's budget. */
+  readonly work: number
+  readonly #known: CompiledRule[] = []
+  readonly #rest: Iterator<CompiledRule>
+
+  constructor(stated: readonly ValidationRule[], compiled: Iterable<CompiledRule>) {
+    this.work = stated.reduce((sum, { rule, messageExpression }) => sum + workOf(rule) + workOf(messageExpression), 0)
+    this.#rest = compiled[Symbol.iterator]()
+  }
+
+  /** Compiles one more; false when all are. */
+  compileNext(): boolean {
+    const next = this.#rest.next()
+    if (!next.done) this.#known.push(next.value)
+    return !next.done
+  }
+
+  *[Symbol.iterator](): Iterator<CompiledRule> {
+    for (let i = 0; i < this.#known.length || this.compileNext(); i++) yield this.#known[i]!
   }
 }
+
+const workOf = (text: string | undefined): number => (text ? RULE_WORK + text.length * CHARACTER_WORK : 0)
+const RULE_WORK = 5000
+const CHARACTER_WORK = 60
 
 const schemaOf = (additional: Structural['additional']) => (typeof additional === 'object' ? additional : undefined)
 

@@ -11,7 +11,6 @@ import { withReservedNames } from '../cel/kubernetes/field-names.ts'
 import { sizedTypesLibrary, sizesOf } from '../cel/kubernetes/sized-types.ts'
 import { kubernetesEstimator } from '../cel/libraries/call-estimates.ts'
 import type { Program } from '../cel/runtime/program.ts'
-import type { CheckedAst } from '../cel/syntax/ast.ts'
 import { fieldAt } from './field-path.ts'
 import { MAX_REQUEST_BYTES, type RuleType } from './rule-types.ts'
 import type { JsonSchema, ValidationRule } from './schema.ts'
@@ -108,11 +107,17 @@ class RuleCompiler {
     const usesOldSelf = checked.references.some(reference => reference?.name === 'oldSelf')
     const program = programOf(env, checked)
     if (isProblem(program)) return { problem: `${prefix}${program.detail}`, usesOldSelf }
-    return { program, usesOldSelf, maxCost: this.#costOf(checked) }
-  }
-
-  #costOf(checked: CheckedAst): bigint {
-    return estimateCost(checked, this.#estimator, { presenceTestCost: 0n }).max
+    const estimator = this.#estimator
+    let maxCost: bigint | undefined
+    return {
+      program,
+      usesOldSelf,
+      // Asked when a definition is validated, and not for its objects.
+      get maxCost() {
+        maxCost ??= estimateCost(checked, estimator, { presenceTestCost: 0n }).max
+        return maxCost
+      },
+    }
   }
 
   #env(age: ExpressionAge, optional: boolean): Env {

@@ -4,7 +4,7 @@ import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import type { Structural } from './schema.ts'
 
-/** The bytes that defaults may still add to the object, about as JSON has them: each item of a list can get large defaults. */
+/** The bytes that defaults may still add to the object, about as memory has them: each item of a list can get large defaults. */
 type Budget = { left: number }
 
 /**
@@ -30,7 +30,7 @@ function objectWithDefaults(schema: Structural, value: JsonObject, budget: Budge
   for (const [key, member] of schema.defaulted) {
     const missing = !Object.hasOwn(value, key) || (value[key] === null && !member.nullable)
     if (!missing) continue
-    budget.left -= key.length + 4
+    budget.left -= key.length
     put(key, withDefaults(member, copy(member.default!, budget), budget))
   }
   for (const key of Object.keys(value)) {
@@ -66,15 +66,18 @@ function elementWithDefaults(schema: Structural, value: Json, budget: Budget): J
   return schema.default === undefined ? null : withDefaults(schema, copy(schema.default, budget), budget)
 }
 
+/** What each value counts for at least, however short it is. */
+const VALUE_BYTES = 32
+
 /** Copies a default: changing an object must not change the schema. */
 function copy(value: Json, budget: Budget): Json {
-  budget.left -= typeof value === 'string' ? value.length + 2 : 4
+  budget.left -= typeof value === 'string' ? value.length + VALUE_BYTES : VALUE_BYTES
   if (budget.left < 0) throw tooLarge(`Request entity too large: its defaults add more than ${LIMITS.defaultBytes} bytes`)
   if (Array.isArray(value)) return value.map(item => copy(item, budget))
   if (!isObject(value)) return value
   const out: JsonObject = {}
   for (const key of Object.keys(value)) {
-    budget.left -= key.length + 4
+    budget.left -= key.length
     setOwn(out, key, copy(value[key]!, budget))
   }
   return out

@@ -80,7 +80,7 @@ function isHostname(text: string): boolean {
 
 /** What a request line may name, as Go's `url.ParseRequestURI` reads it: a fragment is no part of it. */
 function isRequestUri(text: string): boolean {
-  if (text === '*') return true
+  if (text === '*' || PLAIN_URL.test(text)) return true
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0]
   if (scheme === undefined) return text.startsWith('/') && !CONTROL.test(text) && !BAD_ESCAPE.test(text.split('?')[0]!)
   const authority = /^\/\/([^/?]*)/.exec(text.slice(scheme.length))?.[1]
@@ -90,6 +90,8 @@ function isRequestUri(text: string): boolean {
 }
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that Go refuses.
 const CONTROL = /[\x00-\x1f\x7f]/
+/** What most are, and need not be taken apart for. */
+const PLAIN_URL = /^[a-z]+:\/\/[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,5})?(?:\/[A-Za-z0-9._~/-]*)?$/
 const BAD_ESCAPE = /%(?![0-9a-fA-F]{2})/
 
 /** Six, eight or twenty bytes: in pairs with colons or dashes, or in fours with dots. */

@@ -1,4 +1,5 @@
 /** Bodies of up to 3 MB that are made to be expensive, over every media type and verb: the requests of `cost.test.ts`. */
+import { stringify } from 'yaml'
 import { fieldHead } from '../../src/codec/protobuf-envelope.ts'
 import { CONFIG_MAPS } from '../kit.ts'
 
@@ -11,6 +12,8 @@ export type HostileRequest = {
   readonly headers?: Record<string, string>
   /** What it must be answered with, where that matters; else anything but a failure of the server. */
   readonly status?: number
+  /** It is validated in a worker, and may take longer there. */
+  readonly inWorker?: true
 }
 
 const YAML = 'application/yaml'
@@ -23,6 +26,9 @@ const PODS = '/api/v1/namespaces/default/pods'
 
 const times = (n: number, text: string) => text.repeat(n)
 const keys = (n: number, value: unknown = 'v') => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, value]))
+/** A mapping of so many entries. */
+const entries = (n: number, entry: (i: number) => readonly [string, unknown]) =>
+  Object.fromEntries(Array.from({ length: n }, (_, i) => entry(i)))
 const list = (n: number, item: (i: number) => unknown) => Array.from({ length: n }, (_, i) => item(i))
 const configMap = (name: string, more: object, metadata: object = {}) =>
   JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, ...more })
@@ -49,8 +55,9 @@ const message = (kind: string, raw: Uint8Array, apiVersion = 'v1') =>
 /** A field with nothing in it, again and again. */
 const emptyFields = (number: number, bytes: number) => Buffer.alloc(bytes, Buffer.from([number * 8 + 2, 0]))
 
-/** As many values as a body may just hold. */
+/** As many values as a body may just hold, and keys of one mapping, which count twice. */
 const MOST = 48_000
+const MOST_KEYS = MOST / 2
 
 const create = (name: string, body: string | Uint8Array, type = 'application/json', path = CONFIG_MAPS): HostileRequest => ({
   name,
@@ -82,7 +89,7 @@ const yaml: HostileRequest[] = [
   create('comments', times(1_500_000, '#\n'), YAML),
   create('one folded line', `a: >\n${times(700_000, '  b\n')}`, YAML),
   create('escapes', `a: "${times(700_000, '\\x41')}"`, YAML),
-  create('as many keys as may be', `metadata: {name: y}\ndata:\n${list(MOST, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MOST_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
   { ...change('a list as apply', APPLY, `a: [${times(700_000, 'b,')}]`), path: `${CONFIG_MAPS}/held?fieldManager=m` },
 ]
 
@@ -97,12 +104,13 @@ const json: HostileRequest[] = [
   create('no UTF-8', Buffer.alloc(2_900_000, 0xff)),
   create('long numbers', `{"a":[${times(40_000, `${times(60, '9')},`)}0]}`),
   create('100,000 labels that are not valid', configMap('l', {}, { labels: keys(100_000, '-') })),
-  create('as many labels that are not valid as may be', configMap('l', {}, { labels: keys(MOST, '-') })),
-  create('as many keys as may be', configMap('d', { data: keys(MOST) })),
-  create('as many finalizers as may be', configMap('f', {}, { finalizers: list(MOST, i => `a/b${i}`) })),
+  create('as many labels that are not valid as may be', configMap('l', {}, { labels: keys(MOST_KEYS, '-') })),
+  create('as many keys as may be', configMap('d', { data: keys(MOST_KEYS) })),
+  { ...create('more keys than may be', configMap('d', { data: keys(MOST) })), status: 413 },
+  create('as many finalizers as may be', configMap('f', {}, { finalizers: list(36_000, i => `a/b${i}`) })),
   create('as many owners as may be', configMap('o', {}, { ownerReferences: list(MOST, () => ({})) })),
-  create('unknown fields', configMap('u', keys(MOST, 1))),
-  { ...create('unknown fields, strictly', configMap('u', keys(MOST, 1))), path: `${CONFIG_MAPS}?fieldValidation=Strict` },
+  create('unknown fields', configMap('u', keys(MOST_KEYS, 1))),
+  { ...create('unknown fields, strictly', configMap('u', keys(MOST_KEYS, 1))), path: `${CONFIG_MAPS}?fieldValidation=Strict` },
   create(
     'owned fields that own nothing',
     configMap('m', {}, { managedFields: list(5_000, i => ({ manager: `m${i}`, operation: 'Update', fieldsV1: { 'f:a': {} } })) }),
@@ -136,13 +144,13 @@ const protobuf: HostileRequest[] = [
 ]
 
 const patches: HostileRequest[] = [
-  change('10,000 operations', JSON_PATCH, JSON.stringify(list(10_000, i => ({ op: 'add', path: `/data/x${i}`, value: 'y' })))),
+  change('10,000 operations', JSON_PATCH, JSON.stringify(list(10_000, i => ({ op: 'add', path: `/data/x${i % 2_000}`, value: 'y' })))),
   change('too many operations', JSON_PATCH, JSON.stringify(list(15_000, i => ({ op: 'test', path: '/data', value: i })))),
   change('copies of copies', JSON_PATCH, JSON.stringify(list(9_000, i => ({ op: 'copy', from: '/data', path: `/data/c${i}` })))),
   change('a path of 100,000 steps', JSON_PATCH, JSON.stringify([{ op: 'add', path: times(100_000, '/a'), value: 1 }])),
-  change('many keys merged', MERGE_PATCH, JSON.stringify({ data: keys(MOST) })),
+  change('many keys merged', MERGE_PATCH, JSON.stringify({ data: keys(MOST_KEYS) })),
   change('depth merged', MERGE_PATCH, `${times(500_000, '{"a":')}1${times(500_000, '}')}`),
-  change('many keys merged by strategy', STRATEGIC, JSON.stringify({ data: keys(MOST) })),
+  change('many keys merged by strategy', STRATEGIC, JSON.stringify({ data: keys(MOST_KEYS) })),
   change(
     'directives of strategy',
     STRATEGIC,
@@ -154,17 +162,17 @@ const patches: HostileRequest[] = [
     JSON.stringify({ spec: { template: { spec: { containers: list(MOST / 3, i => ({ name: `c${i}`, image: 'x' })) } } } }),
     '/apis/apps/v1/namespaces/default/deployments/held',
   ),
-  { ...change('many keys applied', APPLY, configMap('applied', { data: keys(MOST) })), path: `${CONFIG_MAPS}/applied?fieldManager=m` },
+  { ...change('many keys applied', APPLY, configMap('applied', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}/applied?fieldManager=m` },
   {
-    ...change('many keys applied again', APPLY, configMap('applied', { data: { ...keys(MOST), x: 'y' } })),
+    ...change('many keys applied again', APPLY, configMap('applied', { data: { ...keys(MOST_KEYS), x: 'y' } })),
     path: `${CONFIG_MAPS}/applied?fieldManager=m`,
   },
   {
-    ...change('many conflicts', APPLY, configMap('applied', { data: keys(MOST, 'w') })),
+    ...change('many conflicts', APPLY, configMap('applied', { data: keys(MOST_KEYS, 'w') })),
     path: `${CONFIG_MAPS}/applied?fieldManager=n`,
     status: 409,
   },
-  { name: 'many keys replaced', method: 'PUT', path: `${CONFIG_MAPS}/held`, body: configMap('held', { data: keys(MOST, 'r') }) },
+  { name: 'many keys replaced', method: 'PUT', path: `${CONFIG_MAPS}/held`, body: configMap('held', { data: keys(MOST_KEYS, 'r') }) },
   { name: 'and deleted', method: 'DELETE', path: `${CONFIG_MAPS}/applied` },
 ]
 
@@ -200,14 +208,14 @@ const otherVerbs: HostileRequest[] = [
     name: 'a scale',
     method: 'PUT',
     path: '/apis/apps/v1/namespaces/default/deployments/held/scale',
-    body: JSON.stringify({ metadata: { name: 'held', labels: keys(MOST) }, spec: { replicas: 1 } }),
+    body: JSON.stringify({ metadata: { name: 'held', labels: keys(MOST_KEYS) }, spec: { replicas: 1 } }),
   },
   {
     name: 'a patch of a scale',
     method: 'PATCH',
     path: '/apis/apps/v1/namespaces/default/deployments/held/scale',
     type: MERGE_PATCH,
-    body: JSON.stringify({ spec: { replicas: 1 }, status: keys(MOST) }),
+    body: JSON.stringify({ spec: { replicas: 1 }, status: keys(MOST_KEYS) }),
   },
   {
     name: 'a status',
@@ -219,7 +227,7 @@ const otherVerbs: HostileRequest[] = [
     name: 'an eviction',
     method: 'POST',
     path: `${PODS}/nothing/eviction`,
-    body: JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'nothing', labels: keys(MOST) } }),
+    body: JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'nothing', labels: keys(MOST_KEYS) } }),
   },
   {
     name: 'a binding',
@@ -228,7 +236,7 @@ const otherVerbs: HostileRequest[] = [
     body: JSON.stringify({
       apiVersion: 'v1',
       kind: 'Binding',
-      metadata: { name: 'nothing', annotations: keys(MOST) },
+      metadata: { name: 'nothing', annotations: keys(MOST_KEYS) },
       target: { name: 'n' },
     }),
   },
@@ -247,8 +255,8 @@ const created = (path: string, apiVersion: string, kind: string, content: object
   create('', JSON.stringify({ apiVersion, kind, metadata: { name: 'large' }, ...content }), 'application/json', path)
 
 const large: HostileRequest[] = [
-  { ...create('containers', containers(9_800, 'x'), 'application/json', PODS), status: 201 },
-  { name: 'containers replaced', method: 'PUT', path: `${PODS}/many`, body: containers(9_800, 'y'), status: 200 },
+  { ...create('containers', containers(5_500, 'x'), 'application/json', PODS), status: 201 },
+  { name: 'containers replaced', method: 'PUT', path: `${PODS}/many`, body: containers(5_500, 'y'), status: 200 },
   change('a label of many containers', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', `${PODS}/many`),
   read('containers as YAML', `${PODS}/many`, YAML),
   read('containers, pretty', `${PODS}/many?pretty=true`),
@@ -269,7 +277,7 @@ const large: HostileRequest[] = [
     }),
     name: 'addresses',
   },
-  { ...created('/api/v1/namespaces/default/secrets', 'v1', 'Secret', { data: keys(45_000, 'YQ==') }), name: 'a secret' },
+  { ...created('/api/v1/namespaces/default/secrets', 'v1', 'Secret', { data: keys(MOST_KEYS - 100, 'YQ==') }), name: 'a secret' },
   {
     ...created('/api/v1/namespaces/default/services', 'v1', 'Service', {
       spec: { ports: list(12_000, i => ({ name: `p${i}`, port: i + 1 })) },
@@ -290,6 +298,37 @@ const definition = (name: string, version: object) => ({
     versions: [{ name: 'v1', served: true, storage: true, ...version }],
   },
 })
+
+const policy = (name: string, label: string, validations: readonly string[]): HostileRequest =>
+  create(
+    `a policy: ${name}`,
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        matchConstraints: {
+          objectSelector: { matchLabels: { [label]: 'yes' } },
+          resourceRules: [{ apiGroups: [''], apiVersions: ['*'], operations: ['*'], resources: ['configmaps'] }],
+        },
+        validations: validations.map(expression => ({ expression })),
+      },
+    }),
+    'application/json',
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+  )
+const bindingOf = (name: string): HostileRequest =>
+  create(
+    `its binding: ${name}`,
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: { policyName: name, validationActions: ['Deny'] },
+    }),
+    'application/json',
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  )
 
 /** What the requests need to be there: sent before, in order, and not measured. */
 export const PREPARATIONS: readonly HostileRequest[] = [
@@ -316,6 +355,96 @@ export const PREPARATIONS: readonly HostileRequest[] = [
     ),
     'application/json',
     '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  ),
+  create(
+    'reports',
+    JSON.stringify(
+      definition('report', {
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: {
+                  findings: {
+                    type: 'array',
+                    'x-kubernetes-list-type': 'map',
+                    'x-kubernetes-list-map-keys': ['id'],
+                    items: {
+                      type: 'object',
+                      required: ['id'],
+                      properties: {
+                        id: { type: 'string', maxLength: 100, pattern: '^[A-Za-z0-9-]+$' },
+                        severity: { type: 'string', enum: ['HIGH', 'MEDIUM', 'LOW', 'NONE'] },
+                        score: { type: 'integer', minimum: 0 },
+                        links: { type: 'array', items: { type: 'string', format: 'uri' } },
+                      },
+                    },
+                  },
+                  tags: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+                  filled: {
+                    type: 'array',
+                    items: { type: 'object', properties: entries(20, i => [`d${i}`, { type: 'integer', default: i }]) },
+                  },
+                  ruled: {
+                    type: 'array',
+                    maxItems: 50_000,
+                    items: {
+                      type: 'object',
+                      properties: { low: { type: 'integer' }, high: { type: 'integer' } },
+                      'x-kubernetes-validations': [{ rule: 'self.low < self.high' }],
+                    },
+                  },
+                  pairs: {
+                    type: 'array',
+                    maxItems: 1_000,
+                    items: { type: 'integer' },
+                    'x-kubernetes-validations': [{ rule: 'self.all(x, self.exists(y, x == y))' }],
+                  },
+                },
+              },
+            },
+          },
+        },
+      }),
+    ),
+    'application/json',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  ),
+  policy('expensive', 'policed', [
+    'object.data.all(a, object.data.exists(b, a == b))',
+    'object.data.all(a, object.data.all(b, a.size() + b.size() > 0))',
+  ]),
+  bindingOf('expensive'),
+  policy('cheap', 'watched', ['object.data.size() > 0', 'size(object.metadata.name) > 0']),
+  bindingOf('cheap'),
+  create(
+    'who may create roles',
+    JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'jane' },
+      rules: [
+        { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['create'] },
+        { apiGroups: ['g'], resources: list(2_000, i => `r${i}`), verbs: ['get', 'list'] },
+        ...list(2_000, i => ({ apiGroups: ['h'], resources: [`r${i}`], verbs: ['get'] })),
+      ],
+    }),
+    'application/json',
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  ),
+  create(
+    'who may create roles, bound',
+    JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'jane' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'jane' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jane' }],
+    }),
+    'application/json',
+    '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
   ),
 ]
 
@@ -386,6 +515,446 @@ const definitions: HostileRequest[] = [
   ),
 ]
 
+/** Fields that change hands: what managers gave up, take from each other and hold together. */
+const applied = (name: string, manager: string, data: object, more: Partial<HostileRequest> = {}): HostileRequest => ({
+  ...change(name, APPLY, configMap('shared', { data }), `${CONFIG_MAPS}/shared?fieldManager=${manager}&force=true`),
+  ...more,
+})
+const others = (n: number, value = 'v') => entries(n, i => [`o${i}`, value])
+const managers: HostileRequest[] = [
+  applied('many keys, by one', 'one', keys(MOST_KEYS / 2), { status: 201 }),
+  applied('the same keys, by two', 'two', keys(MOST_KEYS / 2)),
+  applied('the same keys with other values, taken by three', 'three', keys(MOST_KEYS / 2, 'w')),
+  applied('half of them given up by three', 'three', keys(MOST_KEYS / 4, 'w')),
+  applied('other keys instead, by three', 'three', others(MOST_KEYS / 2)),
+  { name: 'replaced by four', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', { data: keys(MOST_KEYS / 2, 'r') }) },
+  applied('all given up by three', 'three', {}),
+  { name: 'replaced by nothing', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', {}) },
+  {
+    name: 'owned fields sent',
+    method: 'PUT',
+    path: `${CONFIG_MAPS}/shared`,
+    body: configMap(
+      'shared',
+      { data: { a: 'b' } },
+      {
+        managedFields: list(10, m => ({
+          manager: `m${m}`,
+          operation: 'Update',
+          apiVersion: 'v1',
+          fieldsType: 'FieldsV1',
+          fieldsV1: { 'f:data': entries(MOST_KEYS / 10 - 10, i => [`f:x${m}-${i}`, {}]) },
+        })),
+      },
+    ),
+  },
+  { name: 'after that', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', { data: { a: 'c' } }) },
+]
+
+const SCALERS = (version: string) => `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`
+const scaler = (version: string, value: string) =>
+  JSON.stringify({
+    apiVersion: `autoscaling/${version}`,
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'many', annotations: keys(MOST_KEYS / 2, value) },
+    spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'held' }, maxReplicas: 5 },
+  })
+const versions: HostileRequest[] = [
+  create('created in one', scaler('v2', 'a'), 'application/json', SCALERS('v2')),
+  { name: 'replaced in the other', method: 'PUT', path: `${SCALERS('v1')}/many`, body: scaler('v1', 'b') },
+  { ...change('applied in one', APPLY, scaler('v2', 'c'), `${SCALERS('v2')}/many?fieldManager=m&force=true`) },
+  { ...change('applied in the other', APPLY, scaler('v1', 'd'), `${SCALERS('v1')}/many?fieldManager=n&force=true`) },
+  {
+    ...change('metrics, converted', APPLY, '', `${SCALERS('v2')}/many?fieldManager=m&force=true`),
+    body: JSON.stringify({
+      ...JSON.parse(scaler('v2', 'c')),
+      metadata: { name: 'many' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'held' },
+        maxReplicas: 5,
+        metrics: list(MOST / 8, i => ({
+          type: 'Pods',
+          pods: { metric: { name: `m${i}` }, target: { type: 'AverageValue', averageValue: '1' } },
+        })),
+      },
+    }),
+  },
+]
+
+const ITEMS = '/apis/hostile.example.com/v1/namespaces/default/reports'
+const report = (name: string, n: number, value: string, more: object = {}) =>
+  JSON.stringify({
+    apiVersion: 'hostile.example.com/v1',
+    kind: 'Report',
+    metadata: { name },
+    spec: {
+      findings: list(n, i => ({ id: `CVE-${i}`, severity: value, score: i % 10, links: [`https://example.com/${i}`] })),
+      ...more,
+    },
+  })
+/** Objects of a custom kind, as large as reports of scanners become and larger. */
+const reports: HostileRequest[] = [
+  { ...create('created', report('r', 7_500, 'HIGH'), 'application/json', ITEMS), status: 201 },
+  change('merged', MERGE_PATCH, JSON.stringify({ spec: JSON.parse(report('r', 7_500, 'LOW')).spec }), `${ITEMS}/r`),
+  { ...change('applied', APPLY, report('s', 7_500, 'HIGH'), `${ITEMS}/s?fieldManager=m`), status: 201 },
+  change('applied again', APPLY, report('s', 7_500, 'LOW'), `${ITEMS}/s?fieldManager=m`),
+  change('a part given up', APPLY, report('s', 3_500, 'LOW'), `${ITEMS}/s?fieldManager=m`),
+  change('taken by another', APPLY, report('s', 7_500, 'NONE'), `${ITEMS}/s?fieldManager=n&force=true`),
+  change(
+    'items taken out and put in',
+    JSON_PATCH,
+    JSON.stringify(
+      list(10_000, i =>
+        i % 2 ? { op: 'add', path: '/spec/findings/0', value: { id: `x${i}` } } : { op: 'remove', path: '/spec/findings/0' },
+      ),
+    ),
+    `${ITEMS}/r`,
+  ),
+  create('repeated keys of items', report('t', 0, '', { findings: list(MOST / 2, () => ({ id: 'same' })) }), 'application/json', ITEMS),
+  create('repeated values of a set', report('t', 0, '', { tags: list(MOST, () => 'same') }), 'application/json', ITEMS),
+  create('a large set', report('u', 0, '', { tags: list(36_000, i => `tag-${i}`) }), 'application/json', ITEMS),
+  create('defaults everywhere', report('v', 0, '', { filled: list(MOST, () => ({})) }), 'application/json', ITEMS),
+  create(
+    'unknown fields everywhere',
+    report('w', 0, '', { findings: list(MOST / 6, i => ({ id: `${i}`, ...keys(4) })) }),
+    'application/json',
+    ITEMS,
+  ),
+  create(
+    'values of other types',
+    report('x', 0, '', { findings: list(MOST / 3, i => ({ id: i, score: 'x' })) }),
+    'application/json',
+    ITEMS,
+  ),
+  create('items for rules', report('y', 0, '', { ruled: list(MOST / 3, i => ({ low: i, high: i + 1 })) }), 'application/json', ITEMS),
+  create(
+    'items that break rules',
+    report('y', 0, '', { ruled: list(MOST / 3, i => ({ low: i + 1, high: i })) }),
+    'application/json',
+    ITEMS,
+  ),
+  create('pairs of items for a rule', report('z', 0, '', { pairs: list(1_000, i => i) }), 'application/json', ITEMS),
+  read('as a table', ITEMS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
+  read('metadata alone', ITEMS, 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'),
+  read('as YAML', `${ITEMS}/r`, YAML),
+]
+
+const BINDINGS = '/apis/admissionregistration.k8s.io/v1'
+const rulesOf = (n: number, rule: (i: number) => string) => list(n, i => ({ rule: rule(i), message: 'no' }))
+const expressions: HostileRequest[] = [
+  create(
+    'a definition with a rule for each of 1,500 fields',
+    JSON.stringify(
+      definition(
+        'ruled',
+        schema({
+          type: 'object',
+          properties: properties(1_500, i => ({
+            type: 'string',
+            maxLength: 10,
+            'x-kubernetes-validations': [{ rule: `self.size() < ${i + 1} || self.startsWith('a${i}')` }],
+          })),
+        }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'an object with all of them',
+    JSON.stringify({
+      apiVersion: 'hostile.example.com/v1',
+      kind: 'Ruled',
+      metadata: { name: 'a' },
+      spec: entries(1_500, i => [`p${i}`, '']),
+    }),
+    'application/json',
+    '/apis/hostile.example.com/v1/namespaces/default/ruleds',
+  ),
+  create(
+    'a definition with 6,000 rules of one field',
+    JSON.stringify(
+      definition(
+        'thousand',
+        schema({
+          type: 'object',
+          properties: { a: { type: 'integer', 'x-kubernetes-validations': rulesOf(6_000, i => `self != ${i}`) } },
+        }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'an object for 6,000 rules',
+    JSON.stringify({ apiVersion: 'hostile.example.com/v1', kind: 'Thousand', metadata: { name: 'a' }, spec: { a: -1 } }),
+    'application/json',
+    '/apis/hostile.example.com/v1/namespaces/default/thousands',
+  ),
+  create(
+    'a definition with long rules',
+    JSON.stringify(
+      definition(
+        'long',
+        schema({
+          type: 'object',
+          properties: {
+            a: { type: 'integer', 'x-kubernetes-validations': rulesOf(8, i => list(5_000, j => `self!=${i}${j}`).join('&&')) },
+          },
+        }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'a definition with deep rules',
+    JSON.stringify(
+      definition(
+        'deep',
+        schema({
+          type: 'object',
+          properties: {
+            a: {
+              type: 'array',
+              maxItems: 1,
+              items: { type: 'integer' },
+              'x-kubernetes-validations': rulesOf(200, i => `${list(10, j => `self.all(x${j}, `).join('')}x0 != ${i}${times(10, ')')}`),
+            },
+          },
+        }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'a definition with defaults for rules',
+    JSON.stringify(
+      definition(
+        'defaulted',
+        schema({
+          type: 'object',
+          properties: properties(1_000, i => ({
+            type: 'array',
+            maxItems: 20,
+            default: list(5, j => j),
+            items: { type: 'integer' },
+            'x-kubernetes-validations': [{ rule: `self.all(x, self.exists(y, x == y + ${i % 7} - ${i % 7}))` }],
+          })),
+        }),
+      ),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'a large definition',
+    JSON.stringify(
+      definition('large', schema({ type: 'object', properties: properties(11_900, i => ({ type: 'string', description: `field ${i}` })) })),
+    ),
+    'application/json',
+    DEFINITIONS,
+  ),
+  change('a label of it', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', `${DEFINITIONS}/larges.hostile.example.com`),
+  create(
+    'many versions',
+    JSON.stringify({
+      ...definition('version', {}),
+      spec: {
+        ...definition('version', {}).spec,
+        versions: list(400, i => ({
+          name: `v${i + 1}`,
+          served: true,
+          storage: i === 0,
+          ...schema({ type: 'object', properties: properties(50, () => ({ type: 'string' })) }),
+        })),
+      },
+    }),
+    'application/json',
+    DEFINITIONS,
+  ),
+  create(
+    'a policy with 3,000 validations',
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'many' },
+      spec: {
+        matchConstraints: { resourceRules: [{ apiGroups: ['none'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] },
+        validations: list(3_000, i => ({ expression: `object.metadata.name != 'x${i}'`, message: 'no' })),
+      },
+    }),
+    'application/json',
+    `${BINDINGS}/validatingadmissionpolicies`,
+  ),
+  create(
+    'a policy with 3,000 variables',
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'variables' },
+      spec: {
+        matchConstraints: { resourceRules: [{ apiGroups: ['none'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] },
+        variables: list(3_000, i => ({ name: `v${i}`, expression: i === 0 ? '1' : `variables.v${i - 1} + 1` })),
+        validations: [{ expression: 'variables.v2999 > 0' }],
+      },
+    }),
+    'application/json',
+    `${BINDINGS}/validatingadmissionpolicies`,
+  ),
+  create(
+    'a mutating policy with 3,000 mutations',
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name: 'many' },
+      spec: {
+        failurePolicy: 'Fail',
+        reinvocationPolicy: 'Never',
+        matchConstraints: { resourceRules: [{ apiGroups: ['none'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] },
+        mutations: list(3_000, i => ({
+          patchType: 'ApplyConfiguration',
+          applyConfiguration: { expression: `Object{metadata: Object.metadata{labels: {'a${i}': 'b'}}}` },
+        })),
+      },
+    }),
+    'application/json',
+    `${BINDINGS}/mutatingadmissionpolicies`,
+  ),
+  create(
+    'webhooks with conditions',
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'many' },
+      webhooks: list(50, i => ({
+        name: `w${i}.example.com`,
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        clientConfig: { url: 'https://127.0.0.1:1/' },
+        rules: [{ apiGroups: ['none'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }],
+        matchConditions: list(64, j => ({ name: `c${j}`, expression: `object.metadata.name != 'x${i}-${j}'` })),
+      })),
+    }),
+    'application/json',
+    `${BINDINGS}/validatingwebhookconfigurations`,
+  ),
+  create('an object for an expensive policy', configMap('policed', { data: keys(1_000) }, { labels: { policed: 'yes' } })),
+  create('a large object for a cheap policy', configMap('watched', { data: keys(MOST_KEYS) }, { labels: { watched: 'yes' } })),
+]
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const asJane = { 'impersonate-user': 'jane' }
+const access: HostileRequest[] = [
+  {
+    ...create(
+      'a role that is many, by who may not grant it',
+      JSON.stringify({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { name: 'many' },
+        rules: [{ apiGroups: list(1_000, i => `g${i}`), resources: list(1_000, i => `r${i}`), verbs: list(1_000, i => `v${i}`) }],
+      }),
+      'application/json',
+      `${RBAC}/namespaces/default/roles`,
+    ),
+    headers: asJane,
+  },
+  {
+    ...create(
+      'a role of many rules, by who may not grant it',
+      JSON.stringify({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { name: 'rules' },
+        rules: list(MOST / 8, i => ({ apiGroups: ['g'], resources: [`r${i}`], verbs: ['get', 'list'] })),
+      }),
+      'application/json',
+      `${RBAC}/namespaces/default/roles`,
+    ),
+    headers: asJane,
+  },
+  {
+    ...create(
+      'a review of rules',
+      JSON.stringify({ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } }),
+      'application/json',
+      '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+    ),
+    headers: asJane,
+  },
+  {
+    ...read('many impersonated groups', CONFIG_MAPS),
+    headers: { 'impersonate-user': 'jane', 'impersonate-group': list(2_000, i => `g${i}`).join(',') },
+  },
+]
+
+const selector = (text: string) => `${CONFIG_MAPS}?labelSelector=${encodeURIComponent(text)}`
+const reading: HostileRequest[] = [
+  read('a selector of a large set', selector(`a in (${list(6_000, i => `v${i}`).join(',')})`)),
+  read('a selector of absent keys', selector(list(5_000, i => `!a${i}`).join(','))),
+  read('a selector of fields', `${PODS}?fieldSelector=${encodeURIComponent(list(2_500, i => `metadata.name!=n${i}`).join(','))}`),
+  read('a selector that is none', selector(times(8_000, '(,'))),
+  { name: 'a collection deleted by selector', method: 'DELETE', path: selector(list(5_000, i => `a${i}=b`).join(',')), body: '{}' },
+  {
+    name: 'a collection deleted, options as protobuf',
+    method: 'DELETE',
+    path: `${CONFIG_MAPS}?labelSelector=none`,
+    type: PROTOBUF,
+    body: message('DeleteOptions', emptyFields(5, 2_900_000)),
+  },
+  read('pods as a table', PODS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
+  read('pods as a table with objects', `${PODS}?includeObject=Object`, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
+  read('metadata of a large pod', `${PODS}/many`, 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'),
+  read('a continue token of 40 KB', `${CONFIG_MAPS}?limit=1&continue=${times(40_000, 'A')}`),
+  read('fields given often', `${CONFIG_MAPS}?${times(8_000, 'limit=1&')}`),
+]
+
+/** As large as objects of those become who mean no harm: they have to be accepted. */
+const harmless = definition(
+  'ordinary',
+  schema({
+    type: 'object',
+    properties: properties(100, () => ({
+      type: 'object',
+      'x-kubernetes-validations': [{ rule: 'has(self.p0) || !has(self.p1)', message: 'p0 comes first' }],
+      properties: properties(30, i => ({ type: 'string', maxLength: 100, description: `Field ${i}: ${times(12, 'what it is for ')}` })),
+    })),
+  }),
+)
+const CHART = times(30_000, 'a line of a chart or a dashboard\n')
+const real: HostileRequest[] = [
+  { ...create('a definition of 1.2 MB, as YAML', stringify(harmless), YAML, DEFINITIONS), status: 201 },
+  {
+    ...change(
+      'the same applied',
+      APPLY,
+      JSON.stringify(harmless),
+      `${DEFINITIONS}/ordinarys.hostile.example.com?fieldManager=kubectl&force=true`,
+    ),
+    status: 200,
+  },
+  { ...create('a config map of 1 MB', configMap('chart', { data: { chart: CHART } })), status: 201 },
+  { ...create('one of 10,000 keys', configMap('many-keys', { data: keys(10_000, 'a value of a setting') })), status: 201 },
+  {
+    name: 'the same replaced',
+    method: 'PUT',
+    path: `${CONFIG_MAPS}/many-keys`,
+    body: configMap('many-keys', { data: keys(10_000, 'b') }),
+    status: 200,
+  },
+  {
+    ...change(
+      'the same applied by another',
+      APPLY,
+      configMap('many-keys', { data: keys(10_000, 'c') }),
+      `${CONFIG_MAPS}/many-keys?fieldManager=m&force=true`,
+    ),
+    status: 200,
+  },
+]
+
 const groups: Record<string, readonly HostileRequest[]> = {
   yaml,
   json,
@@ -395,9 +964,19 @@ const groups: Record<string, readonly HostileRequest[]> = {
   large,
   custom,
   definitions,
+  managers,
+  versions,
+  reports,
+  expressions,
+  access,
+  reading,
+  'mean no harm': real,
 }
+
+/** Definitions and policies full of rules may take longer, in a worker. */
+const isValidatedInWorker = ({ path }: HostileRequest) => path.startsWith(DEFINITIONS) || path.startsWith(BINDINGS)
 
 /** All of them, each named by its kind. */
 export const HOSTILE_REQUESTS: readonly HostileRequest[] = Object.entries(groups).flatMap(([group, requests]) =>
-  requests.map(request => ({ ...request, name: `${group}: ${request.name}` })),
+  requests.map(request => ({ ...request, name: `${group}: ${request.name}`, ...(isValidatedInWorker(request) && { inWorker: true }) })),
 )

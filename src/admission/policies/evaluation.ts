@@ -3,12 +3,13 @@
 import { type CelType, objectType } from '../../cel/checker/types.ts'
 import { AdmissionCompiler, type AdmissionUse, type AdmissionVariables } from '../../cel/kubernetes/admission.ts'
 import { PER_CALL_LIMIT } from '../../cel/kubernetes/base-env.ts'
-import { isProblem } from '../../cel/kubernetes/expression.ts'
-import type { Bindings, Program } from '../../cel/runtime/program.ts'
+import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelFault, CelMap, type CelValue, fault } from '../../cel/runtime/values.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { type LazyProgram, LazyPrograms } from '../lazy-programs.ts'
 
-export type CompiledExpression = { readonly text: string; readonly program: Program | { readonly problem: string } }
+/** An expression and its program, which is made when it is first evaluated. */
+export type CompiledExpression = { readonly text: string; readonly program: LazyProgram }
 export type CompiledVariable = CompiledExpression & { readonly name: string }
 
 /** What the expressions of one binding may cost together. */
@@ -25,8 +26,10 @@ export class OutOfBudget extends Error {
 
 /** Compiles the expressions of one policy; its variables come first. Expressions are stored ones, which were checked when written. */
 export class PolicyCompiler {
+  readonly programs = new LazyPrograms()
   readonly #compiler = new AdmissionCompiler({ composes: true })
   readonly #hasParams: boolean
+  #undeclared: LazyProgram[] = []
 
   constructor({ hasParams }: { readonly hasParams: boolean }) {
     this.#hasParams = hasParams
@@ -34,14 +37,24 @@ export class PolicyCompiler {
 
   variable({ name = '', expression = '' }: { readonly name?: string; readonly expression?: string }): CompiledVariable {
     const variables = { hasParams: this.#hasParams, hasAuthorizer: true }
-    const compiled = this.#compiler.declare(name, { text: expression, variables, age: 'stored' })
-    return { name, text: expression, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+    const program = this.programs.of(() => this.#compiler.declare(name, { text: expression, variables, age: 'stored' }))
+    this.#undeclared.push(program)
+    return { name, text: expression, program }
   }
 
   expression(text: string, use: AdmissionUse, more: AdmissionVariables = {}): CompiledExpression {
     const variables = { hasParams: this.#hasParams, hasAuthorizer: true, ...more }
-    const compiled = this.#compiler.compile({ text, use, variables, age: 'stored' })
-    return { text, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+    const program = this.programs.of(() => {
+      this.#declareVariables()
+      return this.#compiler.compile({ text, use, variables, age: 'stored' })
+    })
+    return { text, program }
+  }
+
+  /** Expressions may use all variables, and these those before them. */
+  #declareVariables(): void {
+    for (const declare of this.#undeclared) declare()
+    this.#undeclared = []
   }
 }
 
@@ -67,7 +80,8 @@ export class EvaluationPass {
   }
 
   /** Throws OutOfBudget. */
-  evaluate({ text, program }: CompiledExpression): Evaluated {
+  evaluate({ text, program: programOf }: CompiledExpression): Evaluated {
+    const program = programOf()
     if ('problem' in program) return { error: `compilation error: ${program.problem}`, type: 'compile_error' }
     const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
     this.#spend(cost)
@@ -117,7 +131,8 @@ class LazyVariables extends CelMap {
     return value
   }
 
-  #evaluate({ name, program }: CompiledVariable): CelValue {
+  #evaluate({ name, program: programOf }: CompiledVariable): CelValue {
+    const program = programOf()
     if ('problem' in program) return fault(`composited variable ${goQuote(name)} fails to compile: ${program.problem}`)
     const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
     this.#spend(cost)

@@ -114,6 +114,7 @@ async function mutate(
       run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
     )
   }
+  await policy.programs.prepare()
   const matched = policy.conditions.all.length === 0 ? MATCHED : await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
   const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
   if (matched.outcome === 'no-match') {

@@ -1,6 +1,7 @@
 /** Policies and their bindings as they are stored, compiled and brought together. */
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+import type { LazyPrograms } from '../lazy-programs.ts'
 import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'
 import { type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
@@ -32,6 +33,8 @@ export type Policy = {
   readonly matcher: RequestMatcher
   readonly variables: readonly CompiledVariable[]
   readonly conditions: Conditions
+  /** Those of all its expressions. */
+  readonly programs: LazyPrograms
   readonly bindings: readonly Binding[]
 }
 
@@ -139,7 +142,9 @@ function policyOf(stored: AnyObject, compiler: PolicyCompiler): Unbound<Policy> 
         const { text, program } = compiler.expression(expression, 'condition')
         return { name, expression: text, program }
       }),
+      compiler.programs,
     ),
+    programs: compiler.programs,
   }
 }
 

@@ -56,6 +56,8 @@ async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attr
       if (!policy.failsOpen) denials.push({ policy: policy.name, binding: binding?.name, message: found.message, reason: 'Invalid' })
       continue
     }
+    const preparing = policy.programs.prepare()
+    if (preparing) await preparing
     const version = versions.in(found.resource)
     const request = version instanceof Promise ? await version : version
     for (const param of found.params) {

@@ -321,11 +321,15 @@ class MatchedRequests {
     if (!decided) this.#decided.set(request, (decided = new Map()))
     const known = decided.get(conditions)
     if (known) return known
-    const evaluated: MaybePromise<ConditionsOutcome> = conditions.mayAuthorize
-      ? this.#parts.expressions.evaluate(this.#attributes, authorize =>
-          evaluateConditions(conditions, requestVariables(request, authorize)),
-        )
-      : evaluateConditions(conditions, requestVariables(request))
+    const evaluated = whenDone(
+      conditions.programs.prepare(),
+      (): MaybePromise<ConditionsOutcome> =>
+        conditions.mayAuthorize
+          ? this.#parts.expressions.evaluate(this.#attributes, authorize =>
+              evaluateConditions(conditions, requestVariables(request, authorize)),
+            )
+          : evaluateConditions(conditions, requestVariables(request)),
+    )
     return whenDone(evaluated, outcome => {
       decided.set(conditions, outcome)
       return outcome

@@ -1,8 +1,8 @@
 /** One webhook of a configuration, ready to be matched and called. */
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
-import { isProblem } from '../../cel/kubernetes/expression.ts'
 import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+import { LazyPrograms } from '../lazy-programs.ts'
 import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'
 import { type Condition, type Conditions, conditionsOf } from '../match-conditions.ts'
 import { RequestMatcher, type Rule } from '../matching.ts'
@@ -58,7 +58,7 @@ export function webhooksOf(
   return [...configurations].sort(byOriginAndName).flatMap(compiled)
 }
 
-/** The webhooks of one configuration. Their conditions are compiled, which is expensive. */
+/** The webhooks of one configuration. */
 export function compileWebhooks(stored: AnyObject): readonly Webhook[] {
   const shared = new SharedConditions()
   const isStatic = isFromManifest(stored)
@@ -92,24 +92,25 @@ function webhookOf(declared: Declared, { configuration, isStatic, index, shared 
   }
 }
 
-/** Conditions of the webhooks of a configuration: those that are the same for several are compiled, and later evaluated, once. */
+/** Conditions of the webhooks of a configuration: those that are the same for several are compiled and evaluated once. */
 class SharedConditions {
   readonly #known = new Map<string, Conditions>()
 
   of(declared: NonNullable<Declared['matchConditions']>): Conditions {
     const key = JSON.stringify(declared.map(({ name, expression }) => [name, expression]))
     let conditions = this.#known.get(key)
-    if (!conditions) this.#known.set(key, (conditions = conditionsOf(declared.map(conditionOf))))
+    if (!conditions) this.#known.set(key, (conditions = compileConditions(declared)))
     return conditions
   }
 }
 
-function conditionOf({ name, expression }: { readonly name: string; readonly expression: string }): Condition {
-  const compiled = new AdmissionCompiler().compile({
-    text: expression,
-    use: 'condition',
-    variables: { hasAuthorizer: true },
-    age: 'stored',
+function compileConditions(declared: NonNullable<Declared['matchConditions']>): Conditions {
+  const programs = new LazyPrograms()
+  const variables = { hasAuthorizer: true }
+  const conditionOf = ({ name, expression: text }: (typeof declared)[number]): Condition => ({
+    name,
+    expression: text,
+    program: programs.of(() => new AdmissionCompiler().compile({ text, use: 'condition', variables, age: 'stored' })),
   })
-  return { name, expression, program: isProblem(compiled) ? { problem: compiled.detail } : compiled }
+  return conditionsOf(declared.map(conditionOf), programs)
 }

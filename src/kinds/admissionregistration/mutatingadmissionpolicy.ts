@@ -2,11 +2,12 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { expressionsWork } from '../../schema/rule-work.ts'
 import { atomic, message, type Static, string } from '../../schema/types.ts'
 import { validateExpression, validatePresence } from './expression-rules.ts'
 import { REINVOCATION_POLICIES, validateMutableOperations } from './match-rules.ts'
 import { MatchResources, matchConditions } from './match-shapes.ts'
-import { expressionsFor, type PolicyExpressions, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
+import { expressionsFor, type PolicyExpressions, policyWork, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
 import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
@@ -47,6 +48,9 @@ export const MutatingAdmissionPolicy = defineKind({
   generation: true,
   allowUnconditionalUpdate: false,
 
+  ruleWork: ({ spec }) =>
+    policyWork(spec) +
+    expressionsWork((spec.mutations ?? []).map(({ applyConfiguration, jsonPatch }) => (applyConfiguration ?? jsonPatch)?.expression)),
   *validate({ metadata, spec }, at, { old, ...ctx }) {
     const { matchConstraints, mutations = [], reinvocationPolicy } = spec
     yield* validatePolicyMatching(spec, at.spec)

@@ -3,7 +3,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { keyed } from '../../schema/types.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
-import { validateWebhooks, warnAboutRules } from './webhook-rules.ts'
+import { validateWebhooks, warnAboutRules, webhooksWork } from './webhook-rules.ts'
 import { MutatingWebhook } from './webhook-shapes.ts'
 
 export const MutatingWebhookConfiguration = defineKind({
@@ -20,6 +20,7 @@ export const MutatingWebhookConfiguration = defineKind({
   generation: o => o.webhooks,
   allowUnconditionalUpdate: false,
 
+  ruleWork: ({ webhooks = [] }) => webhooksWork(webhooks),
   *validate({ metadata, webhooks = [] }, at, { old, ...ctx }) {
     yield* validateWebhooks(webhooks, at.webhooks, old?.webhooks ?? (old && []))
     if (old === undefined) yield* validateNotStatic(metadata.name, at.metadata.name, ctx)

@@ -3,6 +3,7 @@ import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { expressionsWork } from '../../schema/rule-work.ts'
 import { isBlank, validateDeclaration, validatePresence } from './expression-rules.ts'
 import { expressionsOf, FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from './match-rules.ts'
 import type { MatchCondition, MatchResources } from './match-shapes.ts'
@@ -16,6 +17,10 @@ export type PolicySpec = {
   variables?: Variable[]
   failurePolicy: string
 }
+
+/** About how much work the expressions take that both sorts of policies have (`schema/rule-work.ts`). */
+export const policyWork = ({ matchConditions = [], variables = [] }: PolicySpec): number =>
+  expressionsWork([...matchConditions, ...variables].map(({ expression }) => expression))
 
 /** When a request fails, what a policy's parameters are, and what it matches: at least one rule, for expressions to be checked against. */
 export function* validatePolicyMatching(

@@ -3,11 +3,12 @@ import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
+import { expressionsWork } from '../../schema/rule-work.ts'
 import { atomic, int64, keyed, message, type Static, string } from '../../schema/types.ts'
 import { Condition, validateConditions } from '../shapes/meta.ts'
 import { isBlank, validateExpression, validatePresence } from './expression-rules.ts'
 import { MatchResources, matchConditions } from './match-shapes.ts'
-import { expressionsFor, type PolicyExpressions, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
+import { expressionsFor, type PolicyExpressions, policyWork, validatePolicyExpressions, validatePolicyMatching } from './policy-rules.ts'
 import { formatParamKind, ParamKind, Variable } from './policy-shapes.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
@@ -90,6 +91,9 @@ export const ValidatingAdmissionPolicy = defineKind({
   generation: true,
   allowUnconditionalUpdate: false,
 
+  ruleWork: ({ spec }) =>
+    policyWork(spec) +
+    expressionsWork((spec.validations ?? []).flatMap(({ expression, messageExpression }) => [expression, messageExpression])),
   *validate({ metadata, spec }, at, { old, ...ctx }) {
     const { validations = [], auditAnnotations = [] } = spec
     yield* validatePolicyMatching(spec, at.spec)

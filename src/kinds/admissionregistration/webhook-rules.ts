@@ -3,6 +3,7 @@ import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isFullyQualifiedName } from '../../lib/names.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { expressionsWork } from '../../schema/rule-work.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
 import {
@@ -21,6 +22,10 @@ type Webhook = ValidatingWebhook
 
 const SIDE_EFFECTS: readonly string[] = ['None', 'NoneOnDryRun']
 const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
+
+/** About how much work the conditions of webhooks take (`schema/rule-work.ts`). */
+export const webhooksWork = (webhooks: readonly Webhook[]): number =>
+  expressionsWork(webhooks.flatMap(({ matchConditions }) => expressionsOf(matchConditions)))
 
 /** Rules on webhooks, each with a unique name; `old` are those of the stored object. */
 export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>, old?: readonly Webhook[]): Iterable<FieldError> {

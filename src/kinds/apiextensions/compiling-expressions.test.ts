@@ -26,12 +26,12 @@ const { validate, compiling } = CustomResourceDefinition.def
 const errorsOf = (object: any) => [...validate!(object, refTo(object) as any, contextWith())]
 
 test('expressions and patterns are compiled one by one', () => {
-  assert.equal([...compiling!(definition(), undefined)].length, 4)
+  assert.equal([...compiling!(definition(), undefined, contextWith())].length, 4)
 })
 
 test('compiling ahead does not change what is wrong with a definition', () => {
   const object = definition()
-  for (const _ of compiling!(object, undefined));
+  for (const _ of compiling!(object, undefined, contextWith()));
   const errors = errorsOf(object)
   assert.equal(errors.filter(({ message }) => message.includes('compilation failed')).length, 2)
   assert.deepEqual(errors, errorsOf(definition()))

@@ -1,4 +1,5 @@
 /** Compiles the expressions and patterns of a definition ahead of its validation: there can be thousands. */
+import { expressionWork } from '../../schema/rule-work.ts'
 import { compiledRules } from '../../structural/compile-rules.ts'
 import type { Spec } from './definition-shapes.ts'
 import { ageIn } from './expression-rules.ts'
@@ -18,6 +19,24 @@ export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterab
     if (hasRules(root) && structuralFault(root) === undefined) yield* compilingRules(root, rootScope(root), ageOf)
   }
 }
+
+/** About how much work the rules on a definition take (`schema/rule-work.ts`). */
+export function definitionWork(spec: Spec): number {
+  let work = 0
+  let defaults = 0
+  let expressions = 0
+  for (const root of schemasOf(spec))
+    for (const { pattern, default: fallback, 'x-kubernetes-validations': rules = [] } of eachSchema(root)) {
+      work += 1
+      if (pattern) work += PATTERN_WORK
+      if (fallback !== undefined) defaults++
+      for (const { rule, messageExpression } of rules) expressions += expressionWork(rule) + expressionWork(messageExpression)
+    }
+  // Rules are evaluated on the defaults of their schemas.
+  return work + expressions * (defaults > 0 ? 2 : 1)
+}
+
+const PATTERN_WORK = 10
 
 function* compilingRules(schema: Schema, scope: ExpressionScope, ageOf: ReturnType<typeof ageIn>): Iterable<void> {
   const { properties = {}, additionalProperties } = schema

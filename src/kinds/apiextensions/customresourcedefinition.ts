@@ -4,7 +4,7 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
-import { compilingExpressions } from './compiling-expressions.ts'
+import { compilingExpressions, definitionWork } from './compiling-expressions.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
 import {
   CustomResourceDefinitionSpec,
@@ -49,6 +49,7 @@ export const CustomResourceDefinition = defineKind({
     noteStorageVersion(spec, status)
   },
   compiling: ({ spec }, old) => compilingExpressions(spec, old?.spec),
+  ruleWork: ({ spec }) => definitionWork(spec),
   validate: validateDefinition,
   warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
 

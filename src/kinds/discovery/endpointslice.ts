@@ -8,7 +8,7 @@ import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, mapOf, message, type Static, set, string } from '../../schema/types.ts'
-import { validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
+import { isOrdinaryIPv4, validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
 import { ObjectReference } from '../shapes/references.ts'
 
 const EndpointConditions = message('EndpointConditions', {
@@ -171,6 +171,7 @@ function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>):
 
 /** Addresses of unknown types are not checked: the type itself is rejected. */
 function* validateAddress(address: string, type: string, at: Ref<string[]>, i: number): Iterable<FieldError> {
+  if (type === 'IPv4' && isOrdinaryIPv4(address)) return
   const here = at[i]!
   if (type === 'FQDN') {
     for (const fault of isFullyQualifiedDomainName(address))

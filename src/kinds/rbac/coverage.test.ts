@@ -84,7 +84,7 @@ test('rules of very many combinations cost no more than a look at their lists', 
   assert.deepEqual(uncovered([rule('get', 'pods')], [repeated]), [])
   const wide: PolicyRule = { verbs: many('v', 5000), apiGroups: many('g', 5000), resources: many('r', 5000) }
   assert.deepEqual(uncovered([rule('*', '*', { apiGroups: ['*'] })], [wide]), [])
-  assert.equal(uncovered([rule('get', 'pods')], [wide]).length, 10_000)
+  assert.equal(uncovered([rule('get', 'pods')], [wide]).length, 2_000)
   // Everything is covered, by many rules together, but comparing all of them would exceed the budget.
   const held = many('r', 300).map(resource => rule('*', resource, { apiGroups: ['*'] }))
   assert.notEqual(uncovered(held, [{ ...wide, resources: many('r', 300) }]).length, 0)

@@ -3,13 +3,13 @@ import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
 /** At most this many missing rules are listed in an error. */
-const MAX_PARTS = 10_000
+const MAX_PARTS = 2_000
 /** The number of comparisons is a product. A rule that takes more than this counts as not covered, so that the work is bounded. */
-const MAX_COMPARISONS = 5_000_000
+const MAX_COMPARISONS = 500_000
 
 /** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
 export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
-  const holders = held.map(holderOf)
+  const holders = new Holders(held.map(holderOf))
   const comparisons = { left: MAX_COMPARISONS }
   const parts: PolicyRule[] = []
   for (const rule of wanted)
@@ -36,11 +36,13 @@ type Candidate = { readonly holder: Holder; readonly resources: boolean; readonl
 type Comparisons = { left: number }
 
 /** What of a rule is not covered. A part that one rule covers completely is not broken down. */
-function* lacking(rule: PolicyRule, holders: readonly Holder[], comparisons: Comparisons): Iterable<Part> {
+function* lacking(rule: PolicyRule, holders: Holders, comparisons: Comparisons): Iterable<Part> {
   const { apiGroups, resources, verbs, resourceNames: names, nonResourceURLs } = rule
   const wanted = { resources: unique(resources), verbs: unique(verbs), names: unique(names) }
-  comparisons.left -= holders.length
-  const candidates = holders.map(
+  const concerned = holders.concerning(apiGroups ?? [], nonResourceURLs ?? [])
+  comparisons.left -= concerned.length
+  if (comparisons.left < 0) concerned.length = 0
+  const candidates = concerned.map(
     (holder): Candidate => ({
       holder,
       resources: wanted.resources.every(resource => hasResource(holder, resource)),
@@ -98,6 +100,28 @@ type Holder = {
   readonly resources: ReadonlySet<string>
   readonly names: ReadonlySet<string>
   readonly paths: readonly string[]
+}
+
+/** Rules that are held, by what they are about: most say nothing about what is wanted. */
+class Holders {
+  readonly #all: readonly Holder[]
+  readonly #byGroup = new Map<string, Holder[]>()
+
+  constructor(all: readonly Holder[]) {
+    this.#all = all
+    for (const holder of all)
+      for (const group of holder.groups) {
+        const inGroup = this.#byGroup.get(group)
+        if (inGroup) inGroup.push(holder)
+        else this.#byGroup.set(group, [holder])
+      }
+  }
+
+  /** Those that may permit something in the groups or at the paths, each once. */
+  concerning(groups: readonly string[], paths: readonly string[]): Holder[] {
+    if (paths.length > 0) return [...this.#all]
+    return [...new Set(['*', ...groups].flatMap(group => this.#byGroup.get(group) ?? []))]
+  }
 }
 
 const holderOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }: PolicyRule): Holder => ({

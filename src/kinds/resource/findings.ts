@@ -2,6 +2,7 @@
  * The order of what is found wrong. Kubernetes has some rules of this group in code and others on its types, and answers with
  * those on types last, with different texts. A rule here says which it is; `inOrder` puts them into the order clients see.
  */
+import { LIMITS } from '../../lib/limits.ts'
 import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../schema/refs.ts'
 
 /** A field error that may be sorted after all others. */
@@ -22,13 +23,13 @@ export function* all(...parts: readonly Iterable<Finding>[]): Iterable<Finding> 
   for (const part of parts) yield* part
 }
 
-/** All errors in the order in which clients see them. */
+/** All errors in the order in which clients see them, as far as an answer can hold them. */
 export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
   const last: FieldError[] = []
   for (const finding of findings) {
     const { late: isLate, ...error } = finding
-    if (isLate) last.push(error)
-    else yield error
+    if (!isLate) yield error
+    else if (last.push(error) === LIMITS.errorCauses) break
   }
   yield* last
 }

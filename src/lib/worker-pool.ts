@@ -1,0 +1,230 @@
+/**
+ * Worker threads for jobs whose cost clients decide, so that a hostile one delays only its sender: a worker may use so much
+ * memory and so much processor time for one job, and is ended past that. Users take turns, and each may have so many jobs waiting.
+ * There is no worker before the first job, and none for long after the last. The worker's side is `worker-thread.ts`.
+ */
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import type { Cancellation } from './cancellation.ts'
+import type { FromWorker } from './worker-thread.ts'
+
+export type PoolSettings<J, R> = {
+  /** The text of the program that workers run. */
+  readonly program: () => string
+  /** A job as it is sent to a worker, with what is handed over instead of copied. */
+  readonly send: (job: J) => { readonly message: unknown; readonly transfer: readonly ArrayBuffer[] }
+  /** The result of a job that costs more than it may. */
+  readonly tooExpensive: R
+  /** Why a user who has too many jobs waiting is refused. */
+  readonly tooMany: () => Error
+  readonly limits: {
+    readonly workers: number
+    /** Processor time of a job; where the system does not tell it, elapsed time. */
+    readonly cpuMs: number
+    readonly elapsedMs: number
+    readonly heapMB: number
+    readonly idleMs: number
+    readonly waitingPerUser: number
+  }
+}
+
+export type JobOptions = { readonly user: string; readonly signal: Cancellation }
+
+type Pending<J, R> = { readonly job: J; readonly user: string; readonly settle: (outcome: { readonly result: R } | Error) => void }
+
+export class WorkerPool<J, R> implements AsyncDisposable {
+  readonly #settings: PoolSettings<J, R>
+  readonly #most: number
+  readonly #threads = new Set<Thread<J, R>>()
+  /** Users in the order in which they are served next, with what each has waiting. */
+  readonly #waiting = new Map<string, Pending<J, R>[]>()
+  #closed = false
+
+  constructor(settings: PoolSettings<J, R>) {
+    this.#settings = settings
+    this.#most = Math.max(1, Math.min(settings.limits.workers, availableParallelism() - 1))
+  }
+
+  /** Rejects when too many jobs of the user wait, and with the signal's reason when that aborts. */
+  run(job: J, { user, signal }: JobOptions): Promise<R> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted || this.#closed) {
+        reject(signal.reason ?? new Error('the server is closing'))
+        return
+      }
+      const queue = this.#waiting.get(user) ?? []
+      if (queue.length >= this.#settings.limits.waitingPerUser) {
+        reject(this.#settings.tooMany())
+        return
+      }
+      const abort = () => this.#cancel(pending, signal.reason)
+      const pending: Pending<J, R> = {
+        job,
+        user,
+        settle: outcome => {
+          signal.removeEventListener('abort', abort)
+          if (outcome instanceof Error) reject(outcome)
+          else resolve(outcome.result)
+        },
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      queue.push(pending)
+      this.#waiting.set(user, queue)
+      this.#assign()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    for (const queue of this.#waiting.values()) for (const { settle } of queue) settle(new Error('the server is closing'))
+    this.#waiting.clear()
+    await Promise.all([...this.#threads].map(thread => thread.end(new Error('the server is closing'))))
+  }
+
+  /** Gives waiting jobs to idle workers, and starts workers while there may be more. */
+  #assign(): void {
+    while (this.#waiting.size > 0) {
+      const thread = [...this.#threads].find(({ isIdle }) => isIdle) ?? this.#start()
+      if (!thread) return
+      thread.run(this.#takeNext())
+    }
+  }
+
+  #start(): Thread<J, R> | undefined {
+    if (this.#threads.size >= this.#most) return undefined
+    const thread: Thread<J, R> = new Thread(this.#settings, {
+      idle: () => this.#assign(),
+      ended: () => {
+        this.#threads.delete(thread)
+        this.#assign()
+      },
+    })
+    this.#threads.add(thread)
+    return thread
+  }
+
+  /** The next job of the user who has waited longest for one; then it is the others' turn. */
+  #takeNext(): Pending<J, R> {
+    const [[user, queue]] = this.#waiting as unknown as [[string, Pending<J, R>[]]]
+    const next = queue.shift()!
+    this.#waiting.delete(user)
+    if (queue.length > 0) this.#waiting.set(user, queue)
+    return next
+  }
+
+  #cancel(pending: Pending<J, R>, reason: Error): void {
+    const queue = this.#waiting.get(pending.user)
+    const index = queue?.indexOf(pending) ?? -1
+    if (index >= 0) {
+      queue!.splice(index, 1)
+      if (queue!.length === 0) this.#waiting.delete(pending.user)
+      pending.settle(reason)
+      return
+    }
+    for (const thread of this.#threads) if (thread.job === pending) void thread.end(reason)
+  }
+}
+
+/** One worker thread and the job that it has. */
+class Thread<J, R> {
+  job: Pending<J, R> | undefined
+  readonly #settings: PoolSettings<J, R>
+  readonly #worker: Worker
+  readonly #told: { readonly idle: () => void; readonly ended: () => void }
+  #isReady = false
+  #threadId: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #startedAt = 0
+  #cpuAtStart: number | undefined
+  #hasEnded = false
+
+  constructor(settings: PoolSettings<J, R>, told: { readonly idle: () => void; readonly ended: () => void }) {
+    this.#settings = settings
+    this.#told = told
+    const resourceLimits = { maxOldGenerationSizeMb: settings.limits.heapMB, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
+    this.#worker = new Worker(settings.program(), { eval: true, resourceLimits, execArgv: [] })
+    this.#worker.on('message', (message: FromWorker<R>) => this.#receive(message))
+    this.#worker.on('error', error => void this.end(error))
+    this.#worker.on('exit', () => void this.end(new Error('the worker ended')))
+    // A worker alone keeps no process from ending.
+    this.#worker.unref()
+  }
+
+  get isIdle(): boolean {
+    return this.job === undefined && !this.#hasEnded
+  }
+
+  run(pending: Pending<J, R>): void {
+    this.job = pending
+    clearTimeout(this.#timer)
+    this.#begin()
+    this.#timer = setInterval(() => this.#check(), CHECK_MS)
+    const { message, transfer } = this.#settings.send(pending.job)
+    this.#worker.postMessage(message, [...transfer])
+  }
+
+  #begin(): void {
+    this.#startedAt = performance.now()
+    this.#cpuAtStart = this.#cpuMs()
+  }
+
+  /** Ends the worker; the job it has, if any, ends with it. */
+  async end(reason: Error): Promise<void> {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    clearTimeout(this.#timer)
+    const { job } = this
+    this.job = undefined
+    job?.settle(isOutOfMemory(reason) ? { result: this.#settings.tooExpensive } : reason)
+    await this.#worker.terminate()
+    this.#told.ended()
+  }
+
+  #receive(message: FromWorker<R>): void {
+    if ('thread' in message) {
+      this.#isReady = true
+      this.#threadId = message.thread
+      this.#begin()
+      return
+    }
+    clearTimeout(this.#timer)
+    const { job } = this
+    this.job = undefined
+    job?.settle(message)
+    this.#timer = setTimeout(() => void this.end(new Error('the worker was idle')), this.#settings.limits.idleMs).unref()
+    this.#told.idle()
+  }
+
+  #check(): void {
+    const { limits, tooExpensive } = this.#settings
+    const cpu = this.#cpuMs()
+    const used = cpu === undefined || this.#cpuAtStart === undefined ? undefined : cpu - this.#cpuAtStart
+    const elapsed = performance.now() - this.#startedAt
+    // Where the system does not tell what a thread has used, time has to do; what starting it takes is nobody's fault.
+    if ((!this.#isReady || (used ?? elapsed) < limits.cpuMs) && elapsed < limits.elapsedMs) return
+    const { job } = this
+    this.job = undefined
+    job?.settle({ result: tooExpensive })
+    void this.end(new Error('the job took too long'))
+  }
+
+  /** The processor time that the thread has used, in milliseconds; undefined where it is not known. */
+  #cpuMs(): number | undefined {
+    if (this.#threadId === undefined) return undefined
+    try {
+      const [nanoseconds] = readFileSync(`/proc/self/task/${this.#threadId}/schedstat`, 'latin1').split(' ')
+      return Number(nanoseconds) / 1e6
+    } catch {
+      return undefined
+    }
+  }
+}
+
+const CHECK_MS = 25
+
+const isOutOfMemory = (error: Error): boolean => 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+
+/** The program of a worker that is not built: tests run the sources, and a worker has to load what makes that possible by itself. */
+export const programFromSource = (file: URL): string =>
+  `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(file.href)}) })`

@@ -1,0 +1,24 @@
+/** The worker's side of `worker-pool.ts`: tells which thread it is, then answers one job after the other. */
+import { readlinkSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+
+export type FromWorker<R> = { readonly thread: string | undefined } | { readonly result: R }
+
+/** Does jobs as they come. What is transferred with a result is handed over instead of copied. */
+export function answerJobs<J, R>(work: (job: J) => { readonly result: R; readonly transfer?: readonly ArrayBuffer[] }): void {
+  const port = parentPort
+  port?.on('message', (job: J) => {
+    const { result, transfer = [] } = work(job)
+    port.postMessage({ result } satisfies FromWorker<R>, [...transfer])
+  })
+  port?.postMessage({ thread: threadId() } satisfies FromWorker<R>)
+}
+
+/** The id that the system gives this thread, where it says so. */
+function threadId(): string | undefined {
+  try {
+    return readlinkSync('/proc/thread-self').split('/').at(-1)
+  } catch {
+    return undefined
+  }
+}
