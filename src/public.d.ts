@@ -411,7 +411,7 @@ export interface StartOptions {
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */
   readonly drainMs?: number
-  /** How far back watches can start and pages can be continued, in milliseconds. Default: 600,000. */
+  /** How far back watches can start and pages can be continued, in milliseconds. Default: 480,000. */
   readonly historyMs?: number
   /** How often watches that allow bookmarks get one, in milliseconds. Default: 30,000. */
   readonly bookmarkMs?: number

@@ -537,7 +537,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'history-window',
     takes: 'DURATION',
-    doc: 'how far back watches can start and pages can be continued, such as 90s or 1h30m (default 10m)',
+    doc: 'how far back watches can start and pages can be continued, such as 90s or 1h30m (default 8m)',
     read: duration('historyMs'),
   },
   {

@@ -43,4 +43,6 @@ export type Deps = {
   readonly randomSuffix: () => string
   /** Signs continue tokens. */
   readonly tokenKey: Uint8Array
+  /** How long the pages of a snapshot can be continued. */
+  readonly tokenMs: number
 }

@@ -30,7 +30,7 @@ export async function listObjects(
   { options, selected, ctx }: { options: ListOptions; selected: Selected; ctx: CallContext },
 ): Promise<{ objects: readonly ObjectRevision[]; meta: ListMeta }> {
   const { resource } = call
-  const { exactly, after } = await snapshotOf(deps, call, { options, ctx })
+  const { exactly, after, since = ctx.now.getTime() } = await snapshotOf(deps, call, { options, ctx })
   if (exactly && exactly.revision < deps.caches.of(resource).oldest) {
     const { revision: at, forgotten } = exactly
     const asked = {
@@ -43,7 +43,7 @@ export async function listObjects(
     const listing = await listStored(deps.store, deps.caches.of(resource).resource, asked)
     if (!listing) throw forgotten()
     refuseUnreadable(resource, listing.objects)
-    return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision: at, selected }) }
+    return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision: at, selected, since }) }
   }
   // No awaits from here on: the newest and the oldest revision stay the same until the list is made.
   const cache = deps.caches.of(resource)
@@ -59,11 +59,15 @@ export async function listObjects(
   })
   refuseUnreadable(resource, listing.objects)
   const revision = past ?? newest
-  return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision, selected }) }
+  return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision, selected, since }) }
 }
 
-/** Which snapshot to read (the latest unless one is named, with the error for when it is compacted) and where in it to begin. */
-type Snapshot = { readonly exactly?: { readonly revision: Revision; forgotten(): StatusError }; readonly after?: string }
+/** Which snapshot to read (the latest unless one is named, with the error for when it is compacted), where in it to begin, and since when it is read. */
+type Snapshot = {
+  readonly exactly?: { readonly revision: Revision; forgotten(): StatusError }
+  readonly after?: string
+  readonly since?: number
+}
 
 async function snapshotOf(deps: Deps, call: Call, { options, ctx }: { options: ListOptions; ctx: CallContext }): Promise<Snapshot> {
   if (options.continue !== '') return nextPage(deps, call, { options, ctx })
@@ -81,18 +85,21 @@ async function nextPage(
   { resource, namespace }: Call,
   { options, ctx }: { options: ListOptions; ctx: CallContext },
 ): Promise<Snapshot> {
-  const { tokenKey } = deps
+  const { tokenKey, tokenMs } = deps
   const scope = { resource, namespace }
-  const { after, revision } = readToken(tokenKey, scope, options.continue)
+  const { after, revision, since } = readToken(tokenKey, scope, options.continue)
   if (options.resourceVersion !== '' && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
   if (revision === LATEST) {
     await deps.caches.fresh()
     return { after }
   }
+  const now = ctx.now.getTime()
+  const forgotten = () => expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST, since: now }) })
+  // Also where nothing has changed since and the snapshot could be read: clients rely on the end of its time.
+  if (now - since > tokenMs) throw forgotten()
   await reach(deps, revision, { options, ctx })
-  const forgotten = () => expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST }) })
-  return { after, exactly: { revision, forgotten } }
+  return { after, since, exactly: { revision, forgotten } }
 }
 
 /** Most lists need not wait, and then the signal, which is created on first use, is not touched. */
@@ -112,12 +119,12 @@ const TOKEN_TOO_OLD =
 function metaOf(
   { tokenKey }: Deps,
   { resource, namespace }: Call,
-  { listing, revision, selected }: { listing: Listing; revision: Revision; selected: Selected },
+  { listing, revision, selected, since }: { listing: Listing; revision: Revision; selected: Selected; since: number },
 ): ListMeta {
   const base = { resourceVersion: String(revision) }
   const part = selected.shard && { shardInfo: { selector: selected.shard.text } }
   if (listing.next === undefined) return { ...base, ...part }
-  const token = writeToken(tokenKey, { resource, namespace }, { after: listing.next, revision })
+  const token = writeToken(tokenKey, { resource, namespace }, { after: listing.next, revision, since })
   const counted = listing.remaining !== undefined && selected.selection.test === undefined
   return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }), ...part }
 }

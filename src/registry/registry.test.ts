@@ -374,6 +374,16 @@ test('a token of a forgotten snapshot is answered 410 with one that goes on from
   )
 })
 
+test('a token expires with its time, though nothing has changed', async t => {
+  const { send } = await bench(t, { tokenMs: -1 })
+  for (const name of ['a', 'b']) await send('POST widgets', named(name))
+  const first = await send('GET widgets?limit=1')
+  const late = await send(`GET widgets?limit=1&continue=${encodeURIComponent(first.body.metadata.continue)}`)
+  assert.deepEqual([late.code, late.body.reason], [410, 'Expired'])
+  const rest = await send(`GET widgets?limit=1&continue=${encodeURIComponent(late.body.continue)}`)
+  assert.equal(rest.body.items[0].metadata.name, 'b')
+})
+
 test('a watch sees every change made through every verb', async t => {
   const { send } = await bench(t)
   const { body: stream } = await send('GET widgets?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan')

@@ -133,7 +133,8 @@ export const DEFAULTS: Config = {
   authorizationWebhookCacheUnauthorizedMs: 30_000,
   logLevel: 'warn',
   drainMs: 10_000,
-  historyMs: 600_000,
+  // A token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
+  historyMs: 480_000,
   bookmarkMs: 30_000,
   maxRequestsInflight: 400,
   maxMutatingRequestsInflight: 200,

@@ -220,6 +220,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     sources: nodeSources(client),
     access: { ...identity.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
+    tokenMs: config.historyMs,
   })
 
   // What has to be there before a request is answered.

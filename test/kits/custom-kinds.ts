@@ -53,6 +53,7 @@ export async function openCustomBench(
     newUid,
     randomSuffix: () => Math.random().toString(36).slice(2, 7),
     tokenKey: Buffer.from('test'),
+    tokenMs: Number.POSITIVE_INFINITY,
   })
   const ending = new AbortController()
   const [groupDomain, gate] = ['k8s.io', () => false]

@@ -42,6 +42,8 @@ let uids = 0
 export type BenchOptions = {
   plugins?: readonly Plugin[]
   history?: HistoryLimits
+  /** How long pages can be continued. */
+  tokenMs?: number
   suffix?: () => string
   gates?: readonly string[]
   /** The parts that the server says it has. */
@@ -78,6 +80,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     newUid: () => `00000000-0000-0000-0000-${String(++uids).padStart(12, '0')}`,
     randomSuffix: more.suffix ?? (() => Math.random().toString(36).slice(2, 7)),
     tokenKey: Buffer.from('test'),
+    tokenMs: more.tokenMs ?? Number.POSITIVE_INFINITY,
   })
   const send: Bench['send'] = async (request, body, sending = {}) => {
     const read = readCall(request, formsFor(resources, sending.apiVersion), sending.namespace ?? 'default')
