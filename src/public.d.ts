@@ -409,6 +409,8 @@ export interface StartOptions {
   readonly enableFaultInjection?: boolean
   /** What is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** How long `close` goes on serving, unready, so that balancers notice, in milliseconds. Default: 0. */
+  readonly shutdownDelayMs?: number
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */
   readonly drainMs?: number
   /** How far back watches can start and pages can be continued, in milliseconds. Default: 480,000. */

@@ -118,6 +118,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   authorizationWebhookCacheUnauthorizedMs: { flag: 'authorization-webhook-cache-unauthorized-ttl', ...count },
   enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
+  shutdownDelayMs: { flag: 'shutdown-delay-duration', ...count },
   drainMs: { flag: 'drain', ...count },
   historyMs: { flag: 'history-window', ...count },
   bookmarkMs: { flag: 'bookmark-interval', ...count },

@@ -8,7 +8,20 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect as connectSecurely } from 'node:tls'
 import { parse } from 'yaml'
-import { anonymous, ask, keelson, patient, type ServerProcess, startInProcess, startProcess, targetOf, temporaryDirectory } from './kit.ts'
+import {
+  anonymous,
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  keelson,
+  patient,
+  type ServerProcess,
+  startInProcess,
+  startProcess,
+  targetOf,
+  temporaryDirectory,
+} from './kit.ts'
 
 const linesOf = (server: Pick<ServerProcess, 'stderr'>) =>
   server
@@ -29,6 +42,17 @@ test('the log of level info has the start, its settings, readiness, and the end 
   assert.deepEqual([ready.msg, ready.address], ['ready', server.url])
   assert.deepEqual([ending.msg, ending.reason], ['shutting down', 'SIGHUP'])
   assert.equal(stopped.msg, 'stopped')
+})
+
+test('a server that is told to end goes on for a while, unready; a second signal ends it at once', patient, async t => {
+  const server = await startProcess(t, { flags: ['--shutdown-delay-duration=1h'] })
+  server.child.kill('SIGTERM')
+  await eventually('it is not ready', async () => ((await ask(server, '/readyz')).status === 500 ? true : undefined))
+  assert.equal((await ask(server, '/readyz/shutdown')).status, 500)
+  assert.equal((await ask(server, '/livez')).status, 200)
+  const { status, headers } = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('late') })
+  assert.deepEqual([status, headers.connection], [201, 'close'])
+  await server.stop('SIGTERM')
 })
 
 test('a client that sends plain HTTP gets a clear error', patient, async t => {

@@ -32,7 +32,7 @@ export const WITHOUT_MEANING = namesIn(`
   log-text-split-stream logging-format max-connection-bytes-per-sec min-compatibility-version min-request-timeout
   peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
-  show-hidden-metrics-for-version shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period
+  show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
   storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache
   watch-cache-sizes
 `)

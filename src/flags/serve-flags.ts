@@ -535,6 +535,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: last('serviceNodePortRange', readPortRange),
   },
   {
+    name: 'shutdown-delay-duration',
+    takes: 'DURATION',
+    doc: 'how long a server that is told to end goes on serving, unready, so that balancers send clients elsewhere (default 0s)',
+    read: duration('shutdownDelayMs'),
+  },
+  {
     name: 'history-window',
     takes: 'DURATION',
     doc: 'how far back watches can start and pages can be continued, such as 90s or 1h30m (default 8m)',

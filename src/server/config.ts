@@ -132,6 +132,7 @@ export const DEFAULTS: Config = {
   authorizationWebhookCacheAuthorizedMs: 300_000,
   authorizationWebhookCacheUnauthorizedMs: 30_000,
   logLevel: 'warn',
+  shutdownDelayMs: 0,
   drainMs: 10_000,
   // A token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
   historyMs: 480_000,

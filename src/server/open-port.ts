@@ -55,6 +55,8 @@ export type PortParts = {
   /** What controllers, admission, and webhooks that decide about access count. */
   readonly counted: () => readonly Family[]
   readonly clock: Clock
+  /** Whether the server has been told to end. */
+  readonly isLeaving: () => boolean
   readonly onClose: (close: () => Promise<void>) => void
 }
 
@@ -117,11 +119,11 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
 }
 
 /** What /livez and /readyz ask. */
-function healthChecks({ log, signal }: ServerContext, { data, hooks }: Pick<PortParts, 'data' | 'hooks'>) {
+function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<PortParts, 'data' | 'hooks' | 'isLeaving'>) {
   const live: HealthCheck[] = [{ name: 'log', check: () => log.problem?.() }, data.observed.check, ...hooks.checks()]
   const ready: HealthCheck[] = [
     { name: 'informer-sync', check: () => data.problem() },
-    { name: 'shutdown', check: () => (signal.aborted ? 'the server is shutting down' : undefined) },
+    { name: 'shutdown', check: () => (isLeaving() ? 'the server is shutting down' : undefined) },
   ]
   return { live, ready }
 }

@@ -240,6 +240,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   // What another server was first to create is relied on from here on.
   await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
   let leadership: Leadership | undefined
+  let isLeaving = false
   const listener = await openPort(context, {
     data,
     hooks,
@@ -260,6 +261,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     },
     surroundings,
     faults: assembly.faults,
+    isLeaving: () => isLeaving,
     counted: () => [
       ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
       ...admission.metrics.families(),
@@ -335,6 +337,11 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const close = (reason = 'asked to') =>
     (closing ??= (async () => {
       log.info({ reason }, 'shutting down')
+      isLeaving = true
+      if (config.shutdownDelayMs > 0) {
+        listener.sendAway()
+        await sleep(config.shutdownDelayMs)
+      }
       ending.abort()
       caches.endWatches()
       if (store.isShared) await leave()

@@ -224,6 +224,22 @@ test('a client that reads slowly gets all of a large list in the end', async () 
   assert.equal(JSON.parse((await ask(server.port, '/api/v1/secrets')).body.toString()).items.length, 2000)
 })
 
+test('clients that are sent away are answered, and told to come no more on their connection', async () => {
+  await using server = await testServer({ handle: async () => objectOf(secretJson('a')) })
+  const agent = new Agent({ ca: authority.cert, keepAlive: true })
+  const session = openHttp2(server.port)
+  assert.equal((await ask(server.port, SECRET, { agent })).headers.connection, 'keep-alive')
+  assert.equal((await askHttp2(session, { ':path': SECRET })).status, 200)
+  const goaway = once(session, 'goaway')
+  server.listener.sendAway()
+  await goaway
+  for (let i = 0; i < 3; i++) {
+    const { status, headers } = await ask(server.port, SECRET, { agent })
+    assert.deepEqual([status, headers.connection], [200, 'close'])
+  }
+  agent.destroy()
+})
+
 test('draining lets requests in flight finish and closes the rest', async () => {
   const release = withResolvers()
   const started = withResolvers()

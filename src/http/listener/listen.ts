@@ -52,6 +52,7 @@ export class Listener implements AsyncDisposable {
   readonly #log: Log
   #anchors: Anchors | undefined
   #draining = false
+  #isLeaving = false
   #isDown = false
   #opening: Peer | undefined
 
@@ -118,6 +119,12 @@ export class Listener implements AsyncDisposable {
     }
   }
 
+  /** Every answer asks its client to go elsewhere with the next request; whoever comes all the same is served. */
+  sendAway(): void {
+    this.#isLeaving = true
+    for (const session of this.#sessions.keys()) session.close()
+  }
+
   /** Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
@@ -177,7 +184,7 @@ export class Listener implements AsyncDisposable {
       if (connection === undefined) return void message.socket.destroy()
       if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
-      const draining = () => this.#draining || connection.isLeaving
+      const draining = () => this.#draining || this.#isLeaving || connection.isLeaving
       const closed = () => {
         connection.active--
         if (draining() && connection.active === 0) connection.socket.end()
