@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
 import { eventually, patient, temporaryDirectory } from './kit.ts'
+import { WIDGETS } from './samples.ts'
 
 async function serverFor(t: TestContext, options: StartOptions = {}): Promise<RunningServer> {
   const server = await start({ controllers: ['none'], ...options })
@@ -24,24 +25,6 @@ const deployment = (name: string, replicas = 2) => ({
     template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'example.com/app' }] } },
   },
 })
-const widgets = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.example.com' },
-  spec: {
-    group: 'example.com',
-    names: { plural: 'widgets', kind: 'Widget' },
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-}
 const widget = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, spec: { size: 1 } })
 const MAPS = '/api/v1/namespaces/default/configmaps'
 
@@ -57,7 +40,7 @@ test('apply takes objects, files and folders, and custom kinds in any order', pa
   const folder = temporaryDirectory(t)
   writeFileSync(join(folder, 'a.yaml'), `${JSON.stringify(widget('from-folder'))}\n---\n# nothing\n---\n`)
   writeFileSync(join(folder, 'notes.txt'), 'not a manifest')
-  const applied = await server.apply(widget('one'), folder, widgets, configMap('plain'))
+  const applied = await server.apply(widget('one'), folder, WIDGETS, configMap('plain'))
   assert.deepEqual(
     applied.map(({ kind, metadata }) => `${kind}/${metadata.name}`),
     ['CustomResourceDefinition/widgets.example.com', 'Widget/one', 'Widget/from-folder', 'ConfigMap/plain'],
@@ -89,7 +72,7 @@ for (const options of [{ controllers: ['none'] }, { controllers: ['*'], nodes: 1
         spec: { clusterIP: '10.0.0.77', ports: [{ port: 80 }] },
       }
       const team = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } }
-      await server.apply(team, service, widgets, widget('one'), deployment('web'), configMap('a'))
+      await server.apply(team, service, WIDGETS, widget('one'), deployment('web'), configMap('a'))
       const kept = { ...configMap('kept'), metadata: { name: 'kept', finalizers: ['example.com/never'] } }
       await server.apply(kept)
       await server.fetch(`${MAPS}/kept`, { method: 'DELETE' })
@@ -104,9 +87,9 @@ for (const options of [{ controllers: ['none'] }, { controllers: ['*'], nodes: 1
     }
   })
 
-test('a snapshot is put back as often as one likes, and watches see it', patient, async t => {
+test('a snapshot can be restored repeatedly, and watches see it', patient, async t => {
   const server = await serverFor(t)
-  await server.apply(widgets, widget('one'), configMap('a', { v: '1' }), configMap('b'))
+  await server.apply(WIDGETS, widget('one'), configMap('a', { v: '1' }), configMap('b'))
   const snapshot = await server.snapshot()
   assert.ok(snapshot.objects > 4)
   const { metadata } = (await (await server.fetch(MAPS)).json()) as { metadata: { resourceVersion: string } }
@@ -132,7 +115,7 @@ test('a snapshot is put back as often as one likes, and watches see it', patient
   await assert.rejects(server.restore({ objects: 1 }), /restore takes what snapshot has returned/)
 })
 
-test('other users are who they are, with their rights', patient, async t => {
+test('clients for other users have their identity and permissions', patient, async t => {
   const server = await serverFor(t)
   const jane = server.as('jane', ['devs'])
   assert.equal((await jane.fetch(MAPS)).status, 403)
@@ -207,7 +190,7 @@ test('time can be put forward: jobs, cron jobs, nodes, tokens and events go with
   assert.equal(items[0]!.status.conditions.find(({ type }) => type === 'Ready').status, 'True')
 })
 
-test('faults strike the requests they are for, as often as they say, and are reported', patient, async t => {
+test('faults apply to the matching requests, as often as configured, and are reported', patient, async t => {
   const server = await serverFor(t)
   await server.apply(configMap('a', { v: '1' }))
   const put = () => server.fetch(`${MAPS}/a`, { method: 'PUT', body: JSON.stringify(configMap('a', { v: '2' })) })
@@ -271,7 +254,7 @@ test('watches lose events, get them late, and end, as faults say', patient, asyn
   assert.deepEqual(await watch(), ['ADDED a', 'ADDED b', 'ERROR 410'])
 })
 
-test('the same seed strikes the same requests', patient, async t => {
+test('the same seed selects the same requests', patient, async t => {
   const server = await serverFor(t)
   const round = async () => {
     server.faults.clear()
