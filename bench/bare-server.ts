@@ -27,4 +27,5 @@ const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(k
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
   response.end(body)
 })
+server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))

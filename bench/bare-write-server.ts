@@ -22,5 +22,6 @@ const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(k
     response.end(value)
   })
 })
+server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
 process.on('SIGTERM', () => process.exit(0))

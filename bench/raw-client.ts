@@ -1,4 +1,5 @@
 /** A client that costs little: requests are bytes made beforehand, answers are only counted. Its server is then what is measured. */
+import { request } from 'node:https'
 import { connect, type TLSSocket } from 'node:tls'
 
 export type Target = { readonly host: string; readonly port: number; readonly ca: string; readonly cert?: string; readonly key?: string }
@@ -57,6 +58,34 @@ export async function run(target: Target, load: Load): Promise<Outcome> {
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
   return { requests: times.length, seconds, perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), failures }
+}
+
+/** A connection that stays open, with one request at a time on it. */
+export type Connection = { send(request: Buffer): Promise<number>; close(): void }
+
+export async function connectTo(target: Target): Promise<Connection> {
+  const socket = await open(target)
+  const reader = new AnswerReader(socket)
+  return {
+    send(request) {
+      socket.write(request)
+      return reader.next()
+    },
+    close: () => void socket.destroy(),
+  }
+}
+
+/** The body that a path is answered with. */
+export async function bodyOf(target: Target, path: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    request({ ...target, path }, answer => {
+      const parts: Buffer[] = []
+      answer.on('data', part => parts.push(part))
+      answer.on('end', () => resolve(Buffer.concat(parts)))
+    })
+      .on('error', reject)
+      .end()
+  })
 }
 
 export function open({ host, port, ...tls }: Target): Promise<TLSSocket> {

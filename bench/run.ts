@@ -3,8 +3,8 @@
  *
  *   npm run bench                      everything; writes bench/README.md and bench/shares.svg
  *   npm run bench -- --quick           short rounds, prints only
- *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, growth,
- *                                      start, tests, workloads, admission, devices, etcd, fairness, scale
+ *   npm run bench -- --only get,list   some of it, prints only: get, list, page, create, replace, patch, apply, watch, cpu,
+ *                                      growth, start, tests, workloads, admission, devices, etcd, fairness, scale
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -14,7 +14,8 @@ import { type Measured, onEtcd } from './etcd.ts'
 import { fairness } from './fairness.ts'
 import { fanOut } from './fan-out.ts'
 import { configMap, deployment } from './objects.ts'
-import { type Outcome, requestBytes, run, type Target } from './raw-client.ts'
+import { processorTime } from './processor-time.ts'
+import { bodyOf, type Outcome, requestBytes, run, type Target } from './raw-client.ts'
 import { chart, type Row, rate, table, writeInto } from './report.ts'
 import { scale } from './scale.ts'
 import { bareStore, newFolder, type Running, removeFolders, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
@@ -55,19 +56,6 @@ async function fill(target: Target, count: number, offset = 0): Promise<void> {
   const request = (iteration: number) => requestBytes('POST', NS, configMap(`cm-${offset + iteration}`, iteration))
   const { failures } = await run(target, { request, connections: 64, seconds: 600, requests: count })
   if (failures > 0) throw new Error(`${failures} objects could not be written`)
-}
-
-async function bodyOf(target: Target, path: string): Promise<Buffer> {
-  const { request } = await import('node:https')
-  return new Promise((resolve, reject) => {
-    request({ ...target, path }, answer => {
-      const parts: Buffer[] = []
-      answer.on('data', part => parts.push(part))
-      answer.on('end', () => resolve(Buffer.concat(parts)))
-    })
-      .on('error', reject)
-      .end()
-  })
 }
 
 async function reads(rows: Row[], keelson: Running, dir: string): Promise<void> {
@@ -394,6 +382,15 @@ async function etcd(): Promise<string> {
   return ['On etcd, one member on the same machine:', '', '| what | Keelson | target |', '|---|--:|--:|', ...lines].join('\n')
 }
 
+async function processorTimes(): Promise<string> {
+  if (!wants('cpu')) return ''
+  const lines = (await processorTime({ quick })).map(
+    ({ what, mainMicros, allMicros }) => `| ${what} | ${mainMicros.toFixed(0)} µs | ${allMicros.toFixed(0)} µs |`,
+  )
+  say(lines.join('\n'))
+  return ['Processor time of a request, over HTTPS:', '', '| of | main thread | all threads |', '|---|--:|--:|', ...lines].join('\n')
+}
+
 async function admitted(): Promise<string> {
   if (!wants('admission')) return ''
   const { without, byDefault, nonMatching, webhook } = await admission({ quick })
@@ -469,6 +466,7 @@ if (ON_ONE_SERVER.some(wants)) {
   await fans(rows, keelson, dir)
   await keelson.stop()
 }
+const timed = await processorTimes()
 const grown = await growth()
 const tested = await tests()
 const worked = await workload()
@@ -479,7 +477,7 @@ const shared = await fair()
 const scaled = await scales()
 removeFolders()
 
-const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${tested}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${overEtcd}\n\n${shared}\n\n${scaled}`
+const text = `Measured with Node ${process.versions.node} on ${process.arch}, ${cpus().length} cores, client and server on the same machine.\n\n${table(rows)}\n\n![shares](shares.svg)\n\n${cold}\n\n${timed}\n\nCost grows with the answer, not with the store:\n\n${grown}\n\n${tested}\n\n${worked}\n\n${admitting}\n\n${allocated}\n\n${overEtcd}\n\n${shared}\n\n${scaled}`
 process.stdout.write(`${text}\n`)
 if (!quick && only === undefined) {
   writeInto('bench/README.md', text)
