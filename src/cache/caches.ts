@@ -215,7 +215,7 @@ export class Caches implements AsyncDisposable {
     if (decoded) this.#decoded.push(decoded)
     try {
       const swapped = await this.#store.swap(key, decoded ? { object: decoded.object, ...change } : change)
-      if (swapped.ok) await this.reached(swapped.revision)
+      if (swapped.ok && this.#revision < swapped.revision) await this.reached(swapped.revision)
       return swapped
     } finally {
       if (decoded) this.#decoded.splice(this.#decoded.indexOf(decoded), 1)

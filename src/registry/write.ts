@@ -231,7 +231,8 @@ async function run(request: Write, from: number): Promise<void> {
   }
   const ending = request.attributes?.end(request.done !== undefined)
   if (ending) await ending
-  await reserved(request)?.settle(request.done)
+  const settling = reserved(request)?.settle(request.done)
+  if (settling) await settling
 }
 
 /** Throws when the write must not be stored any more: who makes it may not, or it was held up for so long that others may rely on its end. */

@@ -51,12 +51,12 @@ export class Http1Request implements Request {
     return hasBody(this.#message.headers) ? this.#message : undefined
   }
 
-  async readBody(limit: number): Promise<Uint8Array | undefined> {
+  readBody(limit: number): Promise<Uint8Array | undefined> {
     return hasBody(this.#message.headers) ? collect(this.#message, limit) : EMPTY
   }
 }
 
-const EMPTY = new Uint8Array(0)
+const EMPTY = Promise.resolve(new Uint8Array(0))
 
 /** Answers one request. `draining` asks clients to go elsewhere with their next one. */
 export function answerHttp1(

@@ -51,12 +51,12 @@ class Http2Request implements Request {
     return this.#stream.endAfterHeaders ? undefined : this.#stream
   }
 
-  async readBody(limit: number): Promise<Uint8Array | undefined> {
+  readBody(limit: number): Promise<Uint8Array | undefined> {
     return this.#stream.endAfterHeaders ? EMPTY : collect(this.#stream, limit)
   }
 }
 
-const EMPTY = new Uint8Array(0)
+const EMPTY = Promise.resolve(new Uint8Array(0))
 
 /** Answers one stream; errors of the stream are handled by the caller. */
 export function answerHttp2(
