@@ -160,8 +160,8 @@ test('client-node defines, watches for Established and uses custom objects', pat
   await objects.replaceNamespacedCustomObjectStatus({ ...place, name: 'a', body: status })
   const list: any = await objects.listNamespacedCustomObject(place)
   assert.deepEqual(
-    list.items.map((item: any) => [item.spec.cronSpec, item.status]),
-    [['1', { replicas: 1 }]],
+    list.items.map((item: any) => [item.apiVersion, item.kind, item.spec.cronSpec, item.status]),
+    [[`${GROUP}/v1`, 'CronTab', '1', { replicas: 1 }]],
   )
   await objects.deleteNamespacedCustomObject({ ...place, name: 'a' })
   assert.equal(((await objects.listNamespacedCustomObject(place)) as any).items.length, 0)

@@ -38,8 +38,9 @@ function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMet
   return { head, items, skip, length }
 }
 
-/** How much of an item is left out, but for the last byte, which becomes the brace. */
-const skippedOf = ({ kind, apiVersion }: Resource) => Buffer.byteLength(`{"kind":"${kind}","apiVersion":"${apiVersion}",`) - 1
+/** How much of an item is left out, but for the last byte, which becomes the brace. Nothing of custom objects: their lists have no type. */
+const skippedOf = ({ kind, apiVersion, def }: Resource) =>
+  def.custom ? 0 : Buffer.byteLength(`{"kind":"${kind}","apiVersion":"${apiVersion}",`) - 1
 
 const TAIL = Buffer.from(']}')
 const COMMA = 0x2c
