@@ -61,7 +61,7 @@ export class JsonText {
     return base
   }
 
-  /** A length or a number of up to 31 bits, from `at` on; what is larger fails. */
+  /** A length or a number of up to 28 bits, from `at` on; what is larger fails, and what has more bytes than it needs: Go writes none. */
   small(): number {
     const { bytes } = this
     let value = bytes[this.at++]!
@@ -70,30 +70,30 @@ export class JsonText {
     for (let shift = 7; shift < 28; shift += 7) {
       const byte = bytes[this.at++]!
       value |= (byte & 0x7f) << shift
-      if (byte < 0x80) return value
+      if (byte >= 0x80) continue
+      if (byte === 0) this.fail()
+      return value
     }
     this.fail()
     return 0
   }
 
-  /** A signed number of up to 64 bits. */
+  /** A signed number of up to 64 bits, read in two halves; what has more bytes than it needs, or more bits, fails. */
   integer(): number | bigint {
-    // What has failed stays failed, however well it could be read from here.
-    if (this.isFailed) return 0
-    const from = this.at
-    const value = this.small()
-    if (!this.isFailed) return value
-    this.isFailed = false
-    this.at = from
-    let wide = 0n
-    for (let shift = 0n; shift < 64n; shift += 7n) {
-      const byte = this.bytes[this.at++]
+    const { bytes } = this
+    let low = 0
+    let high = 0
+    for (let shift = 0; shift < 64; shift += 7) {
+      const byte = bytes[this.at++]
       if (byte === undefined) break
-      wide |= BigInt(byte & 0x7f) << shift
+      const bits = byte & 0x7f
+      if (shift < 32) low |= bits << shift
+      if (shift === 28) high = bits >>> 4
+      else if (shift > 28) high |= bits << (shift - 32)
       if (byte < 0x80) {
-        const signed = BigInt.asIntN(64, wide)
-        const number = Number(signed)
-        return Number.isSafeInteger(number) ? number : signed
+        if ((byte === 0 && shift > 0) || (byte > 1 && shift === 63)) break
+        const value = high * 2 ** 32 + (low >>> 0)
+        return Number.isSafeInteger(value) ? value : (BigInt(high) << 32n) | BigInt(low >>> 0)
       }
     }
     this.fail()

@@ -74,6 +74,8 @@ type Slot = {
   readonly parts: 'one' | 'items' | 'entries' | 'constant'
   /** How long the tag is that stands before each part of a list or map. */
   readonly tagLength: number
+  /** What stands before the value of an entry. */
+  readonly valueTag: number
   readonly put: Put
 }
 
@@ -212,7 +214,7 @@ function scan(table: Table, from: number, end: number, base: number): boolean {
 }
 
 /** The parts of a list or map, one behind the other. */
-function putAll({ parts, tagLength, put }: Slot, count: number): boolean {
+function putAll({ parts, tagLength, valueTag, put }: Slot, count: number): boolean {
   const isMap = parts === 'entries'
   TEXT.byte(isMap ? OPEN : OPEN_LIST)
   let key = 0
@@ -234,7 +236,7 @@ function putAll({ parts, tagLength, put }: Slot, count: number): boolean {
       if (keyEnd >= end || (i > 0 && !isAscending(before, beforeEnd, key, keyEnd))) return TEXT.fail()
       TEXT.quoted(keyLength)
       TEXT.byte(COLON)
-      if (TEXT.bytes[TEXT.at++]! >>> 3 !== 2) return TEXT.fail()
+      if (TEXT.bytes[TEXT.at++] !== valueTag) return TEXT.fail()
       if (!put() || TEXT.at !== end) return false
     } else if (!put()) return false
   }
@@ -257,6 +259,7 @@ const constantSlot = (text: string): Slot => ({
   isLeftOutWhenZero: false,
   parts: 'constant',
   tagLength: 0,
+  valueTag: 0,
   put: () => true,
 })
 
@@ -272,6 +275,7 @@ function slotOf(name: string, type: AnyType, { number, absent, reading }: Slotte
     isLeftOutWhenZero: shape.kind === 'scalar' && (EMPTY_IS_ABSENT.has(shape.name) || (!keepsZero && ZERO_IS_ZERO.has(shape.name))),
     parts: shape.kind === 'list' ? 'items' : shape.kind === 'map' ? 'entries' : 'one',
     tagLength: number < 16 ? 1 : 2,
+    valueTag: shape.kind === 'map' ? (2 << 3) | wireTypeOfValue(shape.value) : 0,
     put:
       shape.kind === 'list' ? putOf(shape.item) : shape.kind === 'map' ? putOf(shape.value) : reading ? messagePut(reading) : putOf(type),
   }
@@ -286,6 +290,9 @@ function wireTypeOf({ shape }: AnyType): number {
   if (shape.name === 'bool' || shape.name === 'int32' || shape.name === 'int64') return VARINT
   return shape.name === 'double' ? FIXED64 : DELIMITED
 }
+
+/** A list within a map has a message of its own. */
+const wireTypeOfValue = (type: AnyType) => (type.shape.kind === 'list' ? DELIMITED : wireTypeOf(type))
 
 const readings = new WeakMap<MessageShape, Reading>()
 
@@ -311,7 +318,7 @@ const messagePut =
     return true
   }
 
-/** A list within a map, which has a message of its own. */
+/** A list within a map. */
 function wrappedPut(item: AnyType): Put {
   const put = putOf(item)
   const tag = 8 + wireTypeOf(item)
