@@ -1,7 +1,7 @@
 // Builds replace what is there file by file: nobody who uses it meanwhile finds half of it, or nothing.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 
@@ -11,8 +11,10 @@ function smallPackage(t: Scope): string {
   for (const file of ['scripts', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
-  mkdirSync(join(folder, 'src/codec'), { recursive: true })
-  writeFileSync(join(folder, 'src/codec/transcode-worker.ts'), '')
+  for (const worker of ['src/codec/transcode-worker.ts', 'src/server/validation-worker.ts']) {
+    mkdirSync(dirname(join(folder, worker)), { recursive: true })
+    writeFileSync(join(folder, worker), '')
+  }
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
   writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
   return folder
