@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { drop, put, Recorder, widgets } from '../../test/kits/cache/widgets.ts'
+import { unavailable } from '../schema/status-error.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
@@ -61,6 +62,27 @@ test('a watch that was ended before it was opened ends when it is', () => {
   watch.end()
   watch.open(sink)
   assert.deepEqual(sink.ended, { error: undefined })
+})
+
+test('a watch that ends cleanly has sent all initial objects before, also if it was ended earlier', () => {
+  const { cache, newest, put } = writable()
+  put('a/x')
+  put('a/y')
+  const request = { selection: ANY, from: newest(), initial: true, bookmarks: false, timeoutMs: 60_000 }
+  const watch = new Watch(cache, request, { newest, onEnd() {} })
+  const sink = new Recorder()
+  watch.end()
+  watch.open(sink)
+  assert.deepEqual(eventsOf(sink), ['ADDED a/x red@2', 'ADDED a/y red@3'])
+  assert.ok(sink.ended)
+
+  const slow = new Recorder()
+  slow.backlog = Number.POSITIVE_INFINITY
+  const { watch: held } = writable().open(ANY, { initial: true, sink: slow })
+  held.end()
+  assert.ok(!slow.ended, 'the beginning is still to be sent')
+  held.end(unavailable('gone'))
+  assert.ok(slow.ended, 'an error says enough')
 })
 
 test('a watch with bookmarks gets one before its timeout, unless that is very short', async () => {

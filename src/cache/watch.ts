@@ -6,7 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
-import { expired, internalError, type StatusError } from '../schema/status-error.ts'
+import { expired, internalError, type StatusError, timedOut } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import type { ObjectRevision } from './object-revision.ts'
@@ -50,6 +50,7 @@ export class Watch implements WatchStream, Watcher {
   /** No regular bookmark has come by yet. */
   #isNew = true
   #error: StatusError | undefined
+  #endsAfterInitial = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(cache: ResourceCache, request: WatchRequest, owner: { newest: () => Revision; onEnd: () => void }) {
@@ -82,18 +83,30 @@ export class Watch implements WatchStream, Watcher {
   #startTimer(): void {
     const { timeoutMs } = this.#request
     const early = this.wantsBookmarks && timeoutMs > LAST_BOOKMARK_MS
-    const first = early ? () => this.#sayGoodbye() : () => this.end()
+    const first = early ? () => this.#sayGoodbye() : () => this.#timeOut()
     this.#timer = setTimeout(first, early ? timeoutMs - LAST_BOOKMARK_MS : timeoutMs).unref()
   }
 
   #sayGoodbye(): void {
     this.bookmark(bookmarkOf(this.cache.resource, this.#newest()))
-    this.#timer = setTimeout(() => this.end(), LAST_BOOKMARK_MS).unref()
+    this.#timer = setTimeout(() => this.#timeOut(), LAST_BOOKMARK_MS).unref()
   }
 
-  /** Ends the stream, cleanly or with an error the client sees. */
+  /** A client that does not take the initial objects is not waited for. */
+  #timeOut(): void {
+    this.end(this.#initial && timedOut('the watch ended before all objects could be sent'))
+  }
+
+  /**
+   * Ends the stream, cleanly or with an error the client sees. A clean end comes after all initial objects: to a client that gets only
+   * some of them, or none, there would be no others.
+   */
   end(error?: StatusError): void {
     if (this.#state === 'ended') return
+    if (this.#initial && !error) {
+      this.#endsAfterInitial = true
+      return
+    }
     this.#leave()
     this.#error = error
     this.#sink?.end(error)
@@ -147,6 +160,7 @@ export class Watch implements WatchStream, Watcher {
     const mark = this.#request.afterInitial?.(this.#position)
     if (mark) this.#sink!.event(mark)
     this.#state = 'replay'
+    if (this.#endsAfterInitial) this.end()
   }
 
   /** Sends the next logged change, or goes live when there is none. */
