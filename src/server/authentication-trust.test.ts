@@ -15,14 +15,14 @@ const trust = (more: Partial<Trust> = {}): Trust => ({ clientCa: ours, proxyCa: 
 const certificates = (text = '') => text.match(/BEGIN CERTIFICATE/g)?.length ?? 0
 
 test('authorities of several servers add up, each once, without those that have expired', () => {
-  const alone = combinedTrust({}, trust(), NOW)
+  const alone = combinedTrust({}, trust(), { now: NOW })
   assert.deepEqual(Object.keys(alone), ['client-ca-file'])
   assert.equal(certificates(alone['client-ca-file']), 1)
-  assert.deepEqual(combinedTrust(alone, trust(), NOW), alone)
-  const all = combinedTrust({ 'client-ca-file': theirs + former + ours }, trust({ clientCa: ours + ours }), NOW)
+  assert.deepEqual(combinedTrust(alone, trust(), { now: NOW }), alone)
+  const all = combinedTrust({ 'client-ca-file': theirs + former + ours }, trust({ clientCa: ours + ours }), { now: NOW })
   assert.equal(certificates(all['client-ca-file']), 2)
   assert.ok(all['client-ca-file']!.startsWith(theirs.trim()))
-  assert.deepEqual(combinedTrust({}, trust({ clientCa: '' }), NOW), {})
+  assert.deepEqual(combinedTrust({}, trust({ clientCa: '' }), { now: NOW }), {})
 })
 
 test('proxies are published where there is an authority for them, with all names that any server accepts', () => {
@@ -31,8 +31,8 @@ test('proxies are published where there is an authority for them, with all names
     'requestheader-uid-headers': [],
     'requestheader-allowed-names': [],
   }
-  assert.deepEqual(Object.keys(combinedTrust({}, trust({ proxies }), NOW)), ['client-ca-file'])
-  const first = combinedTrust({}, trust({ clientCa: '', proxyCa: theirs, proxies }), NOW)
+  assert.deepEqual(Object.keys(combinedTrust({}, trust({ proxies }), { now: NOW })), ['client-ca-file'])
+  const first = combinedTrust({}, trust({ clientCa: '', proxyCa: theirs, proxies }), { now: NOW })
   assert.deepEqual(first, {
     'requestheader-client-ca-file': first['requestheader-client-ca-file']!,
     'requestheader-username-headers': '["X-Remote-User"]',
@@ -43,8 +43,8 @@ test('proxies are published where there is an authority for them, with all names
     'requestheader-username-headers': '["X-User","X-Remote-User"]',
     'requestheader-uid-headers': '["X-Remote-Uid"]',
   }
-  const second = combinedTrust(stored, trust({ proxies }), NOW)
+  const second = combinedTrust(stored, trust({ proxies }), { now: NOW })
   assert.equal(second['requestheader-username-headers'], '["X-User","X-Remote-User"]')
   assert.equal(second['requestheader-uid-headers'], '["X-Remote-Uid"]')
-  assert.throws(() => combinedTrust({ ...first, 'requestheader-allowed-names': '[' }, trust({ proxies }), NOW))
+  assert.throws(() => combinedTrust({ ...first, 'requestheader-allowed-names': '[' }, trust({ proxies }), { now: NOW }))
 })

@@ -38,13 +38,14 @@ export function trustPublisher(initial: Trust): TrustPublisher {
     identity: serverIdentity(),
     create({ client, enqueue }) {
       const maps = client.of(ConfigMap)
+      const read = rememberedCertificates()
       publish = () => enqueue(KEY)
       publish()
       return {
         watches: [watch(ConfigMap, ({ current }) => (queueKey(current) === KEY ? KEY : undefined))],
         async reconcile() {
           const stored = maps.get(NAMED)
-          const data = combinedTrust(stored?.data ?? {}, trust, client.now)
+          const data = combinedTrust(stored?.data ?? {}, trust, { now: client.now, read })
           if (!stored) await maps.create({ metadata: NAMED, data })
           else if (!deepEqual(stored.data ?? {}, data)) {
             try {
@@ -102,9 +103,14 @@ const OWN_PROXY: Trust['proxies'] = {
  * What is published when others have published something before: several servers add up, and only what has expired is left out. Throws
  * when what is there cannot be read.
  */
-export function combinedTrust(stored: Readonly<Record<string, string>>, { clientCa, proxyCa, proxies }: Trust, now: Date) {
-  const clients = combinedCertificates([stored['client-ca-file'], clientCa], now)
-  const proxyAuthorities = combinedCertificates([stored['requestheader-client-ca-file'], proxyCa], now)
+export function combinedTrust(
+  stored: Readonly<Record<string, string>>,
+  { clientCa, proxyCa, proxies }: Trust,
+  { now, read = readCertificate }: { readonly now: Date; readonly read?: typeof readCertificate },
+) {
+  const combined = (...bundles: (string | undefined)[]) => combinedCertificates(bundles, now, read)
+  const clients = combined(stored['client-ca-file'], clientCa)
+  const proxyAuthorities = combined(stored['requestheader-client-ca-file'], proxyCa)
   const data: Record<string, string> = clients === '' ? {} : { 'client-ca-file': clients }
   if (proxyAuthorities === '') return data
   data['requestheader-client-ca-file'] = proxyAuthorities
@@ -115,11 +121,29 @@ export function combinedTrust(stored: Readonly<Record<string, string>>, { client
   return data
 }
 
-function combinedCertificates(bundles: readonly (string | undefined)[], now: Date): string {
-  const all = bundles.flatMap(bundle => bundle?.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
-  const valid = all.filter(({ validTo }) => Date.parse(validTo) > now.getTime() - EXPIRY_SLACK_MS)
-  return [...new Map(valid.map(certificate => [certificate.fingerprint256, certificate.toString()])).values()].join('')
+function combinedCertificates(bundles: readonly (string | undefined)[], now: Date, read: typeof readCertificate): string {
+  const all = bundles.flatMap(bundle => bundle?.match(CERTIFICATE) ?? []).map(read)
+  const valid = all.filter(({ validTo }) => validTo > now.getTime() - EXPIRY_SLACK_MS)
+  return [...new Map(valid.map(({ fingerprint, text }) => [fingerprint, text])).values()].join('')
 }
+
+function readCertificate(pem: string): { readonly validTo: number; readonly fingerprint: string; readonly text: string } {
+  const certificate = new X509Certificate(pem)
+  return { validTo: Date.parse(certificate.validTo), fingerprint: certificate.fingerprint256, text: certificate.toString() }
+}
+
+/** Reads certificates as they are asked for every minute, each once: to parse one takes a millisecond. */
+function rememberedCertificates(): typeof readCertificate {
+  const known = new Map<string, ReturnType<typeof readCertificate>>()
+  return pem => {
+    const found = known.get(pem) ?? readCertificate(pem)
+    // Others can put any number into the ConfigMap.
+    if (known.size >= MOST_REMEMBERED) known.clear()
+    known.set(pem, found)
+    return found
+  }
+}
+const MOST_REMEMBERED = 100
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
 const isTooLarge = (error: unknown): boolean =>
