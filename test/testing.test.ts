@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { connect } from 'node:tls'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
 import { eventually, patient, temporaryDirectory } from './kit.ts'
@@ -188,6 +189,22 @@ test('time can be put forward: jobs, cron jobs, nodes, tokens and events go with
   assert.equal(await review(), false)
   const { items } = (await (await server.fetch('/api/v1/nodes')).json()) as { items: { status: { conditions: any[] } }[] }
   assert.equal(items[0]!.status.conditions.find(({ type }) => type === 'Ready').status, 'True')
+})
+
+test('certificates are renewed when their time comes', patient, async t => {
+  const server = await serverFor(t)
+  const port = Number(new URL(server.url).port)
+  const issued = () =>
+    new Promise<number>((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+        resolve(Date.parse(socket.getPeerCertificate().valid_from))
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+  const first = await issued()
+  await server.clock.advance('8000h')
+  await eventually('another certificate', async () => ((await issued()) > first ? true : undefined))
 })
 
 test('faults apply to the matching requests, as often as configured, and are reported', patient, async t => {

@@ -21,6 +21,8 @@ export type WorkQueueOptions<K> = {
   readonly backOff?: BackOff
   readonly metrics?: QueueMetrics
   readonly clock?: Clock
+  /** Keys that wait for a time wait for a routine. */
+  readonly isRoutine?: boolean
 }
 
 /** How long a key waits after failures in a row, and how many retries the queue begins altogether. */
@@ -81,10 +83,12 @@ export class WorkQueue<K> {
     const planned = this.#delayed.get(key)
     if (planned && planned.at <= at) return
     planned?.cancel()
-    const cancel = this.#clock.after(ms, () => {
+    const { isRoutine = false } = this.#options
+    const due = () => {
       this.#delayed.delete(key)
       this.add(key)
-    })
+    }
+    const cancel = this.#clock.after(ms, due, { isRoutine })
     this.#delayed.set(key, { at, cancel })
   }
 

@@ -48,6 +48,8 @@ export type Controller = {
   readonly identity: string | Identity
   /** Who its events come from; its name unless told. */
   readonly component?: string
+  /** What it does after a while only renews something or looks at it again. */
+  readonly isRoutine?: boolean
   /** How many keys are reconciled at the same time; one unless told. */
   readonly workers?: number
   readonly backOff?: BackOff
@@ -133,6 +135,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     onError,
     signal,
     ...(workers !== undefined && { workers }),
+    ...(controller.isRoutine && { isRoutine: true }),
     ...(backOff && { backOff }),
     ...(metrics && { metrics }),
     ...(clock && { clock }),

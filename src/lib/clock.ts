@@ -3,8 +3,11 @@
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Runs something once after a delay; calling the result first cancels it. */
-  after(delayMs: number, run: () => void): () => void
+  /**
+   * Runs something once after a delay; calling the result first cancels it. What is routine renews something or looks at it again: where
+   * time is put forward, once is as good as a hundred times.
+   */
+  after(delayMs: number, run: () => void, options?: { readonly isRoutine?: boolean }): () => void
 }
 
 // Node fires timers with a longer delay at once.

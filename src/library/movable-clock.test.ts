@@ -63,3 +63,23 @@ test('what a timer sets off is done before time goes on', async () => {
   })
   assert.deepEqual(seen, [10, 20])
 })
+
+test('a routine is done once for all the time that was put forward, before what is due then', async () => {
+  const base = new ManualClock()
+  const clock = new MovableClock(base)
+  const start = clock.now()
+  const seen: string[] = []
+  const see = (name: string) => seen.push(`${name} ${clock.now() - start}`)
+  const renew = () => {
+    see('renewed')
+    clock.after(10, renew, { isRoutine: true })
+  }
+  clock.after(10, renew, { isRoutine: true })
+  clock.after(35, () => see('due'))
+  await clock.advance(100, atOnce)
+  assert.deepEqual(seen, ['renewed 35', 'due 35', 'renewed 100'])
+  // By itself time passes step by step.
+  base.advance(10)
+  base.advance(10)
+  assert.deepEqual(seen.slice(3), ['renewed 110', 'renewed 120'])
+})

@@ -6,8 +6,9 @@ type Timer = { readonly at: number; readonly run: () => void; isCancelled: boole
 export class MovableClock implements Clock {
   readonly #base: Clock
   #aheadMs = 0
-  /** A heap: the parent of i is at (i - 1) / 2 and is due no later. */
-  readonly #timers: Timer[] = []
+  readonly #timers = new Timers()
+  /** Those that only renew something or look at it again: they do not hold up time that is put forward. */
+  readonly #routine = new Timers()
   #cancelWake = () => {}
   #isAdvancing = false
 
@@ -19,10 +20,11 @@ export class MovableClock implements Clock {
     return this.#base.now() + this.#aheadMs
   }
 
-  after(delayMs: number, run: () => void): () => void {
+  after(delayMs: number, run: () => void, { isRoutine = false } = {}): () => void {
     const timer = { at: this.now() + Math.max(delayMs, 0), run, isCancelled: false }
-    this.#push(timer)
-    if (this.#timers[0] === timer) this.#wake()
+    const timers = isRoutine ? this.#routine : this.#timers
+    timers.push(timer)
+    if (timers.next === timer) this.#wake()
     return () => {
       timer.isCancelled = true
     }
@@ -30,23 +32,22 @@ export class MovableClock implements Clock {
 
   /**
    * Puts the clock forward. Everything that falls due on the way happens in its order and at its time, and `settled` says when what
-   * it set off is done.
+   * it set off is done. Routines are due whenever time stops, before anything else, and at the end.
    */
   async advance(ms: number, settled: () => Promise<void>): Promise<void> {
     if (this.#isAdvancing) throw new Error('the clock is already being put forward')
     this.#isAdvancing = true
     try {
       const until = this.now() + ms
-      for (let next = this.#next(); next && next.at <= until; next = this.#next()) {
-        this.#aheadMs += Math.max(0, next.at - this.now())
+      for (;;) {
+        const next = this.#timers.next
+        const stop = next && next.at <= until ? next.at : until
+        this.#aheadMs += Math.max(0, stop - this.now())
+        if (this.#routine.runUntil(this.now())) await settled()
         // Those of one moment belong together.
-        for (let due = this.#next(); due && due.at <= this.now(); due = this.#next()) {
-          this.#pop()
-          due.run()
-        }
-        await settled()
+        if (this.#timers.runUntil(Math.min(this.now(), until))) await settled()
+        else if (this.now() >= until) return
       }
-      this.#aheadMs += Math.max(0, until - this.now())
     } finally {
       this.#isAdvancing = false
       this.#wake()
@@ -56,26 +57,41 @@ export class MovableClock implements Clock {
   /** One timer of the machine for all of them. */
   #wake(): void {
     this.#cancelWake()
-    const next = this.#next()
-    if (next && !this.#isAdvancing) this.#cancelWake = this.#base.after(next.at - this.now(), this.#ring)
+    const at = Math.min(this.#timers.next?.at ?? Number.POSITIVE_INFINITY, this.#routine.next?.at ?? Number.POSITIVE_INFINITY)
+    if (at < Number.POSITIVE_INFINITY && !this.#isAdvancing) this.#cancelWake = this.#base.after(at - this.now(), this.#ring)
   }
 
   readonly #ring = (): void => {
     if (this.#isAdvancing) return
-    for (let due = this.#next(); due && due.at <= this.now(); due = this.#next()) {
-      this.#pop()
-      due.run()
-    }
+    this.#routine.runUntil(this.now())
+    this.#timers.runUntil(this.now())
     this.#wake()
   }
+}
 
-  #next(): Timer | undefined {
-    while (this.#timers[0]?.isCancelled) this.#pop()
-    return this.#timers[0]
+/** A heap: the parent of i is at (i - 1) / 2 and is due no later. */
+class Timers {
+  readonly #heap: Timer[] = []
+
+  /** The one that is due first. */
+  get next(): Timer | undefined {
+    while (this.#heap[0]?.isCancelled) this.#pop()
+    return this.#heap[0]
   }
 
-  #push(timer: Timer): void {
-    const heap = this.#timers
+  /** Runs those that are due, and those that they set and that are due as well; whether there were any. */
+  runUntil(now: number): boolean {
+    let isAny = false
+    for (let due = this.next; due && due.at <= now; due = this.next) {
+      this.#pop()
+      due.run()
+      isAny = true
+    }
+    return isAny
+  }
+
+  push(timer: Timer): void {
+    const heap = this.#heap
     let i = heap.push(timer) - 1
     for (let parent = (i - 1) >> 1; i > 0 && heap[parent]!.at > timer.at; parent = (i - 1) >> 1) {
       heap[i] = heap[parent]!
@@ -85,7 +101,7 @@ export class MovableClock implements Clock {
   }
 
   #pop(): void {
-    const heap = this.#timers
+    const heap = this.#heap
     const last = heap.pop()
     if (!last || heap.length === 0) return
     let i = 0

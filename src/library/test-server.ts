@@ -113,7 +113,10 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
     changes: () => [...recorder.changes],
     clock: {
       now: () => new Date(clock.now()),
-      advance: duration => clock.advance(typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6, settled),
+      async advance(duration) {
+        await base
+        await clock.advance(typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6, settled)
+      },
     },
     faults: {
       add: fault => faults.add(fault),

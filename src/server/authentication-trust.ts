@@ -35,6 +35,7 @@ export function trustPublisher(initial: Trust): TrustPublisher {
   let publish = () => {}
   const controller = defineController({
     name: 'cluster_authentication_trust_controller',
+    isRoutine: true,
     identity: serverIdentity(),
     create({ client, enqueue }) {
       const maps = client.of(ConfigMap)

@@ -44,6 +44,7 @@ const renewalMs = (nodes: number, graceMs: number) => Math.min(nodes <= 100 ? 10
 export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
+    isRoutine: true,
     identity: 'node-controller',
     workers: 10,
     create({ client, enqueue }) {
