@@ -62,10 +62,11 @@ export class Faults {
     return isFound
   }
 
-  /** Takes all faults away. */
+  /** Takes all faults away; what they hold up goes on. */
   clear(): void {
     this.#entries = []
     this.#added = 0
+    this.#pauses.wakeAll()
   }
 
   /** From here on the same requests in the same order are struck by the same faults. */

@@ -21,8 +21,14 @@ export class Pauses {
     })
   }
 
+  /** Ends all waiting. */
+  wakeAll(): void {
+    for (const wake of [...this.#wakes]) wake()
+  }
+
+  /** Ends all waiting for good. */
   stop(): void {
     this.#isOver = true
-    for (const wake of [...this.#wakes]) wake()
+    this.wakeAll()
   }
 }
