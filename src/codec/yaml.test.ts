@@ -143,6 +143,7 @@ test('bombs of aliases, depth and length are refused', () => {
   refuses('['.repeat(LIMITS.yamlDepth + 1) + ']'.repeat(LIMITS.yamlDepth + 1), `yaml: exceeded max depth of ${LIMITS.yamlDepth}`)
   for (const text of ['['.repeat(200_000), '- '.repeat(50_000), '{a: '.repeat(50_000), '{"a":'.repeat(200_000)]) refuses(text, /max depth/)
   assert.throws(() => value(`a: [${'x,'.repeat(LIMITS.decodedNodes)}]`), { code: 413 })
+  assert.throws(() => value(`a: >\n${'  b\n'.repeat(LIMITS.yamlLines)}`), { code: 413 })
 })
 
 test('what has no JSON form or breaks the grammar is refused with the line', () => {

@@ -18,6 +18,7 @@ import {
 import { Base64Error, decodeBase64 } from '../lib/base64.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { tooLarge } from '../schema/status-error.ts'
 import { tooManyValues } from './decoded-size.ts'
 import { JsonError, parseJson } from './json.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
@@ -37,7 +38,14 @@ export type ParsedYaml = { readonly value: Json; readonly strictError: string | 
 /** Reads the first document of a YAML text as a JSON value; throws YamlError, or a StatusError when it holds too much. */
 export function parseYaml(source: string | Uint8Array): ParsedYaml {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
-  return parseAsJson(text) ?? new Conversion(firstDocument(text)).result()
+  return parseAsJson(text) ?? new Conversion(withinLines(firstDocument(text))).result()
+}
+
+function withinLines(text: string): string {
+  let lines = 1
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1))
+    if (++lines > LIMITS.yamlLines) throw tooLarge(`Request entity too large: limit is ${LIMITS.yamlLines} lines of YAML`)
+  return text
 }
 
 /** Most YAML that machines send is JSON. Undefined for all other texts, and for JSON with duplicate keys, which are reported with their line. */

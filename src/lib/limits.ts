@@ -16,13 +16,15 @@ export const LIMITS = {
   decodedNodes: 50_000,
   /** Values in one stored object: those of a body, and what its managed fields add. */
   storedNodes: 120_000,
+  /** Lines of YAML, of which the parser looks at each a few times, whatever is on it. */
+  yamlLines: 250_000,
   /** How deep lists and mappings of YAML may nest, well within what any stack takes. */
   yamlDepth: 500,
   /** YAML up to this size is read at once, unless it has anchors; and protobuf up to this. Larger bodies are read in workers. */
   inlineYamlBytes: 4 * KIB,
   inlineProtobufBytes: 128 * KIB,
   /** Workers that read such bodies, what one body may cost there, when a worker without work ends, and bodies of one user that wait. */
-  transcoding: { workers: 2, cpuMs: 300, elapsedMs: 10 * SECOND, heapMB: 256, idleMs: 5 * SECOND, waitingPerUser: 16 },
+  transcoding: { workers: 2, cpuMs: 500, elapsedMs: 10 * SECOND, heapMB: 256, idleMs: 5 * SECOND, waitingPerUser: 16 },
   /** Rules of more work than this (`schema/rule-work.ts`) run in a worker: definitions and policies full of expressions. */
   inlineRuleWork: 3_000,
   /** The same for the worker that does that, which takes longer: an object that is refused here is one that no server would be used with. */
