@@ -53,6 +53,8 @@ export async function admission({ quick }: { readonly quick: boolean }): Promise
       without.push(await microsOfCreate(bare, quick))
       byDefault.push(await microsOfCreate(usual, quick))
     }
+    // First, while nothing else has left garbage or work behind.
+    const webhook = await throughWebhook(usual, quick)
     const nonMatching = []
     const path = `${ADMISSION}/validatingwebhookconfigurations`
     for (const [what, make] of NON_MATCHING) {
@@ -72,7 +74,7 @@ export async function admission({ quick }: { readonly quick: boolean }): Promise
           quick,
         }),
       })
-    return { without: least(without), byDefault: least(byDefault), nonMatching, webhook: await throughWebhook(usual, quick) }
+    return { without: least(without), byDefault: least(byDefault), nonMatching, webhook }
   } finally {
     await Promise.all([bare.stop(), usual.stop()])
   }
