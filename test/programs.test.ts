@@ -11,7 +11,7 @@ const PLATFORM = `${process.platform}-${process.arch}`
 /** A checkout with `npm test` as it is here and one test, which needs kubectl. */
 function smallCheckout(t: Scope): string {
   const folder = temporaryDirectory(t)
-  for (const file of ['scripts/test.mjs', 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
+  for (const file of ['scripts/test.mjs', 'scripts/failures-reporter.mjs', 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   writeFileSync(join(folder, 'scripts/build.mjs'), '')
