@@ -15,6 +15,7 @@ export function storageObjectInUseProtection(groupDomain: string): Plugin {
   )
   return {
     name: 'StorageObjectInUseProtection',
+    plurals: Object.keys(FINALIZERS).map(name => name.slice(name.indexOf('/') + 1)),
     mutate({ operation, resource, subresource, object }: Attributes) {
       if (operation !== 'CREATE' || subresource !== '') return
       const finalizer = byResource.get(`${resource.group}/${resource.plural}`)

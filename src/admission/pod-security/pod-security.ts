@@ -50,6 +50,7 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
 
   return {
     name: 'PodSecurity',
+    plurals: ['namespaces', 'pods', ...Object.keys(TEMPLATES).map(name => name.slice(name.indexOf('/') + 1))],
     validate(attributes) {
       const { operation, resource, subresource } = attributes
       if (operation !== 'CREATE' && operation !== 'UPDATE') return
