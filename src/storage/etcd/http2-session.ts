@@ -317,6 +317,8 @@ export class Http2Session {
 
   /** A stream has come to its end on the wire. */
   #streamEnded(stream: Stream, how: StreamEnd): void {
+    // Its handler has canceled it while it took the last frame.
+    if (!this.#streams.has(stream.id)) return
     // The server wants no more of what we have to say.
     if (how.isComplete && !stream.hasEnded) this.#reset(stream)
     if (how.isComplete && stream.kept.length > 0) stream.endAfterKept = how
@@ -425,11 +427,12 @@ export class Http2Session {
       this.#received = 0
     }
     if (!stream) return
+    if (chunk.length < payload.length) this.#consumed(stream, payload.length - chunk.length)
     if (chunk.length > 0) {
       if (stream.isPaused || stream.kept.length > 0) stream.kept.push(chunk)
       else {
         stream.handler?.data(chunk)
-        this.#consumed(stream, payload.length)
+        this.#consumed(stream, chunk.length)
       }
     }
     if (flags & END_STREAM) this.#streamEnded(stream, COMPLETE)
