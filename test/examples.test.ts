@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { KEELSON, patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 import { noteNotRun, testWith } from './programs.ts'
+import { WIDGETS } from './samples.ts'
 
 const PAGES = ['docs/testing.md', 'docs/testing-controllers.md'].map(page => readFileSync(join(ROOT, page), 'utf8')).join('\n')
 const BLOCKS = [...PAGES.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language, text]) => ({ language, text: text! }))
@@ -26,21 +27,10 @@ function project(t: Scope): { readonly folder: string; readonly env: NodeJS.Proc
   return { folder, env: { ...process.env, PATH: path } }
 }
 
-const WIDGETS = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: { name: widgets.example.com }
-spec:
-  group: example.com
-  names: { plural: widgets, kind: Widget }
-  scope: Namespaced
-  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
-`
-
 test('JavaScript: a test with a fixture', patient, async t => {
   const { folder, env } = project(t)
   mkdirSync(join(folder, 'config/crd'), { recursive: true })
-  writeFileSync(join(folder, 'config/crd/widgets.yaml'), WIDGETS)
+  writeFileSync(join(folder, 'config/crd/widgets.yaml'), JSON.stringify(WIDGETS))
   writeFileSync(join(folder, 'settings.test.mjs'), fileNamed('settings.test.mjs'))
   // A test inside of a test must not think that it is part of it.
   const { NODE_TEST_CONTEXT: _, ...outside } = env

@@ -5,12 +5,12 @@
  */
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { randomFrom } from '../lib/random.ts'
 import type { Fault, FaultEffect, FaultReport } from '../public.d.ts'
 import type { Call, Registry, Result } from '../registry/api.ts'
 import type { Attributes } from '../schema/access.ts'
 import { disturbedStream } from './disturbed-stream.ts'
 import { Pauses } from './pauses.ts'
-import { randomFrom } from './random.ts'
 import { FaultError, readFault } from './read-fault.ts'
 import { CUT, failure, slowed } from './struck-answer.ts'
 

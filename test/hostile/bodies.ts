@@ -330,6 +330,8 @@ const bindingOf = (name: string): HostileRequest =>
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
   )
 
+const schema = (spec: object) => ({ schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } })
+
 /** What the requests need to be there: sent before, in order, and not measured. */
 export const PREPARATIONS: readonly HostileRequest[] = [
   create('held', configMap('held', { data: { a: 'b' } })),
@@ -338,18 +340,11 @@ export const PREPARATIONS: readonly HostileRequest[] = [
     'alternatives and columns',
     JSON.stringify(
       definition('widget', {
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                'x-kubernetes-preserve-unknown-fields': true,
-                anyOf: list(10_000, i => ({ required: [`r${i}`] })),
-              },
-            },
-          },
-        },
+        ...schema({
+          type: 'object',
+          'x-kubernetes-preserve-unknown-fields': true,
+          anyOf: list(10_000, i => ({ required: [`r${i}`] })),
+        }),
         additionalPrinterColumns: list(8, i => ({ name: `C${i}`, type: 'string', jsonPath: '...*...*' })),
       }),
     ),
@@ -360,53 +355,46 @@ export const PREPARATIONS: readonly HostileRequest[] = [
     'reports',
     JSON.stringify(
       definition('report', {
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
+        ...schema({
+          type: 'object',
+          properties: {
+            findings: {
+              type: 'array',
+              'x-kubernetes-list-type': 'map',
+              'x-kubernetes-list-map-keys': ['id'],
+              items: {
                 type: 'object',
+                required: ['id'],
                 properties: {
-                  findings: {
-                    type: 'array',
-                    'x-kubernetes-list-type': 'map',
-                    'x-kubernetes-list-map-keys': ['id'],
-                    items: {
-                      type: 'object',
-                      required: ['id'],
-                      properties: {
-                        id: { type: 'string', maxLength: 100, pattern: '^[A-Za-z0-9-]+$' },
-                        severity: { type: 'string', enum: ['HIGH', 'MEDIUM', 'LOW', 'NONE'] },
-                        score: { type: 'integer', minimum: 0 },
-                        links: { type: 'array', items: { type: 'string', format: 'uri' } },
-                      },
-                    },
-                  },
-                  tags: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
-                  filled: {
-                    type: 'array',
-                    items: { type: 'object', properties: entries(20, i => [`d${i}`, { type: 'integer', default: i }]) },
-                  },
-                  ruled: {
-                    type: 'array',
-                    maxItems: 50_000,
-                    items: {
-                      type: 'object',
-                      properties: { low: { type: 'integer' }, high: { type: 'integer' } },
-                      'x-kubernetes-validations': [{ rule: 'self.low < self.high' }],
-                    },
-                  },
-                  pairs: {
-                    type: 'array',
-                    maxItems: 1_000,
-                    items: { type: 'integer' },
-                    'x-kubernetes-validations': [{ rule: 'self.all(x, self.exists(y, x == y))' }],
-                  },
+                  id: { type: 'string', maxLength: 100, pattern: '^[A-Za-z0-9-]+$' },
+                  severity: { type: 'string', enum: ['HIGH', 'MEDIUM', 'LOW', 'NONE'] },
+                  score: { type: 'integer', minimum: 0 },
+                  links: { type: 'array', items: { type: 'string', format: 'uri' } },
                 },
               },
             },
+            tags: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+            filled: {
+              type: 'array',
+              items: { type: 'object', properties: entries(20, i => [`d${i}`, { type: 'integer', default: i }]) },
+            },
+            ruled: {
+              type: 'array',
+              maxItems: 50_000,
+              items: {
+                type: 'object',
+                properties: { low: { type: 'integer' }, high: { type: 'integer' } },
+                'x-kubernetes-validations': [{ rule: 'self.low < self.high' }],
+              },
+            },
+            pairs: {
+              type: 'array',
+              maxItems: 1_000,
+              items: { type: 'integer' },
+              'x-kubernetes-validations': [{ rule: 'self.all(x, self.exists(y, x == y))' }],
+            },
           },
-        },
+        }),
       }),
     ),
     'application/json',
@@ -475,7 +463,6 @@ const custom: HostileRequest[] = [
 ]
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const schema = (spec: object) => ({ schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } })
 const properties = (n: number, property: (i: number) => object) =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, property(i)]))
 

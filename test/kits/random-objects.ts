@@ -1,18 +1,13 @@
 /** Values of any type, for properties that hold for all of them. */
 import type { Json } from '../../src/lib/json-value.ts'
+import { randomFrom as numbersFrom } from '../../src/lib/random.ts'
 import type { AnyType, ScalarName } from '../../src/schema/types.ts'
 
 export type Random = { readonly below: (n: number) => number }
 
-/** A small generator of numbers that depends on nothing but its seed. */
+/** Whole numbers that follow from a seed. */
 export function randomFrom(seed: number): Random {
-  let state = seed | 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let x = Math.imul(state ^ (state >>> 15), state | 1)
-    x ^= x + Math.imul(x ^ (x >>> 7), x | 61)
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = numbersFrom(seed)
   return { below: n => Math.floor(next() * n) }
 }
 

@@ -1,17 +1,12 @@
 /** Chance that can be had again: the same seed makes the same choices. */
+import { randomFrom } from '../../src/lib/random.ts'
+
 export class Random {
-  #state: number
+  /** Between 0 and 1. */
+  readonly next: () => number
 
   constructor(seed: number) {
-    this.#state = seed >>> 0
-  }
-
-  /** Between 0 and 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+    this.next = randomFrom(seed)
   }
 
   below(limit: number): number {

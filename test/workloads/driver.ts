@@ -1,19 +1,9 @@
 /** Changes workloads at random, the way users and failures do. The same seed does the same. */
 import { Agent } from 'node:https'
+import { randomFrom } from '../../src/lib/random.ts'
 import { FAILURE_ANNOTATION } from '../../src/nodes/node/simulated-node.ts'
 import { ask, type Target } from '../kit.ts'
 import { RESOURCES, type ResourceName } from './history.ts'
-
-/** Numbers from 0 to 1 that follow from a seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 const NAMESPACE = 'default'
 const template = (app: string, restartPolicy = 'Always') => ({
