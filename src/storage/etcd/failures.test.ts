@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type EtcdCluster, type EtcdClusterOptions, startEtcd } from '../../../test/kits/etcd.ts'
 import { bytes, collect, put, read, revisionOf, text } from '../../../test/kits/storage/conformance-kit.ts'
 import { startTcpProxy } from '../../../test/kits/tcp-proxy.ts'
@@ -54,10 +55,14 @@ async function follow(store: Store, after: Revision, until: Promise<Revision>): 
 
 type Made = { readonly key: string; readonly value: string; readonly outcome: 'made' | 'not made' | 'unknown' }
 
+/** Time between two writes: what is done to the members is tested, not how many writes they take. */
+const BREATH_MS = 2
+
 /** Creates keys one after the other, and notes what was said of each, until told to stop. */
 async function writeUntil(store: Store, name: string, isOver: () => boolean): Promise<Made[]> {
   const made: Made[] = []
   for (let i = 0; !isOver(); i++) {
+    await sleep(BREATH_MS)
     const key = `/${name}/${i}`
     const value = randomUUID()
     const outcome = await store.swap(key, { expect: 0, value: bytes(value), unique: i % 2 === 0 }).then(
@@ -77,30 +82,31 @@ async function writeUntil(store: Store, name: string, isOver: () => boolean): Pr
 }
 
 /** Lets clients write and watch while something happens to the cluster; what they were told must then be so. */
-async function survive(store: Store, happen: () => Promise<void>): Promise<Made[]> {
+async function survive(store: Store, { signal }: TestContext, happen: () => Promise<void>): Promise<void> {
   const after = revisionOf(await store.swap('/start', { expect: 0, value: bytes('x') }))
   let end: (revision: Revision) => void = () => {}
   const following = follow(store, after, new Promise(resolve => (end = resolve)))
   let isOver = false
-  const writing = Promise.all(Array.from({ length: 8 }, (_, i) => writeUntil(store, `w${i}`, () => isOver)))
+  const writing = Promise.all(Array.from({ length: 8 }, (_, i) => writeUntil(store, `w${i}`, () => isOver || signal.aborted)))
   await happen()
   isOver = true
   const made = (await writing).flat()
   end(await put(store, '/end', 'x'))
   const seen = await following
+  const kept = new Map((await store.list('/')).entries.map(({ key, value }) => [key, text(value)]))
   for (const { key, value, outcome } of made) {
-    const stored = await read(store, key)
+    const stored = kept.get(key)
     if (outcome === 'made') assert.deepEqual([stored, seen.get(key)], [value, [value]], key)
     if (outcome === 'not made') assert.deepEqual([stored, seen.get(key)], [undefined, undefined], key)
     if (outcome === 'unknown') assert.deepEqual(seen.get(key), stored === undefined ? undefined : [stored], key)
   }
   assert.ok(made.some(({ outcome }) => outcome === 'made'))
-  return made
 }
 
 /** Waits until writes succeed again, or for the first time. */
-async function writable(store: Store): Promise<void> {
+async function writable(store: Store, { signal }: TestContext): Promise<void> {
   for (;;) {
+    await sleep(BREATH_MS, undefined, { signal })
     const key = `/writable/${randomUUID()}`
     const swap = await store.swap(key, { expect: 0, value: bytes('x') }).catch(() => undefined)
     if (swap?.ok) return
@@ -110,23 +116,23 @@ async function writable(store: Store): Promise<void> {
 testWith('etcd', 'what was said of writes is so after the only member was killed', PATIENT, async (t, program) => {
   const { endpoints, members } = await cluster(t, { program })
   const store = await open(t, endpoints)
-  await survive(store, async () => {
+  await survive(store, t, async () => {
     for (let i = 0; i < 3; i++) {
-      await writable(store)
+      await writable(store, t)
       await members[0]!.restart()
     }
-    await writable(store)
+    await writable(store, t)
   })
 })
 
 testWith('etcd', 'the leader of three members can be killed', PATIENT, async (t, program) => {
   const { endpoints, members } = await cluster(t, { program, members: 3 })
   const store = await open(t, endpoints)
-  await survive(store, async () => {
+  await survive(store, t, async () => {
     for (const member of members) {
-      await writable(store)
+      await writable(store, t)
       await member.kill()
-      await writable(store)
+      await writable(store, t)
       await member.restart()
     }
   })
@@ -135,12 +141,12 @@ testWith('etcd', 'the leader of three members can be killed', PATIENT, async (t,
 testWith('etcd', 'a member that stops to answer is left for another', PATIENT, async (t, program) => {
   const { endpoints, members } = await cluster(t, { program, members: 3 })
   const store = await open(t, endpoints)
-  await survive(store, async () => {
+  await survive(store, t, async () => {
     for (const member of members) {
       member.pause()
-      await writable(store)
+      await writable(store, t)
       member.resume()
-      await writable(store)
+      await writable(store, t)
     }
   })
 })
@@ -163,7 +169,7 @@ testWith('etcd', 'without a quorum nothing is written or read, and it is said wh
     error => error instanceof OutcomeUnknown || refusal(error as Error),
   )
   await Promise.all([members[0]!.restart(), members[1]!.restart()])
-  await writable(store)
+  await writable(store, t)
   await store.probe()
 })
 
