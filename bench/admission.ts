@@ -1,7 +1,7 @@
 /** What admission costs a create: nothing in force, a thousand webhooks or policies that do not match, and one that is called. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { PLUGINS } from '../src/server/admission-plugins.ts'
+import { PLUGINS } from '../src/server/admission/admission-plugins.ts'
 import { configMap } from './objects.ts'
 import { type Load, requestBytes, run, type Target } from './raw-client.ts'
 import { cpuSeconds, type Running, startKeelson } from './servers.ts'

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
-import { loadPki } from '../src/server/pki.ts'
+import { loadPki } from '../src/server/credentials/pki.ts'
 import { ask, eventually, patient, run, type ServerProcess, startProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
 import { testWith } from './programs.ts'
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
-import { type Migrated, migrate as migrateCluster, type Place, placeName } from '../server/migration.ts'
+import { type Migrated, migrate as migrateCluster, type Place, placeName } from '../server/data/migration.ts'
 import type { Command } from './command.ts'
 
 export const migrate: Command = async args => {

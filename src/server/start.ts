@@ -21,43 +21,43 @@ import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
-import { AccessMetrics } from './access-metrics.ts'
-import { readSettings } from './admission-plugins.ts'
-import { aggregatedApis } from './aggregation.ts'
-import { apiAccess } from './api-access.ts'
-import { apiServiceController, ensureApiServices } from './api-services.ts'
-import { publishedProxies, trustPublisher } from './authentication-trust.ts'
-import { openAuthorization } from './authorization.ts'
-import { bootstrap } from './bootstrap.ts'
-import { createClients } from './client-backend.ts'
+import { AccessMetrics } from './access/access-metrics.ts'
+import { openIdentity } from './access/authentication.ts'
+import { openAuthorization } from './access/authorization.ts'
+import { noteTokenUse } from './access/token-use.ts'
+import { readSettings } from './admission/admission-plugins.ts'
+import { openAdmission } from './admission/open-admission.ts'
+import { quotaParts } from './admission/quota.ts'
+import { apiAccess } from './clients/api-access.ts'
+import { createClients } from './clients/client-backend.ts'
+import { objectReader } from './clients/object-reader.ts'
 import { type Config, changedSettings, checkConfig } from './config.ts'
 import type { ServerContext } from './context.ts'
-import { controllerRunner } from './controllers.ts'
-import { startCustomKinds } from './custom-kinds.ts'
-import { createDuties } from './duties.ts'
+import { controllerRunner } from './controllers/controller-runner.ts'
+import { createDuties } from './controllers/duties.ts'
+import type { Leadership } from './controllers/leadership.ts'
+import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeSources } from './controllers/simulated-nodes.ts'
+import { kubeconfigText, writeKubeconfig } from './credentials/kubeconfig.ts'
+import { certify, loadPki, type Pki } from './credentials/pki.ts'
+import { openSharedKeys } from './credentials/shared-keys.ts'
+import { openData } from './data/open-data.ts'
+import { aggregatedApis } from './extensions/aggregation.ts'
+import { startCustomKinds } from './extensions/custom-kinds.ts'
 import { readFeatureGates } from './feature-gates.ts'
-import { flowSchemaConditions } from './flow-configuration.ts'
-import { ensureFlowControl } from './flow-control.ts'
-import { openIdentity } from './identity.ts'
-import { identityLease } from './identity-lease.ts'
-import { kubeconfigText, writeKubeconfig } from './kubeconfig.ts'
-import type { Leadership } from './leadership.ts'
-import { legacyTokenTracking } from './legacy-token-tracking.ts'
-import { nodeRanges } from './node-cidrs.ts'
-import { objectReader } from './object-reader.ts'
-import { openAdmission } from './open-admission.ts'
-import { openData } from './open-data.ts'
-import { openPort, type PortParts } from './open-port.ts'
-import { readOwnFiles } from './own-files.ts'
-import { certify, loadPki, type Pki } from './pki.ts'
-import { quotaParts } from './quota.ts'
-import { openServiceNetwork } from './service-network.ts'
-import { openSharedKeys } from './shared-keys.ts'
-import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeSources } from './simulated-nodes.ts'
+import { readOwnFiles } from './files/own-files.ts'
+import { nodeRanges } from './network/node-cidrs.ts'
+import { openServiceNetwork } from './network/service-network.ts'
+import { apiServiceController, ensureApiServices } from './own-objects/api-services.ts'
+import { publishedProxies, trustPublisher } from './own-objects/authentication-trust.ts'
+import { bootstrap } from './own-objects/bootstrap.ts'
+import { ensureFlowControl } from './own-objects/flow-control.ts'
+import { identityLease } from './own-objects/identity-lease.ts'
+import { legacyTokenTracking } from './own-objects/legacy-token-tracking.ts'
+import { flowSchemaConditions } from './port/flow-configuration.ts'
+import { openPort, type PortParts } from './port/open-port.ts'
+import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
-import { certificateNames, reachableHost, tlsMaterial } from './tls.ts'
-import { noteTokenUse } from './token-use.ts'
-import { WorkerValidator } from './worker-validator.ts'
+import { WorkerValidator } from './validation/worker-validator.ts'
 
 /** A running server. */
 export interface Server extends AsyncDisposable {
@@ -196,7 +196,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const authorization = await openAuthorization(context, accessMetrics)
   const { authorizer } = authorization
   const components = componentAuthorizer(authorizer, { groupDomain, gate })
-  const notes = store.isShared ? (await import('./quota-notes.ts')).quotaNotes(store, caches) : undefined
+  const notes = store.isShared ? (await import('./admission/quota-notes.ts')).quotaNotes(store, caches) : undefined
   const quota = quotaParts({ client, reader, groupDomain, gate, now, notes })
   const admission = await openAdmission(context, { settings, reader, namespace, authorization, quota })
   const transcoder = new WorkerTranscoder()
@@ -313,7 +313,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const rest = new Promise(setImmediate).then(startRest).catch(data.fail)
   onClose(() => rest)
   if (store.isShared && duties.any) {
-    const { runWhileLeading } = await import('./leadership.ts')
+    const { runWhileLeading } = await import('./controllers/leadership.ts')
     const start = async (...term: Parameters<typeof duties.start>) => (await duties.start(...term)).startOthers()
     leadership = runWhileLeading({ client, clientFor: guardedClientFor, groupDomain, log, clock, signal, start })
     const { ended } = leadership

@@ -7,7 +7,7 @@ import { type Controller, type RunningController, startController } from '../../
 import { Catalog } from '../../src/registry/catalog.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import { resourcesOf } from '../../src/schema/resource.ts'
-import { createClients } from '../../src/server/client-backend.ts'
+import { createClients } from '../../src/server/clients/client-backend.ts'
 import { type Bench, type BenchOptions, NOW, openBench } from './registry.ts'
 
 export type Scope = { after(undo: () => unknown): void }

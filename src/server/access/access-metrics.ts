@@ -1,0 +1,87 @@
+/** What is counted of webhooks and files that decide about access, under kube-apiserver's names. */
+import type { WebhookObserver } from '../../authz/webhook-authorizer.ts'
+import { type Family, Histogram } from '../../http/observability/exposition.ts'
+import { ReloadMetrics } from '../files/reload-metrics.ts'
+
+const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export type ConfigurationName = 'authentication' | 'authorization'
+
+export class AccessMetrics implements WebhookObserver {
+  readonly #evaluations = new Counts()
+  readonly #failOpen = new Counts()
+  readonly #exclusions = new Counts()
+  readonly #conditionErrors = new Counts()
+  readonly #durations = new Map<string, { readonly labels: Labels; readonly histogram: Histogram }>()
+  /** The files that say who may come in and who may do what. */
+  readonly reloads: Readonly<Record<ConfigurationName, ReloadMetrics>> = {
+    authentication: new ReloadMetrics('authentication', 'the authentication configuration'),
+    authorization: new ReloadMetrics('authorization', 'the authorization configuration'),
+  }
+
+  evaluated(name: string, result: string, seconds: number): void {
+    const labels = { name, result }
+    this.#evaluations.add(labels)
+    const key = keyOf(labels)
+    let known = this.#durations.get(key)
+    if (!known) this.#durations.set(key, (known = { labels, histogram: new Histogram(BOUNDS) }))
+    known.histogram.observe(seconds)
+  }
+
+  failedOpen(name: string, result: string): void {
+    this.#failOpen.add({ name, result })
+  }
+
+  excludedByCondition(name: string): void {
+    this.#exclusions.add({ type: 'Webhook', name })
+  }
+
+  conditionFailed(name: string): void {
+    this.#conditionErrors.add({ type: 'Webhook', name })
+  }
+
+  /** Only those that have counted anything. */
+  families(): Family[] {
+    const counters: [name: string, help: string, counts: Counts][] = [
+      ['apiserver_authorization_webhook_evaluations_total', 'Calls of webhook authorizers.', this.#evaluations],
+      ['apiserver_authorization_webhook_evaluations_fail_open_total', 'Failed calls without an opinion as their result.', this.#failOpen],
+      ['apiserver_authorization_match_condition_exclusions_total', 'Requests that match conditions excluded.', this.#exclusions],
+      ['apiserver_authorization_match_condition_evaluation_errors_total', 'Match conditions that failed.', this.#conditionErrors],
+    ]
+    return [
+      ...counters.flatMap(([name, help, counts]): Family[] =>
+        counts.samples.length === 0 ? [] : [{ name, help, type: 'counter', samples: counts.samples }],
+      ),
+      ...(this.#durations.size === 0
+        ? []
+        : [
+            {
+              name: 'apiserver_authorization_webhook_duration_seconds',
+              help: 'Time that calls of webhook authorizers took.',
+              type: 'histogram',
+              samples: [...this.#durations.values()].map(({ labels, histogram }) => [labels, histogram] as const),
+            } as const,
+          ]),
+      ...this.reloads.authentication.families(),
+      ...this.reloads.authorization.families(),
+    ]
+  }
+}
+
+type Labels = Readonly<Record<string, string>>
+const keyOf = (labels: Labels) => Object.values(labels).join('\n')
+
+class Counts {
+  readonly #counts = new Map<string, { readonly labels: Labels; count: number }>()
+
+  add(labels: Labels): void {
+    const key = keyOf(labels)
+    const known = this.#counts.get(key)
+    if (known) known.count++
+    else this.#counts.set(key, { labels, count: 1 })
+  }
+
+  get samples(): (readonly [Labels, number])[] {
+    return [...this.#counts.values()].map(({ labels, count }) => [labels, count] as const)
+  }
+}

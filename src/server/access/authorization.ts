@@ -1,0 +1,92 @@
+/** What decides about requests: the modes that were configured, over the roles that are stored. */
+import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
+import { type Authorizer, forbidden, type RuleResolver } from '../../authz/authorizer.ts'
+import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
+import { NodeGraph } from '../../authz/node/graph.ts'
+import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
+import { RELATING, type RelatingResource } from '../../authz/node/relations.ts'
+import { rbacAuthorizer, rulesOf, rulesOfUser } from '../../authz/rbac.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import type { Change } from '../../client/object-revision.ts'
+import type { AUTHORIZATION_MODES } from '../config.ts'
+import type { ServerContext } from '../context.ts'
+import type { AccessMetrics } from './access-metrics.ts'
+import { ensureClusterRoles, ensureNamespaceRoles, openRoleIndex } from './roles.ts'
+
+export interface Authorization {
+  readonly authorizer: Authorizer & RuleResolver
+  /** What plugins ask. */
+  readonly may: May
+  readonly reasonAgainst: ReasonAgainst
+  readonly refusalOf: RefusalOf
+  readonly roles: Roles
+  /** Creates the roles of the cluster that every server has. Before anything is served. */
+  prepare(): Promise<void>
+  /** Creates those of namespaces, which are there by now. */
+  start(): Promise<void>
+}
+
+/** What relates objects to nodes, kept up to date. */
+function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): { graph: NodeGraph; synced: Promise<void> } {
+  const graph = new NodeGraph()
+  const client = clientFor(serverIdentity())
+  const watching: Promise<void>[] = []
+  for (const [plural, prefix] of Object.entries(RELATING) as [RelatingResource, string][]) {
+    const resource = catalog.find(prefix === '' ? '' : prefix + config.groupDomain, 'v1', plural)
+    if (!resource) continue
+    const onChange = ({ type, current }: Change) => {
+      const { namespace, name } = current
+      if (type === 'deleted') graph.remove(plural, { namespace, name })
+      else graph.put(plural, { namespace, name, read: () => current.object })
+    }
+    watching.push(client.of(resource).watch(onChange, signal))
+  }
+  return { graph, synced: Promise.all(watching).then(() => {}) }
+}
+
+/** Nobody gives up on what plugins ask. */
+const UNHURRIED = new AbortController()
+
+export async function openAuthorization(context: ServerContext, metrics: AccessMetrics): Promise<Authorization> {
+  const { config, caches, gate, clientFor, log, signal } = context
+  const { groupDomain } = config
+  const { index: roles, synced } = openRoleIndex(context)
+  const syncing = [synced]
+  const byMode: Readonly<Record<Exclude<(typeof AUTHORIZATION_MODES)[number], 'Webhook'>, () => NamedAuthorizer>> = {
+    RBAC: () => rbacAuthorizer(roles, groupDomain),
+    AlwaysAllow: () => alwaysAllow,
+    AlwaysDeny: () => alwaysDeny,
+    Node: () => {
+      const { graph, synced } = openNodeGraph(context)
+      syncing.push(synced)
+      return nodeAuthorizer({ graph, groupDomain, gate })
+    },
+  }
+  const plain = (mode: keyof typeof byMode) => byMode[mode]()
+  const authorizer =
+    config.authorizationConfig === undefined && !config.authorizationMode.includes('Webhook')
+      ? inTurn(config.authorizationMode.map(mode => plain(mode as keyof typeof byMode)))
+      : (await import('./configured-authorizers.ts')).configuredAuthorizers({ config, plain, metrics, log, signal })
+  const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain }
+  return {
+    authorizer,
+    may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
+    async reasonAgainst(user, attributes) {
+      const { verdict, reason = '' } = await authorizer.authorize(user, attributes, UNHURRIED)
+      return verdict === 'allow' ? undefined : reason
+    },
+    async refusalOf(user, attributes) {
+      const { verdict, reason } = await authorizer.authorize(user, attributes, UNHURRIED)
+      return verdict === 'allow' ? undefined : forbidden(user, attributes, reason).message
+    },
+    roles: {
+      ofUser: (user, namespace) => rulesOfUser(roles, user, namespace),
+      referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
+    },
+    async prepare() {
+      await Promise.all(syncing)
+      await ensureClusterRoles(ensuring)
+    },
+    start: () => ensureNamespaceRoles(ensuring),
+  }
+}

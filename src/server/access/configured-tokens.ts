@@ -1,0 +1,125 @@
+/** Tokens that others know about: issuers of a configuration file, and a webhook. Loaded only where one of them is asked for. */
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { AUTHENTICATION_CONFIGURATION, authenticationOf, type ConfiguredAuthentication } from '../../authn/configuration.ts'
+import { OidcAuthenticator } from '../../authn/oidc.ts'
+import type { TokenAuthenticator } from '../../authn/token.ts'
+import { TokenWebhook } from '../../authn/token-webhook.ts'
+import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
+import type { Log } from '../../http/observability/log.ts'
+import { aggregate } from '../../lib/go-text.ts'
+import { postReview } from '../../lib/review-call.ts'
+import { WebhookTransport } from '../../lib/webhook-transport.ts'
+import type { TokenFinding } from '../../schema/access.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { followFile } from '../files/follow-file.ts'
+import { checkCertificates } from '../files/own-files.ts'
+import { endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
+import type { AccessMetrics } from './access-metrics.ts'
+import { httpsFetch } from './https-fetch.ts'
+
+export type ConfiguredTokenParts = {
+  readonly config: Config
+  /** The audiences of the server itself. */
+  readonly audiences: readonly string[]
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+const TIMEOUT_MS = 30_000
+
+/** The webhook that knows who bears a token. Throws ConfigError. */
+export function tokenWebhook({ config, audiences, log, signal }: ConfiguredTokenParts): TokenWebhook {
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const endpoint = endpointOfKubeconfig(config.authenticationTokenWebhookConfigFile!)
+  return new TokenWebhook({
+    version: config.authenticationTokenWebhookVersion,
+    cacheMs: config.authenticationTokenWebhookCacheMs,
+    audiences,
+    // Several requests may wait for one answer, so none of them cancels it.
+    post: review => postReview(review, { endpoint, transport, timeoutMs: TIMEOUT_MS, signal }),
+    now: Date.now,
+    warn: message => log.warn({}, message),
+  })
+}
+
+/** The issuers of a configuration file, which change with it; a file that cannot be used leaves them as they are. Throws ConfigError. */
+export function configuredIssuers(
+  parts: ConfiguredTokenParts & { readonly ownIssuers: readonly string[]; readonly metrics: AccessMetrics },
+): { readonly tokens: TokenAuthenticator; readonly anonymous: ConfiguredAuthentication['anonymous'] } {
+  const { config, audiences, log, signal, metrics } = parts
+  const file = config.authenticationConfig!
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`--authentication-config: cannot read ${file}: ${(error as Error).message}`)
+  }
+  const make = ({ issuers }: ConfiguredAuthentication) =>
+    issuers.map(({ settings, ca }) => new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(ca), now: Date.now }))
+  const initial = authenticationIn(text, parts)
+  const reloads = metrics.reloads.authentication
+  reloads.uses(text)
+  let current = make(initial)
+  const stop = followFile(file, {
+    text,
+    take(text) {
+      const changed = authenticationIn(text, parts)
+      if (!isDeepStrictEqual(changed.anonymous, initial.anonymous))
+        throw new ConfigError(`--authentication-config: ${file}: anonymous: Forbidden: changed from initial configuration file`)
+      current = make(changed)
+      reloads.reloaded('success', Date.now() / 1000)
+      reloads.uses(text)
+      log.info({ file }, 'the authentication configuration was read again')
+    },
+    failed(error) {
+      reloads.reloaded('failure', Date.now() / 1000)
+      log.error({ file, error }, 'the authentication configuration could not be read again; the one known before is kept')
+    },
+  })
+  signal.addEventListener('abort', stop, { once: true })
+  const tokens: TokenAuthenticator = {
+    async authenticate(token, wanted): Promise<TokenFinding> {
+      for (const issuer of current) {
+        const found = await issuer.authenticate(token, wanted)
+        if (found.outcome !== 'none') return found
+      }
+      return { outcome: 'none' }
+    },
+  }
+  return { tokens, anonymous: initial.anonymous }
+}
+
+function authenticationIn(
+  text: string,
+  { config, ownIssuers }: { readonly config: Config; readonly ownIssuers: readonly string[] },
+): ConfiguredAuthentication {
+  const fail = (why: string) => new ConfigError(`--authentication-config: ${config.authenticationConfig}: ${why}`)
+  const certificateProblem = (pem: string) => {
+    if (!pem.includes('-----BEGIN CERTIFICATE-----')) return 'data does not contain any valid RSA or ECDSA certificates'
+    try {
+      checkCertificates(pem, 'it')
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  try {
+    const { signingAlgorithms } = config.oidc
+    const found = authenticationOf(readConfiguration(text, AUTHENTICATION_CONFIGURATION), {
+      ownIssuers,
+      certificateProblem,
+      signingAlgorithms,
+    })
+    if ('errors' in found) throw fail(aggregate(found.errors))
+    if (found.anonymous && config.anonymousAuth !== undefined) throw fail(ANONYMOUS_TWICE)
+    return found
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw fail(error.message)
+    throw error
+  }
+}
+
+const ANONYMOUS_TWICE =
+  'anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file'

@@ -1,0 +1,37 @@
+/** Fetches documents of other servers over HTTPS, within limits of time and size. */
+import { get } from 'node:https'
+import type { Fetch } from '../../authn/remote-keys.ts'
+
+const LONGEST_MS = 30_000
+const LARGEST_BYTES = 1024 * 1024
+
+/** Trusts the given authorities, or those that Node trusts. Redirects are not followed. */
+export function httpsFetch(ca: string | undefined): Fetch {
+  return url =>
+    new Promise((resolve, reject) => {
+      const options = {
+        ...(ca !== undefined && { ca }),
+        timeout: LONGEST_MS,
+        signal: AbortSignal.timeout(LONGEST_MS),
+        agent: false as const,
+      }
+      const asked = get(url, options, answer => {
+        const pieces: Buffer[] = []
+        let size = 0
+        answer.on('data', (piece: Buffer) => {
+          size += piece.length
+          if (size > LARGEST_BYTES) answer.destroy(new Error('the answer is too large'))
+          else pieces.push(piece)
+        })
+        answer.on('error', reject)
+        answer.on('end', () =>
+          resolve({
+            status: answer.statusCode ?? 0,
+            cacheControl: answer.headers['cache-control'] ?? '',
+            text: Buffer.concat(pieces).toString('utf8'),
+          }),
+        )
+      })
+      asked.on('error', reject)
+    })
+}

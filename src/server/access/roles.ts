@@ -1,0 +1,69 @@
+/** Roles as the server keeps them: the index that decisions are made with, and those that every server has. */
+
+import { randomUUID } from 'node:crypto'
+import { clusterPolicy, namespacePolicy, type Wanted } from '../../authz/bootstrap/policy.ts'
+import { missingFromBinding, missingFromRole } from '../../authz/bootstrap/reconcile.ts'
+import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../../authz/role-index.ts'
+import type { Caches } from '../../cache/caches.ts'
+import type { Client, ResourceClient } from '../../client/client.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
+import { ClusterRoleBinding } from '../../kinds/rbac/clusterrolebinding.ts'
+import { Role } from '../../kinds/rbac/role.ts'
+import { RoleBinding } from '../../kinds/rbac/rolebinding.ts'
+import { type Seed, seed } from '../../registry/seed.ts'
+import type { Kind } from '../../schema/kind.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Resource } from '../../schema/resource.ts'
+import type { ServerContext } from '../context.ts'
+
+const KINDS = { clusterroles: ClusterRole, clusterrolebindings: ClusterRoleBinding, roles: Role, rolebindings: RoleBinding } as const
+
+/** An index of the stored roles and bindings, which every change reaches before it is answered. `synced` when all that is there is in it. */
+export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'clientFor' | 'signal'>): {
+  index: RoleIndex
+  synced: Promise<void>
+} {
+  const index = new RoleIndex()
+  const client = clientFor(serverIdentity())
+  const watching = ROLE_RESOURCES.map(plural =>
+    client.of(resourceOf(client, plural)).watch(({ type, current }) => {
+      const { namespace, name } = current
+      if (type === 'deleted') index.remove(plural, { namespace, name })
+      else index.put(plural, { namespace, name, read: () => current.object })
+    }, signal),
+  )
+  return { index, synced: Promise.all(watching).then(() => {}) }
+}
+
+export type Ensuring = { readonly client: Client; readonly caches: Caches; readonly groupDomain: string }
+
+/** Creates the roles and bindings of the cluster that are not there, and adds to those that are what they lack. */
+export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureAll(clusterPolicy(ensuring.groupDomain), ensuring)
+
+/** As of the cluster, in namespaces that are there. */
+export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
+
+/** All at once: what is written together is committed together. */
+async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring): Promise<void> {
+  const seeds: Seed[] = []
+  const changes: Promise<void>[] = []
+  for (const { resource: plural, object } of policy) {
+    const resource = resourceOf(client, plural)
+    const stored = client.of(resource).get(object.metadata)
+    if (stored) changes.push(complete(object, stored, client.of(resource)))
+    else seeds.push({ resource, object })
+  }
+  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }), ...changes])
+}
+
+/** Adds what an object lacks. */
+async function complete(object: Wanted['object'], stored: AnyObject, objects: ResourceClient<AnyObject>): Promise<void> {
+  const missing = 'roleRef' in object ? missingFromBinding(stored, object) : missingFromRole(stored, object)
+  if (missing === 'recreate') {
+    await objects.delete(stored)
+    await objects.create(object)
+  } else if (missing) await objects.patch(object.metadata, missing)
+}
+
+const resourceOf = (client: Client, plural: RoleResource): Resource => client.of<Kind<AnyObject>>(KINDS[plural]).resource

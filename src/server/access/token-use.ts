@@ -1,0 +1,29 @@
+/** Notes when tokens that live in secrets were last used. */
+import type { ClientFor } from '../../client/client.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import type { Log } from '../../http/observability/log.ts'
+import { Secret } from '../../kinds/core/secret.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+
+const LAST_USED = 'kubernetes.io/legacy-token-last-used'
+const DAY_MS = 24 * 3600_000
+
+/** Labels a secret with the day on which its token was last used, once a day. */
+export function noteTokenUse({ clientFor, log }: { readonly clientFor: ClientFor; readonly log: Log }): (secret: AnyObject) => void {
+  const client = clientFor(serverIdentity())
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+  let underWay: string | undefined
+  return ({ metadata: { namespace = '', name = '', uid, labels = {} } }) => {
+    const now = client.now.getTime()
+    const today = day(now)
+    const key = `${uid} ${today}`
+    // Tomorrow is what another server with a faster clock may have written.
+    if (underWay === key || [today, day(now + DAY_MS)].includes(labels[LAST_USED] ?? '')) return
+    underWay = key
+    client
+      .of(Secret)
+      .patch({ namespace, name }, { metadata: { uid, labels: { [LAST_USED]: today } } })
+      .catch(error => log.warn({ error: String(error) }, 'the last use of a token could not be noted'))
+      .finally(() => (underWay = undefined))
+  }
+}

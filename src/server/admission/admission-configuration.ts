@@ -1,0 +1,125 @@
+/** The file of --admission-control-config-file: the configuration of each admission plugin. Import it lazily: it reads YAML. */
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { EVENT_RATE_LIMIT_CONFIGURATION } from '../../admission/event-rate-limit.ts'
+import { IMAGE_POLICY_CONFIGURATION } from '../../admission/image-policy-webhook.ts'
+import type { PluginConfiguration } from '../../admission/plugin-configuration.ts'
+import { POD_NODE_SELECTOR_CONFIGURATION } from '../../admission/pod-node-selector.ts'
+import { POD_SECURITY_CONFIGURATION } from '../../admission/pod-security/configuration.ts'
+import { POD_TOLERATION_RESTRICTION_CONFIGURATION } from '../../admission/pod-toleration-restriction.ts'
+import { policyConfiguration } from '../../admission/policies/configuration.ts'
+import { RESOURCE_QUOTA_CONFIGURATION } from '../../admission/resource-quota/configuration.ts'
+import { webhookConfiguration } from '../../admission/webhooks/configuration.ts'
+import { ConfigurationError, configurationOf, fieldsOf, readDocument } from '../../codec/configuration-document.ts'
+import { aggregate } from '../../lib/go-text.ts'
+import { isObject, type JsonObject } from '../../lib/json-value.ts'
+import { type AnyType, atomic, message, raw, string } from '../../schema/types.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { credentialsOfKubeconfig, endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
+import type { AdmissionSettings } from './admission-plugins.ts'
+
+const ADMISSION_CONFIGURATION = {
+  accepts: {
+    'apiserver.config.{group_domain}/v1': 'AdmissionConfiguration',
+    'apiserver.{group_domain}/v1alpha1': 'AdmissionConfiguration',
+  },
+  type: message('AdmissionConfiguration', {
+    plugins: [
+      1,
+      atomic(message('AdmissionPluginConfiguration', { name: [1, string], path: [2, string], configuration: [3, raw.optional()] })),
+    ],
+  }),
+} as const
+
+export type AdmissionFileParts = {
+  /** Whether a plugin is on. The configuration of others is ignored. */
+  readonly isOn: (plugin: string) => boolean
+  readonly isKnown: (plugin: string) => boolean
+  readonly gate: (name: string) => boolean
+  readonly warn: (message: string) => void
+}
+
+/** Reads the configuration of the plugins that are on. Throws ConfigError, which names the file, the plugin and the field. */
+export function readAdmissionSettings(
+  file: string,
+  { groupDomain }: Config,
+  { isOn, isKnown, gate, warn }: AdmissionFileParts,
+): AdmissionSettings {
+  const fail = (why: string) => new ConfigError(`--admission-control-config-file: ${file}: ${why}`)
+  const entries = entriesOf(file, { groupDomain, fail })
+  for (const { name = '' } of entries) if (!isKnown(name)) warn(`${file} configures the admission plugin "${name}", which does not exist`)
+  const settingsOf = <T extends AnyType, S>({ plugin, accepts, type, validate, settings }: PluginConfiguration<T, S>): S | undefined => {
+    const failPlugin = (why: string) => fail(`couldn't init admission plugin ${JSON.stringify(plugin)}: ${why}`)
+    try {
+      const entry = entries.find(({ name }) => name === plugin)
+      const document = entry && isOn(plugin) ? documentOf(entry, file) : undefined
+      if (!document) return undefined
+      const configuration = accepts ? configurationOf(document, { accepts, type }, groupDomain) : fieldsOf(document, type)
+      const errors = [...(validate?.(configuration, gate) ?? [])].map(({ field, message }) => `${field}: ${message}`)
+      if (errors.length > 0) throw failPlugin(aggregate(errors))
+      return settings(configuration)
+    } catch (error) {
+      if (error instanceof ConfigurationError) throw failPlugin(error.message)
+      throw error
+    }
+  }
+  const credentials = (kubeconfig: string | undefined) => (kubeconfig ? credentialsOfKubeconfig(kubeconfig, Date.now) : undefined)
+  const [mutating, validating] = [
+    settingsOf(webhookConfiguration('MutatingAdmissionWebhook')),
+    settingsOf(webhookConfiguration('ValidatingAdmissionWebhook')),
+  ]
+  const imagePolicy = settingsOf(IMAGE_POLICY_CONFIGURATION)
+  return {
+    podSecurity: settingsOf(POD_SECURITY_CONFIGURATION),
+    podNodeSelector: settingsOf(POD_NODE_SELECTOR_CONFIGURATION),
+    podTolerationRestriction: settingsOf(POD_TOLERATION_RESTRICTION_CONFIGURATION),
+    limitedResources: settingsOf(RESOURCE_QUOTA_CONFIGURATION),
+    eventLimits: settingsOf(EVENT_RATE_LIMIT_CONFIGURATION),
+    imagePolicy: imagePolicy && { ...imagePolicy, endpoint: endpointOfKubeconfig(imagePolicy.kubeConfigFile) },
+    mutatingCredentials: credentials(mutating?.kubeConfigFile),
+    validatingCredentials: credentials(validating?.kubeConfigFile),
+    manifestFolders: {
+      MutatingAdmissionWebhook: mutating?.staticManifestsDir,
+      ValidatingAdmissionWebhook: validating?.staticManifestsDir,
+      MutatingAdmissionPolicy: settingsOf(policyConfiguration('MutatingAdmissionPolicy')),
+      ValidatingAdmissionPolicy: settingsOf(policyConfiguration('ValidatingAdmissionPolicy')),
+    },
+  }
+}
+
+/** What is said to one plugin, in the file itself or in another one. */
+type Entry = { readonly name?: string; readonly path?: string; readonly configuration?: unknown }
+
+/** Plugins whose own configuration can stand in place of the whole file, as all could before there was a kind for it. */
+const UNVERSIONED = { imagePolicy: 'ImagePolicyWebhook', podNodeSelectorPluginConfig: 'PodNodeSelector' }
+
+function entriesOf(
+  file: string,
+  { groupDomain, fail }: { readonly groupDomain: string; readonly fail: (why: string) => ConfigError },
+): readonly Entry[] {
+  try {
+    const document = readDocument(read(file))
+    const isUnversioned = document['kind'] === undefined && document['apiVersion'] === undefined
+    if (isUnversioned && Object.keys(UNVERSIONED).some(field => Object.hasOwn(document, field)))
+      return Object.entries(UNVERSIONED).map(([field, name]) => ({ name, configuration: { [field]: document[field] ?? {} } }))
+    return configurationOf(document, ADMISSION_CONFIGURATION, groupDomain).plugins ?? []
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw fail(error.message)
+    throw error
+  }
+}
+
+/** The document of a plugin; undefined where it has none. */
+function documentOf({ configuration, path }: Entry, file: string): JsonObject | undefined {
+  if (isObject(configuration)) return configuration as JsonObject
+  if (configuration !== undefined && configuration !== null) throw new ConfigurationError('its configuration is not a document with fields')
+  return path ? readDocument(read(resolve(dirname(file), path))) : undefined
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`--admission-control-config-file: cannot read ${file}: ${(error as Error).message}`)
+  }
+}

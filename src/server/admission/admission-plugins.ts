@@ -1,0 +1,283 @@
+/** The admission plugins that are on, in the order in which they are asked. */
+import { alwaysAdmit, alwaysDeny } from '../../admission/always.ts'
+import { alwaysPullImages } from '../../admission/always-pull-images.ts'
+import { certificateSubjectRestriction } from '../../admission/certificate-subject-restriction.ts'
+import { defaultIngressClass } from '../../admission/default-ingress-class.ts'
+import { defaultStorageClass } from '../../admission/default-storage-class.ts'
+import { defaultTolerationSeconds, type TolerationSeconds } from '../../admission/default-toleration-seconds.ts'
+import { denyServiceExternalIPs } from '../../admission/deny-service-external-ips.ts'
+import { eventRateLimit, type Limit } from '../../admission/event-rate-limit.ts'
+import { extendedResourceToleration } from '../../admission/extended-resource-toleration.ts'
+import { type ImagePolicySettings, imagePolicyWebhook } from '../../admission/image-policy-webhook.ts'
+import { limitPodHardAntiAffinityTopology } from '../../admission/limit-pod-hard-anti-affinity-topology.ts'
+import { limitRanger } from '../../admission/limit-ranger.ts'
+import { namespaceAutoProvision } from '../../admission/namespace-auto-provision.ts'
+import { namespaceExists } from '../../admission/namespace-exists.ts'
+import { namespaceLifecycle } from '../../admission/namespace-lifecycle.ts'
+import { nodeDeclaredFeatureValidator } from '../../admission/node-declared-feature-validator.ts'
+import { nodeRestriction } from '../../admission/node-restriction.ts'
+import { ownerReferencesPermissionEnforcement } from '../../admission/owner-references-permission-enforcement.ts'
+import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
+import { persistentVolumeClaimResize } from '../../admission/persistent-volume-claim-resize.ts'
+import type { Plugin } from '../../admission/plugin.ts'
+import { type PodNodeSelectorParts, podNodeSelector } from '../../admission/pod-node-selector.ts'
+import { podResizeValidator } from '../../admission/pod-resize-validator.ts'
+import { type PodSecurityConfiguration, podSecurity } from '../../admission/pod-security/pod-security.ts'
+import { type PodTolerationRestrictionParts, podTolerationRestriction } from '../../admission/pod-toleration-restriction.ts'
+import { podTopologyLabels } from '../../admission/pod-topology-labels.ts'
+import { priority } from '../../admission/priority.ts'
+import type { Reader } from '../../admission/reader.ts'
+import { resourceClaimStatus } from '../../admission/resource-claim-status.ts'
+import type { LimitedResource } from '../../admission/resource-quota/configuration.ts'
+import { type ResourceQuotaParts, resourceQuota } from '../../admission/resource-quota/resource-quota.ts'
+import { roleEscalation } from '../../admission/role-escalation.ts'
+import { runtimeClass } from '../../admission/runtime-class.ts'
+import { serviceAccount } from '../../admission/service-account.ts'
+import { certificateApproval, certificateSigning, clusterTrustBundleAttest, podCertificateSigning } from '../../admission/signers.ts'
+import { storageObjectInUseProtection } from '../../admission/storage-object-in-use-protection.ts'
+import { taintNodesByCondition } from '../../admission/taint-nodes-by-condition.ts'
+import type { CallParts } from '../../admission/webhooks/call.ts'
+import { postReview, type WebhookEndpoint } from '../../lib/review-call.ts'
+import type { WebhookTransport } from '../../lib/webhook-transport.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Resource } from '../../schema/resource.ts'
+import { type Config, ConfigError, runsController } from '../config.ts'
+
+export type PluginParts = {
+  readonly reader: Reader
+  readonly namespace: (name: string) => AnyObject | undefined
+  /** Creates a namespace in the name of the server. */
+  readonly createNamespace: (name: string) => Promise<unknown>
+  readonly groupDomain: string
+  readonly randomSuffix: () => string
+  readonly may: May
+  readonly reasonAgainst: ReasonAgainst
+  readonly refusalOf: RefusalOf
+  readonly roles: Roles
+  /** The resource of a kind, as owner references name it. */
+  readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
+  /** Those that clients configure by objects: policies and webhooks. */
+  readonly dynamic: readonly Plugin[]
+  readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
+  readonly settings?: AdmissionSettings
+  readonly transport: WebhookTransport
+  /** Called for plugins that are enabled and have no effect. */
+  readonly warn: (message: string) => void
+}
+
+/** The plugin configuration of --admission-control-config-file. */
+export type AdmissionSettings = {
+  readonly podSecurity?: PodSecurityConfiguration | undefined
+  readonly podNodeSelector?: PodNodeSelectorParts['selectors']
+  readonly podTolerationRestriction?: PodTolerationRestrictionParts['cluster']
+  readonly limitedResources?: readonly LimitedResource[] | undefined
+  readonly eventLimits?: readonly Limit[] | undefined
+  readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
+  readonly mutatingCredentials?: CallParts['credentials']
+  readonly validatingCredentials?: CallParts['credentials']
+  readonly manifestFolders?: ManifestFolders
+}
+
+/** Where the plugins find webhooks and policies in files. */
+export type ManifestFolders = {
+  readonly [plugin in 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook' | 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy']?:
+    | string
+    | undefined
+}
+
+/** The plugins of Kubernetes 1.37, in its order. */
+export const PLUGINS = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'ServiceAccount',
+  'NodeRestriction',
+  'TaintNodesByCondition',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodSecurity',
+  'PodNodeSelector',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'DefaultStorageClass',
+  'StorageObjectInUseProtection',
+  'PodGroupProtection',
+  'OwnerReferencesPermissionEnforcement',
+  'PersistentVolumeClaimResize',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'ClusterTrustBundleAttest',
+  'CertificateSubjectRestriction',
+  'DefaultIngressClass',
+  'DenyServiceExternalIPs',
+  'PodTopologyLabels',
+  'NodeDeclaredFeatureValidator',
+  'PodResizeValidator',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+  'ResourceQuota',
+  'AlwaysDeny',
+] as const
+type PluginName = (typeof PLUGINS)[number]
+
+/** It protects PodGroups, which this version does not have. */
+const WITHOUT_EFFECT: readonly string[] = ['PodGroupProtection'] satisfies PluginName[]
+
+/** Those that Kubernetes itself advises against. */
+const DEPRECATED: readonly string[] = ['AlwaysAdmit', 'AlwaysDeny'] satisfies PluginName[]
+
+/** Those that Kubernetes has off unless an operator asks for them. */
+const OFF_BY_DEFAULT: readonly PluginName[] = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'NodeRestriction',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodNodeSelector',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'OwnerReferencesPermissionEnforcement',
+  'DenyServiceExternalIPs',
+  'AlwaysDeny',
+]
+
+const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
+
+/**
+ * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by default only where the controller
+ * runs that makes the account of every namespace. Throws ConfigError.
+ */
+function chosenPlugins(config: Config): (name: string) => boolean {
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
+  for (const [flag, names] of [['enable', enabled] as const, ['disable', disabled] as const])
+    for (const name of names)
+      if (!isPlugin(name))
+        throw new ConfigError(`--${flag}-admission-plugins: there is no plugin "${name}"; this version has ${PLUGINS.join(', ')}`)
+  const both = enabled.filter(name => disabled.includes(name))
+  if (both.length > 0) throw new ConfigError(`--enable-admission-plugins and --disable-admission-plugins both name ${both.join(', ')}`)
+  const isDefault = (name: string) =>
+    name === 'ServiceAccount' ? runsController(config, 'serviceaccount-controller') : !(OFF_BY_DEFAULT as readonly string[]).includes(name)
+  return name => enabled.includes(name) || (isDefault(name) && !disabled.includes(name))
+}
+
+/**
+ * Reads the configuration of admission plugins. Before anything is opened, so that a mistake in the file has no effects. Throws ConfigError.
+ */
+export async function readSettings(config: Config, gate: (name: string) => boolean, warn: PluginParts['warn']): Promise<AdmissionSettings> {
+  const isOn = chosenPlugins(config)
+  const { admissionControlConfigFile: file } = config
+  const settings =
+    file === undefined
+      ? {}
+      : (await import('./admission-configuration.ts')).readAdmissionSettings(file, config, { isOn, isKnown: isPlugin, gate, warn })
+  checkSettings(settings, isOn)
+  return settings
+}
+
+/** Some plugins need a configuration. Throws ConfigError. */
+function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (name: string) => boolean): void {
+  const missing = Object.entries({ EventRateLimit: eventLimits, ImagePolicyWebhook: imagePolicy }).find(
+    ([name, settings]) => isOn(name) && !settings,
+  )
+  if (missing)
+    throw new ConfigError(
+      `couldn't init admission plugin "${missing[0]}": no config specified; --admission-control-config-file names the file that has one`,
+    )
+}
+
+/** Those that are on. */
+export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
+  const { may, refusalOf, roles, groupDomain, warn, settings } = parts
+  const isOn = chosenPlugins(config)
+  for (const name of config.enableAdmissionPlugins) {
+    if (WITHOUT_EFFECT.includes(name)) warn(`the admission plugin ${name} has nothing to do: this version does not have what it protects`)
+    if (DEPRECATED.includes(name))
+      warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
+  }
+  const quota = resourceQuota({ reader: parts.reader, ...parts.quota, limited: settings?.limitedResources })
+  // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
+  // nobody else rejects takes something of a quota.
+  const { defaultNotReadyTolerationSeconds: notReady, defaultUnreachableTolerationSeconds: unreachable } = config
+  return [
+    ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
+    roleEscalation({ may, roles, groupDomain }),
+    resourceClaimStatus({ refusalOf, groupDomain }),
+    podCertificateSigning({ may, groupDomain }),
+    ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),
+  ]
+}
+
+/** All there are, in the order of Kubernetes. */
+const allPlugins = ({
+  reader,
+  namespace,
+  groupDomain,
+  randomSuffix,
+  may,
+  reasonAgainst,
+  resourceOf,
+  dynamic,
+  settings = {},
+  transport,
+  createNamespace,
+  tolerationSeconds,
+}: PluginParts & { readonly tolerationSeconds: TolerationSeconds }): readonly Plugin[] => [
+  alwaysAdmit,
+  namespaceAutoProvision({ namespace, createNamespace }),
+  namespaceLifecycle(namespace),
+  namespaceExists(namespace),
+  limitPodHardAntiAffinityTopology,
+  limitRanger(reader),
+  serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS)) }),
+  nodeRestriction({ reader, may, groupDomain }),
+  taintNodesByCondition,
+  alwaysPullImages,
+  ...(settings.imagePolicy ? [imagePolicy(settings.imagePolicy, { transport, groupDomain })] : []),
+  podSecurity({ reader, namespace, configuration: settings.podSecurity }),
+  podNodeSelector({ namespace, selectors: settings.podNodeSelector }),
+  priority(reader, groupDomain),
+  defaultTolerationSeconds(tolerationSeconds),
+  podTolerationRestriction({ namespace, cluster: settings.podTolerationRestriction }),
+  ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, () => performance.now())] : []),
+  extendedResourceToleration,
+  defaultStorageClass(reader, groupDomain),
+  storageObjectInUseProtection(groupDomain),
+  ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf }),
+  persistentVolumeClaimResize(reader, groupDomain),
+  runtimeClass(reader, groupDomain),
+  certificateApproval({ may, groupDomain }),
+  certificateSigning({ may, groupDomain }),
+  clusterTrustBundleAttest({ may, groupDomain }),
+  certificateSubjectRestriction(groupDomain),
+  defaultIngressClass(reader, groupDomain),
+  denyServiceExternalIPs,
+  podTopologyLabels(reader),
+  nodeDeclaredFeatureValidator(reader),
+  podResizeValidator(reader),
+  ...dynamic,
+]
+const LOOK_AGAIN_MS = 150
+
+const imagePolicy = (
+  { endpoint, ...settings }: NonNullable<AdmissionSettings['imagePolicy']>,
+  { transport, groupDomain }: Pick<PluginParts, 'transport' | 'groupDomain'>,
+): Plugin =>
+  imagePolicyWebhook({
+    settings,
+    groupDomain,
+    now: Date.now,
+    post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs: IMAGE_REVIEW_MS, pauseMs: settings.retryMs, signal }),
+  })
+const IMAGE_REVIEW_MS = 30_000

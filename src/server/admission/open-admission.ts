@@ -1,0 +1,65 @@
+/** The admission chain of a server: built-in plugins, and the policies and webhooks that clients or files configure. */
+import { randomUUID } from 'node:crypto'
+import { type Admission, pluginChain } from '../../admission/plugin.ts'
+import type { Reader } from '../../admission/reader.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import { Namespace } from '../../kinds/core/namespace.ts'
+import { randomSuffix } from '../../lib/safe-text.ts'
+import { WebhookTransport } from '../../lib/webhook-transport.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Authorization } from '../access/authorization.ts'
+import type { ServerContext } from '../context.ts'
+import { AdmissionMetrics } from './admission-metrics.ts'
+import { type AdmissionSettings, admissionPlugins, type PluginParts } from './admission-plugins.ts'
+import { dynamicAdmission } from './policies-and-webhooks.ts'
+
+export type AdmissionParts = {
+  readonly settings: AdmissionSettings
+  readonly reader: Reader
+  readonly namespace: (name: string) => AnyObject | undefined
+  readonly authorization: Authorization
+  readonly quota: PluginParts['quota']
+}
+
+export async function openAdmission(
+  context: ServerContext,
+  { settings, reader, namespace, authorization, quota }: AdmissionParts,
+): Promise<{ readonly chain: Admission; readonly metrics: AdmissionMetrics }> {
+  const { config, catalog, clientFor, log, signal } = context
+  const { groupDomain } = config
+  const client = clientFor(serverIdentity())
+  const metrics = new AdmissionMetrics(log)
+  const transport = new WebhookTransport()
+  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  const { manifestFolders } = settings
+  const manifests = manifestFolders
+    ? new (await import('./static-manifests.ts')).StaticManifests(manifestFolders, { ...context, groupDomain, metrics })
+    : undefined
+  const dynamic = dynamicAdmission({
+    settings,
+    transport,
+    namespace,
+    manifests,
+    client,
+    catalog,
+    authorizer: authorization.authorizer,
+    observer: metrics,
+    newUid: randomUUID,
+    signal,
+  })
+  const plugins = admissionPlugins(config, {
+    settings,
+    transport,
+    namespace,
+    createNamespace: name => client.of(Namespace).create({ metadata: { name } }),
+    reader,
+    groupDomain,
+    randomSuffix,
+    resourceOf: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
+    dynamic,
+    quota,
+    warn: message => log.warn({}, message),
+    ...authorization,
+  })
+  return { chain: pluginChain(plugins, metrics), metrics }
+}

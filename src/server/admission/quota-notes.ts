@@ -1,0 +1,31 @@
+/** What servers over one store tell each other about quotas: what they have let through and not stored yet. */
+import { randomUUID } from 'node:crypto'
+import type { Note, Notes } from '../../admission/resource-quota/reservations.ts'
+import type { Caches } from '../../cache/caches.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import type { Store } from '../../storage/store.ts'
+
+const PREFIX = '/keelson/quota/'
+
+export function quotaNotes(store: Store, caches: Caches): Notes {
+  const own = randomUUID()
+  let count = 0
+  return {
+    async write(namespace, notes) {
+      const key = `${PREFIX}${namespace}/${own}-${count++}`
+      const value = Buffer.from(JSON.stringify(notes))
+      // No write lasts as long as this: a note that is left was that of a server that has ended.
+      const swap = await store.swap(key, { expect: 0, value, ttlSeconds: (2 * LIMITS.sharedWriteMs) / 1000 })
+      if (!swap.ok) throw new Error(`${key} is there already`)
+      return async () => {
+        await store.swap(key, { expect: swap.revision, value: null })
+      }
+    },
+    async readOthers(namespace) {
+      const { entries } = await store.list(`${PREFIX}${namespace}/`)
+      const others = entries.filter(({ key }) => !key.slice(PREFIX.length + namespace.length + 1).startsWith(own))
+      return others.flatMap(({ value }) => JSON.parse(Buffer.from(value).toString()) as Note[])
+    },
+    fresh: () => caches.fresh(),
+  }
+}

@@ -1,0 +1,45 @@
+/** What the admission plugin and the controller of quotas share: how objects are measured, and what is reserved. */
+import type { Reader } from '../../admission/reader.ts'
+import { evaluators } from '../../admission/resource-quota/evaluators.ts'
+import { type Note, type Notes, Reservations } from '../../admission/resource-quota/reservations.ts'
+import { isVisible, type ResourceQuotaParts } from '../../admission/resource-quota/resource-quota.ts'
+import type { Client } from '../../client/client.ts'
+import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { StatusError } from '../../schema/status-error.ts'
+
+export type QuotaOptions = {
+  readonly client: Client
+  readonly reader: Reader
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  /** Where other servers over the same store find what is reserved here. */
+  readonly notes?: Notes | undefined
+}
+
+type IsVisible = (note: Note, namespace: string) => boolean
+
+export function quotaParts({
+  client,
+  reader,
+  groupDomain,
+  gate,
+  now,
+  notes,
+}: QuotaOptions): Omit<ResourceQuotaParts, 'reader'> & { isVisible: IsVisible } {
+  return {
+    evaluatorOf: evaluators({ reader, groupDomain, now, hasPodLevel: gate('PodLevelResources') }),
+    reservations: new Reservations(notes),
+    isVisible: (note, namespace) => isVisible(note, namespace, reader),
+    async writeStatus(quota) {
+      try {
+        await client.of(ResourceQuota).updateStatus(quota as ObjectOf<typeof ResourceQuota>)
+        return undefined
+      } catch (error) {
+        if (error instanceof StatusError && error.reason === 'Conflict') return error
+        throw error
+      }
+    },
+  }
+}

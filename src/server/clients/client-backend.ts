@@ -1,0 +1,140 @@
+/** What the server's own components stand on: reads from the caches, writes through the registry, each write authorized. */
+
+import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
+import type { Caches } from '../../cache/caches.ts'
+import type { ObjectRevision } from '../../cache/object-revision.ts'
+import type { Selection as CacheSelection, Term } from '../../cache/selection.ts'
+import type { Backend, Selection, WriteRequest } from '../../client/backend.ts'
+import { Client, type ClientFor } from '../../client/client.ts'
+import { Informers } from '../../client/informer.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { Slots } from '../../lib/slots.ts'
+import type { Registry } from '../../registry/api.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import type { Decision } from '../../schema/access.ts'
+import { Budget } from '../../schema/budget.ts'
+import { keyOf, type Resource } from '../../schema/resource.ts'
+import { matchesLabelTerms } from '../../schema/selectors.ts'
+import { unavailable } from '../../schema/status-error.ts'
+
+export type BackendParts = {
+  readonly caches: Caches
+  readonly catalog: Catalog
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+  readonly now: () => Date
+  /** Asked for at the first write: the registry is made after some of the components that write. */
+  readonly registry: () => Registry
+  /** Asked for at the first write, too. Without one every write is allowed. */
+  readonly authorizer?: () => Authorizer
+  readonly onError: (error: unknown) => void
+  readonly signal: AbortSignal
+}
+
+export type Clients = {
+  /** For components that requests wait for. */
+  readonly clientFor: ClientFor
+  /** For controllers and nodes: only so many of their writes are under way at once, so that clients do not wait behind all of them. */
+  readonly backgroundClientFor: ClientFor
+  /** The latter, for those who may not write at all times: a write fails when they may not, at the latest when it is to be stored. */
+  readonly guardedClientFor: (mayWrite: () => boolean) => ClientFor
+}
+
+/** The clients of all components. They share their informers and the decoded objects in the caches. */
+export function createClients(parts: BackendParts): Clients {
+  const backend = createBackend(parts)
+  const informers = new Informers(backend, parts)
+  const slots = new Slots(LIMITS.backgroundWrites)
+  const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
+  const guarded = (mayWrite: () => boolean): Backend => {
+    const beforeStore = () => {
+      if (!mayWrite()) throw unavailable('another server has taken over')
+    }
+    return { ...background, write: request => background.write({ ...request, beforeStore }) }
+  }
+  return {
+    clientFor: identity => new Client(backend, informers, identity),
+    backgroundClientFor: identity => new Client(background, informers, identity),
+    guardedClientFor(mayWrite) {
+      const guardedBackend = guarded(mayWrite)
+      return identity => new Client(guardedBackend, informers, identity)
+    },
+  }
+}
+
+const UNHURRIED = new AbortController()
+/** The group whose members may do everything, whatever roles there are. */
+const PRIVILEGED = 'system:masters'
+
+function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer }: BackendParts): Backend {
+  const namespace = (name: string) => {
+    const namespaces = catalog.find('', 'v1', 'namespaces')
+    return namespaces && caches.of(namespaces).get(keyOf(namespaces, '', name))?.object
+  }
+  return {
+    now,
+    revision: () => caches.revision,
+    resourceOf({ def: { group, version, names } }) {
+      const served = group.replace('{group_domain}', groupDomain)
+      const resource = catalog.find(served, version, names.plural)
+      if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
+      return resource
+    },
+    resources: () => catalog.storedResources(),
+    resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
+    get: (resource, key) => caches.of(resource).get(key),
+    list(resource, selection) {
+      const cache = caches.of(resource)
+      if (cache.count === 0) return NOTHING
+      return isEverything(selection) ? cache.current() : cache.list({ selection: cacheSelection(selection) }).objects
+    },
+    observe: (observer, signal) => caches.observe(observer, signal),
+    async authorize(user, attributes) {
+      if (!authorizer || user.groups.includes(PRIVILEGED)) return
+      const decision: Decision = await authorizer().authorize(user, attributes, UNHURRIED)
+      if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
+    },
+    async write({ user, manager, body, authorizeCreate, beforeStore, ...call }) {
+      beforeStore?.()
+      const context = {
+        user,
+        now: now(),
+        groupDomain,
+        gate,
+        budget: new Budget(),
+        namespace,
+        body,
+        userAgent: manager,
+        signal: UNHURRIED.signal,
+        authorizeCreate,
+        ...(beforeStore && { beforeStore }),
+      }
+      const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
+      return result.type === 'object' ? result.json : undefined
+    },
+  }
+}
+
+/**
+ * The resource as clients reach it. Objects of a custom kind may be stored in an older version, and only a served version converts
+ * what it finds; taken for one of the stored version they would lose what that does not know.
+ */
+function servedBy(catalog: Catalog, resource: Resource): Resource {
+  if (!resource.def.custom) return resource
+  const { group, version, plural, versions } = resource
+  return catalog.find(group, version, plural) ?? versions[0] ?? resource
+}
+
+const NOTHING: readonly ObjectRevision[] = []
+const isEverything = ({ namespace, name, field, labels }: Selection) => !namespace && !name && !field && !labels?.length
+
+function cacheSelection({ namespace = '', name = '', field, labels = [] }: Selection): CacheSelection {
+  const label = labels.find(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
+  const term: Term | undefined = field
+    ? { on: 'field', key: field.key, values: [field.value] }
+    : label && { on: 'label', key: label.key, values: label.values }
+  if (!term && labels.length === 0) return { namespace, name }
+  const test = (version: ObjectRevision) =>
+    (!field || version.fields[field.key] === field.value) && matchesLabelTerms(labels, version.labels)
+  return { namespace, name, ...(term && { term }), test }
+}

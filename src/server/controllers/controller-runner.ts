@@ -1,0 +1,79 @@
+/** The controllers of the server: which there are, which of them run, and how they are stopped. */
+import type { ClientFor } from '../../client/client.ts'
+import { QueueMetrics } from '../../client/queue-metrics.ts'
+import { type Controller, type RunningController, startController } from '../../controllers/controller.ts'
+import type { Log } from '../../http/observability/log.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Config, runsController } from '../config.ts'
+import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../controller-table.ts'
+
+/**
+ * Starts the controllers that the configuration names. Resolves when those that the first clients rely on have dealt with what is
+ * there; `startOthers` then starts the rest, one at a time, so that requests are served meanwhile.
+ */
+export async function startControllers(
+  config: Config,
+  parts: ControllerParts,
+  { run, gate, signal }: Start,
+): Promise<{ startOthers(): Promise<void> }> {
+  const [first, others]: [ControllerEntry[], ControllerEntry[]] = [[], []]
+  for (const [name, entry] of CONTROLLERS)
+    if (runsController(config, name) && (entry.gate === undefined || gate(entry.gate))) (entry.first ? first : others).push(entry)
+  const start = async ({ load }: ControllerEntry) => {
+    const controller = await load(parts)
+    return controller && run(controller)
+  }
+  await Promise.all(first.map(async entry => (await start(entry))?.idle()))
+  return {
+    async startOthers() {
+      for (const entry of others) {
+        await new Promise(setImmediate)
+        if (signal.aborted) return
+        await start(entry)
+      }
+    },
+  }
+}
+
+type Start = Pick<ControllerRunner, 'run'> & { readonly gate: (name: string) => boolean; readonly signal: AbortSignal }
+
+export type RunnerParts = {
+  readonly clientFor: ClientFor
+  readonly groupDomain: string
+  readonly log: Log
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export interface ControllerRunner {
+  run(controller: Controller): RunningController
+  /** What the queues of the controllers count. */
+  readonly queues: readonly QueueMetrics[]
+  /** Resolves when none of them has anything to do but to wait for a time to pass. After the signal: when what was under way is done. */
+  idle(): Promise<void>
+}
+
+/** Runs controllers until the signal ends them all. */
+export function controllerRunner({ clientFor, groupDomain, log, clock, signal }: RunnerParts): ControllerRunner {
+  const queues: QueueMetrics[] = []
+  const running: RunningController[] = []
+  return {
+    queues,
+    run(controller) {
+      const { name } = controller
+      const metrics = new QueueMetrics(name)
+      const onError = (error: unknown, key: string | undefined) => {
+        if (!signal.aborted)
+          log.warn({ controller: name, ...(key && { key }), error: String(error) }, 'reconciling failed; it will be retried')
+      }
+      const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics, clock })
+      started.synced.catch(error => onError(error, undefined))
+      queues.push(metrics)
+      running.push(started)
+      return started
+    },
+    async idle() {
+      await Promise.allSettled(running.map(each => each.idle()))
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** The duties that one server has for all servers over a store: controllers, the scheduler and simulated nodes. */
+import type { ApiAccess } from '../../client/api-access.ts'
+import type { Controller } from '../../controllers/controller.ts'
+import type { Signing } from '../../controllers/csrsigning/controller.ts'
+import type { NodeRange } from '../../controllers/nodeipam/allocator.ts'
+import type { QuotaControllerParts } from '../../controllers/resourcequota/controller.ts'
+import { parseCIDR } from '../../lib/ip.ts'
+import type { KeyPair } from '../../lib/x509/issue.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Identity } from '../access/authentication.ts'
+import { autoscalerSettings, runsAnyController, simulatedNodes } from '../config.ts'
+import type { ServerContext } from '../context.ts'
+import { type ControllerRunner, startControllers } from './controller-runner.ts'
+import { startSimulatedNodes } from './simulated-nodes.ts'
+
+export type DutiesParts = {
+  readonly quota: QuotaControllerParts
+  /** Controllers beside those that are built in. */
+  readonly added: readonly Controller[]
+  /** The authority that clients check this server with; PEM. */
+  readonly authority: string
+  /** The server's own authority as it is now, which signs where no other is configured. */
+  readonly signer: () => KeyPair
+  readonly accounts: Identity['accounts']
+  readonly api: ApiAccess
+  /** What nodes get their blocks of pod addresses from. */
+  readonly nodeRanges: readonly NodeRange[] | undefined
+}
+
+export interface Duties {
+  /** Whether the configuration names any. */
+  readonly any: boolean
+  /**
+   * Starts them until the signal ends them. Resolves when what the first clients rely on has been done; `startOthers` then starts the
+   * rest.
+   */
+  start(runner: Pick<ControllerRunner, 'run'>, signal: AbortSignal): Promise<{ startOthers(): Promise<void> }>
+}
+
+export function createDuties(context: ServerContext, parts: DutiesParts): Duties {
+  const { config, catalog, gate, log } = context
+  const { quota, added, authority, signer, accounts, api, nodeRanges: ranges } = parts
+  let signing: Promise<Signing> | undefined
+  const openSigning = async () =>
+    (await import('../credentials/signing.ts')).openSigning(config, { own: signer, log, signal: context.signal })
+  const controllerParts = {
+    ...quota,
+    gate,
+    served: catalog,
+    authority,
+    sign: (account: AnyObject, secret: AnyObject) => accounts.issueLegacy(account, secret),
+    grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
+    signing: () => (signing ??= openSigning()),
+    ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
+    api,
+    autoscaling: autoscalerSettings(config),
+  }
+  return {
+    any: runsAnyController(config) || simulatedNodes(config) > 0 || added.length > 0,
+    async start({ run }, signal) {
+      const builtin = await startControllers(config, controllerParts, { run, gate, signal })
+      return {
+        async startOthers() {
+          for (const controller of added) run(controller)
+          await startSimulatedNodes({ ...context, run, signal })
+          await builtin.startOthers()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,113 @@
+/** Simulated nodes: whether there are any, what they need, and what they may do. */
+import type { Authorizer } from '../../authz/authorizer.ts'
+import { NodeGraph } from '../../authz/node/graph.ts'
+import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
+import type { Client } from '../../client/client.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import { versionInfo } from '../../http/documents/version.ts'
+import { metricsKinds } from '../../kinds/metrics/all.ts'
+import { parseCIDR } from '../../lib/ip.ts'
+import type { KubeletParts } from '../../nodes/connect/kubelet.ts'
+import type { NodeObject } from '../../nodes/node/simulated-node.ts'
+import type { Connect } from '../../registry/api.ts'
+import type { VirtualSource } from '../../registry/deps.ts'
+import type { Kind } from '../../schema/kind.ts'
+import { VERSION } from '../../version.ts'
+import { type Config, simulatedNodes } from '../config.ts'
+import type { ServerContext } from '../context.ts'
+import type { Pki } from '../credentials/pki.ts'
+import type { OwnFiles } from '../files/own-files.ts'
+
+/** Starts the nodes that the configuration asks for. What simulates them is loaded only then. */
+export async function startSimulatedNodes({
+  config,
+  run,
+  gate,
+  clientFor,
+  signal,
+}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'clientFor' | 'signal'>): Promise<void> {
+  const count = simulatedNodes(config)
+  if (count === 0) return
+  const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }, { ensureReaderRole }] = await Promise.all([
+    import('../../nodes/node/controller.ts'),
+    import('../../nodes/pod/controller.ts'),
+    import('../../nodes/load-balancer/controller.ts'),
+    import('../../nodes/usage/reader-role.ts'),
+  ])
+  if (signal.aborted) return
+  run(
+    nodes({
+      count,
+      capacity: config.nodeCapacity,
+      graceMs: config.nodeMonitorGraceMs,
+      kubeletVersion: versionInfo(VERSION)['gitVersion'] ?? '',
+      runtimeVersion: VERSION,
+      givesPodCIDRs: !config.allocateNodeCidrs,
+      families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
+    }),
+  )
+  run(simulatedKubelets({ gate, random: Math.random }))
+  run(simulatedLoadBalancers)
+  // Also without devices: those that nodes had before are taken away.
+  const [{ simulatedDrivers }, { readDriverSpec }] = await Promise.all([
+    import('../../nodes/device/controller.ts'),
+    import('../../nodes/device/driver.ts'),
+  ])
+  run(simulatedDrivers({ drivers: config.nodeDevices.map(readDriverSpec), gate }))
+  await ensureReaderRole(clientFor(serverIdentity()), config.groupDomain)
+}
+
+/** The kinds that there are only with simulated nodes: what a metrics server says of real ones. */
+export const kindsOfNodes = (config: Config): readonly Kind<any>[] => (simulatedNodes(config) > 0 ? metricsKinds : [])
+
+/** Where the objects of these kinds come from. What measures is loaded when it is first asked. */
+export function nodeSources(client: Client): Readonly<Record<string, VirtualSource>> {
+  const load = () => import('../../nodes/usage/metrics.ts')
+  return {
+    'node usage': async asked => (await load()).nodeMetrics(client, asked),
+    'pod usage': async asked => (await load()).podMetrics(client, asked),
+  }
+}
+
+/** How kubelets are reached. As with kube-apiserver, their certificates are checked only where an authority is named. */
+export function kubeletParts(
+  { kubeletPreferredAddressTypes }: Config,
+  { kubelet: { ca, client } }: OwnFiles,
+  { admin }: Pki,
+): KubeletParts {
+  const { cert, key } = client ?? admin
+  const tls = ca === undefined ? { cert, key, rejectUnauthorized: false } : { cert, key, ca, rejectUnauthorized: true }
+  return { tls, addressTypes: kubeletPreferredAddressTypes }
+}
+
+/** Answers requests that are for nodes. What does is loaded with the first of them. */
+export function nodeConnections(client: Client, kubelets: KubeletParts, signal: AbortSignal): Connect {
+  let loading: Promise<Connect> | undefined
+  const load = async () => {
+    const [{ nodeConnector }, { kubeletConnection }, { simulatedConnection }, { isSimulated }] = await Promise.all([
+      import('../../nodes/connect/connector.ts'),
+      import('../../nodes/connect/kubelet.ts'),
+      import('../../nodes/connect/simulated.ts'),
+      import('../../nodes/node/simulated-node.ts'),
+    ])
+    const simulated = simulatedConnection(client, signal)
+    const connectionTo = (node: NodeObject) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
+    return nodeConnector({ client, connectionTo, random: Math.random })
+  }
+  return async connection => (await (loading ??= load()))(connection)
+}
+
+/**
+ * What decides about the server's own components. Those that are nodes have the rights of a kubelet, which the mode Node gives to
+ * real ones, whatever modes there are. They read nothing that depends on their pods, so there is nothing to relate to them.
+ */
+export function componentAuthorizer(
+  authorizer: Authorizer,
+  { groupDomain, gate }: { groupDomain: string; gate: ServerContext['gate'] },
+): Authorizer {
+  const nodes = nodeAuthorizer({ graph: new NodeGraph(), groupDomain, gate })
+  return {
+    authorize: (user, attributes, request) =>
+      (user.groups.includes('system:nodes') ? nodes : authorizer).authorize(user, attributes, request),
+  }
+}

@@ -1,0 +1,221 @@
+/** The server's certificate authority and certificates: created at first start, kept in the data directory, renewed before they expire. */
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { makeFolders } from '../../lib/folders.ts'
+import { parseIP } from '../../lib/ip.ts'
+import { issueAuthority, issueClient, issueServer, type KeyPair, type Subject, type Validity } from '../../lib/x509/issue.ts'
+
+export type Pki = {
+  readonly authority: KeyPair
+  readonly server: KeyPair
+  readonly admin: KeyPair
+  /** Vouches for this server to those behind it: an authority of its own, so that no client certificate can pass for it. */
+  readonly proxyAuthority: KeyPair
+  readonly proxyClient: KeyPair
+  /** Resolves when everything new is on disk. */
+  readonly saved: Promise<unknown>
+}
+
+export type PkiOptions = {
+  /** Where keys and certificates are kept; undefined keeps them in memory alone. */
+  readonly directory: string | undefined
+  /** What all servers over one store have in common, by name; they keep nothing else. */
+  readonly shared?: ReadonlyMap<string, string> | undefined
+  /** Names and addresses by which clients reach the server, beside those it always has. */
+  readonly names: readonly string[]
+  readonly now: Date
+}
+
+const DAY = 24 * 3_600_000
+const AUTHORITY_DAYS = 3650
+const LEAF_DAYS = 365
+/** Renewed when less than this share of its life is left. */
+const RENEW_AT = 1 / 3
+/** Clocks differ: a new certificate must be valid for a client whose clock is behind. */
+const SKEW_MS = 3_600_000
+/** The names of the server inside a cluster. */
+const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local']
+/** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
+const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
+const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
+/** What this server calls itself to those behind it. */
+export const PROXY_CLIENT = 'front-proxy-client'
+/** Not the name of the server: a certificate with the name of its issuer would be taken for self-signed. */
+const AUTHORITIES = { ca: 'keelson-ca', 'front-proxy-ca': 'front-proxy-ca' } as const
+const TOKEN_KEY = 'service-accounts'
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
+
+/** Loads existing certificates that are still valid, and issues the rest. Called again later, it renews those that expire soon. */
+export function loadPki({ directory, shared, names, now }: PkiOptions): Pki {
+  const folder = directory === undefined || shared ? undefined : join(directory, 'pki')
+  if (folder !== undefined) makeFolders(folder, 0o700)
+  const saves: Promise<void>[] = []
+  const keep = shared ? sharer(shared) : keeper(folder, saves)
+  const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
+  const authority = keep(
+    'ca',
+    pair => isFresh(pair, now),
+    () => issueAuthority(AUTHORITIES.ca, validity(now, AUTHORITY_DAYS)),
+  )
+  const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
+  const server = keep(
+    'server',
+    pair => isOurs(pair) && covers(pair, wanted),
+    () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
+  )
+  const admin = keep(
+    'admin',
+    pair => isOurs(pair) && new X509Certificate(pair.cert).subject === ADMIN_SUBJECT,
+    () => issueClient(authority, ADMIN, leafValidity(now, authority)),
+  )
+  const proxyAuthority = keep(
+    'front-proxy-ca',
+    pair => isFresh(pair, now),
+    () => issueAuthority(AUTHORITIES['front-proxy-ca'], validity(now, AUTHORITY_DAYS)),
+  )
+  const proxyClient = keep(
+    'front-proxy-client',
+    pair => isFresh(pair, now) && isIssuedBy(pair, proxyAuthority),
+    () => issueClient(proxyAuthority, { commonName: PROXY_CLIENT }, leafValidity(now, proxyAuthority)),
+  )
+  return { authority, server, admin, proxyAuthority, proxyClient, saved: Promise.all(saves) }
+}
+
+/** A certificate for a user, valid for as long as those of the server. */
+export const certify = ({ authority }: Pki, subject: Subject, now: Date): KeyPair =>
+  issueClient(authority, subject, leafValidity(now, authority))
+
+/** The key that signs service account tokens, in PEM: created once and kept, since tokens are only valid as long as it is. */
+export function loadTokenKey(
+  directory: string | undefined,
+  shared?: ReadonlyMap<string, string>,
+): { readonly key: string; readonly saved: Promise<void> } {
+  const common = shared?.get(TOKEN_KEY)
+  if (common !== undefined) return { key: common, saved: Promise.resolve() }
+  const folder = directory === undefined ? undefined : join(directory, 'pki')
+  if (folder !== undefined) makeFolders(folder, 0o700)
+  const file = folder && join(folder, `${TOKEN_KEY}.pem`)
+  const kept = file === undefined ? undefined : readIfThere(file)
+  if (kept !== undefined) return { key: kept, saved: Promise.resolve() }
+  const key = newTokenKey()
+  return { key, saved: file === undefined ? Promise.resolve() : writePrivateFile(file, key) }
+}
+
+function newTokenKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** What servers over one store have in common: a text in PEM under each name, whether a stored one will do, and how one is made. */
+export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date): boolean; make(now: Date): string }> = new Map([
+  ...Object.entries(AUTHORITIES).map(([name, commonName]) => {
+    const make = (now: Date) => {
+      const { cert, key } = issueAuthority(commonName, validity(now, AUTHORITY_DAYS))
+      return cert + key
+    }
+    return [name, { isGood: (text: string, now: Date) => isFresh(pairIn(text, name), now), make }] as const
+  }),
+  [TOKEN_KEY, { isGood: () => true, make: newTokenKey }],
+])
+
+/** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
+export function renewalTime({ authority, server, admin, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
+  return Math.min(...[authority, server, admin, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
+}
+
+/** Replaces a file atomically, readable by its owner only. */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const draft = `${file}.${process.pid}.tmp`
+  try {
+    const handle = await open(draft, 'w', 0o600)
+    try {
+      await handle.chmod(0o600)
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+/** Keeps key pairs in a folder: returns the kept one if it is still valid, otherwise a new one. Key and certificate are in one file, so they always match. */
+function keeper(folder: string | undefined, saves: Promise<void>[]) {
+  return (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
+    const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
+    const kept = file === undefined ? undefined : readPair(file)
+    if (kept !== undefined && isGood(kept)) return kept
+    const made = issue()
+    if (file !== undefined) saves.push(writePrivateFile(file, made.cert + made.key))
+    return made
+  }
+}
+
+/** Uses the shared keys, and issues the other certificates at every start. */
+const sharer =
+  (shared: ReadonlyMap<string, string>) =>
+  (name: string, _: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
+    const text = shared.get(name)
+    return text === undefined ? issue() : pairIn(text, name)
+  }
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function readPair(file: string): KeyPair | undefined {
+  const text = readIfThere(file)
+  return text === undefined ? undefined : pairIn(text, file)
+}
+
+function pairIn(text: string, from: string): KeyPair {
+  const [cert] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? []
+  const [key] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? []
+  if (cert === undefined || key === undefined)
+    throw new Error(`${from} does not hold a certificate and a key; remove it to have new ones made`)
+  return { cert, key }
+}
+
+const validity = (now: Date, days: number): Validity => ({
+  notBefore: new Date(now.getTime() - SKEW_MS),
+  notAfter: new Date(now.getTime() + days * DAY),
+})
+
+/** No certificate is valid for longer than its issuer. */
+function leafValidity(now: Date, authority: KeyPair): Validity {
+  const { notBefore, notAfter } = validity(now, LEAF_DAYS)
+  return { notBefore, notAfter: new Date(Math.min(notAfter.getTime(), lifeOf(authority).end)) }
+}
+
+function lifeOf({ cert }: KeyPair): { start: number; renew: number; end: number } {
+  const { validFrom, validTo } = new X509Certificate(cert)
+  const start = Date.parse(validFrom)
+  const end = Date.parse(validTo)
+  return { start, end, renew: end - (end - start) * RENEW_AT }
+}
+
+function isFresh(pair: KeyPair, now: Date): boolean {
+  const { start, renew } = lifeOf(pair)
+  return start <= now.getTime() && now.getTime() < renew
+}
+
+function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
+  const issuer = new X509Certificate(authority.cert)
+  const issued = new X509Certificate(cert)
+  return issued.checkIssued(issuer) && issued.verify(issuer.publicKey)
+}
+
+function covers({ cert }: KeyPair, names: readonly string[]): boolean {
+  const issued = new X509Certificate(cert)
+  return names.every(name => (parseIP(name) ? issued.checkIP(name) : issued.checkHost(name.replace(/^\*/, 'any'))) !== undefined)
+}

@@ -1,0 +1,305 @@
+/**
+ * Copies a cluster from one store to another: objects with their uids, times and owners of fields, and the keys by which it is known.
+ *
+ * The copy says in the target that it is under way, and from which cluster. So one that was cut off goes on where it was, no server
+ * starts on half of a cluster, and nothing is ever written over data that was there before:
+ *
+ *     target                     what is done
+ *     empty                      /keelson/migration is written, then all records, then it is removed
+ *     under way, same cluster    what is missing or differs is written, what the source no longer has is removed
+ *     under way, another one     refused
+ *     anything else              refused
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLog } from '../../http/observability/log.ts'
+import { builtinKinds } from '../../kinds/all.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { makeFolders } from '../../lib/folders.ts'
+import { Catalog } from '../../registry/catalog.ts'
+import { resourcesOf } from '../../schema/resource.ts'
+import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { Compacted, type Entry, type Revision, type Store } from '../../storage/store.ts'
+import { type Config, ConfigError, checkConfig } from '../config.ts'
+import { SHARED_KEYS, writePrivateFile } from '../credentials/pki.ts'
+import { SHARED_KEYS_PREFIX } from '../credentials/shared-keys.ts'
+import { readOwnFiles } from '../files/own-files.ts'
+import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
+
+/** Where a cluster is: in a data directory, or in etcd. */
+export type Place = { readonly kind: 'embedded'; readonly dir: string } | { readonly kind: 'etcd'; readonly servers: readonly string[] }
+
+export type MigrationOptions = {
+  readonly from: Place
+  readonly to: Place
+  /** How etcd is reached, and the group domain. */
+  readonly config: Config
+  /** Leaves behind what cannot be read, instead of stopping there. */
+  readonly skipUnreadable: boolean
+  readonly onProgress: (done: number, total: number) => void
+}
+
+export type Migrated = {
+  /** How many objects of each resource there are now. */
+  readonly counts: ReadonlyMap<string, number>
+  /** Whether an earlier run had begun it. */
+  readonly resumed: boolean
+  /** Keys of records that were left behind. */
+  readonly unreadable: readonly string[]
+  /** Names of keys and authorities that came along. */
+  readonly keys: readonly string[]
+}
+
+const PAGE = 500
+/** Writes under way at once: enough to fill a commit. */
+const AT_ONCE = 128
+const NAMED = 10
+
+/** Throws ConfigError where it refuses, and StoreUnavailable where a store cannot be used. */
+export async function migrate(options: MigrationOptions): Promise<Migrated> {
+  const { from, to, config } = options
+  const catalog = new Catalog(resourcesOf(builtinKinds, config.groupDomain))
+  const source = await openPlace(from, { config, catalog, mustExist: true })
+  try {
+    await checkDomain(source, from, config)
+    await checkStopped(source, from)
+    const target = await openPlace(to, { config, catalog, mustExist: false })
+    try {
+      await checkStopped(target, to)
+      return await new Copy(source, target, { ...options, catalog }).run()
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+/** What a place is called in messages. */
+export const placeName = (place: Place): string => (place.kind === 'embedded' ? place.dir : `etcd at ${place.servers.join(',')}`)
+
+type Opening = { readonly config: Config; readonly catalog: Catalog; readonly mustExist: boolean }
+
+async function openPlace(place: Place, { config, catalog, mustExist }: Opening): Promise<Store> {
+  if (place.kind === 'embedded') {
+    const dir = join(place.dir, 'store')
+    if (mustExist && !existsSync(dir)) throw new ConfigError(`there is no data in ${place.dir}: it has no folder store`)
+    return openEmbeddedStore({ dir })
+  }
+  const reaching = checkConfig({ ...config, store: 'etcd', etcdServers: place.servers })
+  const { openEtcd } = await import('./open-etcd.ts')
+  return openEtcd(reaching, { files: readOwnFiles(reaching), catalog, log: createLog('warn'), clock: systemClock })
+}
+
+async function checkDomain(store: Store, place: Place, { groupDomain }: Config): Promise<void> {
+  const { entry } = await store.get(DATA_IDENTITY)
+  const written = entry && (JSON.parse(textOf(entry)) as { groupDomain: string }).groupDomain
+  if (written !== undefined && written !== groupDomain)
+    throw new ConfigError(`the data in ${placeName(place)} was written with --group-domain ${written}; say so here, too`)
+}
+
+/** Servers over etcd, kube-apiservers included, say that they are alive; a data directory is locked by its server. */
+async function checkStopped(store: Store, place: Place): Promise<void> {
+  const { entries } = await store.list(SERVER_ADDRESSES)
+  if (entries.length === 0) return
+  const addresses = entries.map(({ key }) => key.slice(SERVER_ADDRESSES.length))
+  throw new ConfigError(
+    `servers are running on ${placeName(place)}, at ${addresses.join(', ')}; stop them first (one that was killed is forgotten after 15 seconds)`,
+  )
+}
+
+class Copy {
+  readonly #source: Store
+  readonly #target: Store
+  readonly #options: MigrationOptions
+  readonly #ttls: ReadonlyMap<string, number>
+  readonly #counts = new Map<string, number>()
+  readonly #unreadable: string[] = []
+
+  constructor(source: Store, target: Store, { catalog, ...options }: MigrationOptions & { readonly catalog: Catalog }) {
+    this.#source = source
+    this.#target = target
+    this.#options = options
+    const expiring = [...catalog.storedResources()].filter(({ def }) => def.ttlSeconds !== undefined)
+    this.#ttls = new Map(expiring.map(({ prefix, def }) => [prefix, def.ttlSeconds!]))
+  }
+
+  async run(): Promise<Migrated> {
+    const resumed = await this.#begin()
+    await this.#copyAll()
+    if (resumed) await this.#removeOthers()
+    const keys = await this.#copyKeys()
+    await this.#verify()
+    const { entry } = await this.#target.get(MIGRATION)
+    await this.#target.swap(MIGRATION, { expect: entry!.modified, value: null })
+    return { counts: this.#counts, resumed, unreadable: this.#unreadable, keys }
+  }
+
+  /** Marks the target; whether an earlier run has. Refuses what holds anything else. */
+  async #begin(): Promise<boolean> {
+    const { from, to } = this.#options
+    const where = placeName(to)
+    const value = Buffer.from(JSON.stringify({ cluster: await this.#cluster() }))
+    const { entry } = await this.#target.get(MIGRATION)
+    if (entry) {
+      if (textOf(entry) === value.toString()) return true
+      throw new ConfigError(`${where} holds a part of another cluster than ${placeName(from)}, whose migration was not finished`)
+    }
+    const { entries } = await this.#target.list('/', { limit: 1 })
+    const hasKeys = to.kind === 'embedded' && [...SHARED_KEYS.keys()].some(name => existsSync(keyFile(to.dir, name)))
+    if (entries.length > 0 || hasKeys)
+      throw new ConfigError(
+        `${where} is not empty (${entries[0]?.key ?? 'there are keys in its folder pki'}); nothing is written over: name an empty ${to.kind === 'etcd' ? 'etcd, or another --etcd-prefix' : 'directory'}`,
+      )
+    const swap = await this.#target.swap(MIGRATION, { expect: 0, value })
+    if (!swap.ok) throw new ConfigError(`somebody else has begun to migrate to ${where}`)
+    return false
+  }
+
+  /** By what the cluster of the source is told from others. */
+  async #cluster(): Promise<string> {
+    const { entry } = await this.#source.get('/core/namespaces/kube-system')
+    if (entry && entry.fault === undefined) return (JSON.parse(textOf(entry)) as { metadata: { uid: string } }).metadata.uid
+    const { entries } = await this.#source.list('/', { limit: 1 })
+    if (entries.length === 0) throw new ConfigError(`there is nothing in ${placeName(this.#options.from)}`)
+    return ''
+  }
+
+  async #copyAll(): Promise<void> {
+    for (;;) {
+      const at = await this.#source.fresh()
+      try {
+        return await this.#copyAt(at)
+      } catch (error) {
+        // Servers of the source compact it while they run: begin again with what is there now.
+        if (!(error instanceof Compacted)) throw error
+        this.#counts.clear()
+        this.#unreadable.length = 0
+      }
+    }
+  }
+
+  async #copyAt(at: Revision): Promise<void> {
+    const { onProgress } = this.#options
+    const { remaining: total } = await this.#source.list('/', { at, limit: 0 })
+    const writing = new Set<Promise<void>>()
+    let failure: { readonly error: unknown } | undefined
+    let done = 0
+    for await (const entry of allIn(this.#source, at)) {
+      if (failure) break
+      done++
+      if (isOfThePlace(entry.key)) continue
+      if (entry.fault !== undefined) this.#leaveBehind(entry)
+      else {
+        const write: Promise<void> = this.#put(entry)
+          .catch(error => {
+            failure ??= { error }
+          })
+          .finally(() => writing.delete(write))
+        writing.add(write)
+        this.#count(entry.key)
+      }
+      if (writing.size >= AT_ONCE) await Promise.race(writing)
+      if (done % PAGE === 0) onProgress(done, Math.max(done, total))
+    }
+    await Promise.all(writing)
+    if (failure) throw failure.error
+    onProgress(done, done)
+  }
+
+  #leaveBehind({ key, fault }: Entry): void {
+    const { from, skipUnreadable } = this.#options
+    if (!skipUnreadable)
+      throw new ConfigError(`${key} in ${placeName(from)} cannot be read: ${fault}; --skip-unreadable leaves such records behind`)
+    this.#unreadable.push(key)
+  }
+
+  #count(key: string): void {
+    const resource = resourceOf(key)
+    this.#counts.set(resource, (this.#counts.get(resource) ?? 0) + 1)
+  }
+
+  async #put({ key, value, object }: Entry): Promise<void> {
+    const ttlSeconds = this.#ttls.get(resourceOf(key))
+    const change = { value, ...(object !== undefined && { object }), ...(ttlSeconds !== undefined && { ttlSeconds }) }
+    let expect = 0
+    for (;;) {
+      const swap = await this.#target.swap(key, { expect, ...change })
+      if (swap.ok) return
+      // An earlier run wrote it. What has changed since then is written again.
+      if (swap.current && Buffer.from(swap.current.value).equals(value)) return
+      expect = swap.current?.modified ?? 0
+    }
+  }
+
+  /** Removes what an earlier run copied and the source has no longer. */
+  async #removeOthers(): Promise<void> {
+    for await (const { key, modified } of allIn(this.#target, await this.#target.fresh())) {
+      if (isOfThePlace(key) || (await this.#source.get(key)).entry) continue
+      await this.#target.swap(key, { expect: modified, value: null })
+    }
+  }
+
+  async #copyKeys(): Promise<string[]> {
+    const { from, to } = this.#options
+    const found: string[] = []
+    for (const name of SHARED_KEYS.keys()) {
+      const text = await readKey(from, this.#source, name)
+      if (text === undefined) continue
+      await writeKey(to, this.#target, { name, text })
+      found.push(name)
+    }
+    return found
+  }
+
+  /** What expires may have done so meanwhile; of all else there must be as much as there was. */
+  async #verify(): Promise<void> {
+    const found = new Map<string, number>()
+    for await (const { key } of allIn(this.#target, await this.#target.fresh()))
+      if (!isOfThePlace(key)) found.set(resourceOf(key), (found.get(resourceOf(key)) ?? 0) + 1)
+    const wrong = [...new Set([...this.#counts.keys(), ...found.keys()])].filter(
+      resource => !this.#ttls.has(resource) && (found.get(resource) ?? 0) !== (this.#counts.get(resource) ?? 0),
+    )
+    if (wrong.length === 0) return
+    const told = wrong.slice(0, NAMED).map(resource => `${resource} ${found.get(resource) ?? 0} of ${this.#counts.get(resource) ?? 0}`)
+    throw new ConfigError(`the copy is not complete (${told.join(', ')}); run the command again`)
+  }
+}
+
+/** Every entry of a store at a revision. */
+async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
+  for (let after: string | undefined; ; ) {
+    const { entries, remaining } = await store.list('/', { at, limit: PAGE, ...(after !== undefined && { after }) })
+    yield* entries
+    if (remaining === 0 || entries.length === 0) return
+    after = entries.at(-1)!.key
+  }
+}
+
+/** Records that are not of the cluster but of the place where it is: keys are copied by themselves, servers announce themselves. */
+const isOfThePlace = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
+const SERVER_ADDRESSES = '/masterleases/'
+
+/** `/core/pods/` of `/core/pods/default/a`. */
+const resourceOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1) || key
+
+const textOf = ({ value }: Entry): string => Buffer.from(value).toString()
+
+const keyFile = (dir: string, name: string) => join(dir, 'pki', `${name}.pem`)
+
+/** A shared key is a file of a data directory, and a record in etcd. */
+async function readKey(place: Place, store: Store, name: string): Promise<string | undefined> {
+  if (place.kind === 'embedded') return existsSync(keyFile(place.dir, name)) ? readFileSync(keyFile(place.dir, name), 'utf8') : undefined
+  const { entry } = await store.get(SHARED_KEYS_PREFIX + name)
+  return entry && textOf(entry)
+}
+
+async function writeKey(place: Place, store: Store, { name, text }: { readonly name: string; readonly text: string }): Promise<void> {
+  if (place.kind === 'embedded') {
+    makeFolders(join(place.dir, 'pki'), 0o700)
+    return writePrivateFile(keyFile(place.dir, name), text)
+  }
+  const key = SHARED_KEYS_PREFIX + name
+  const { entry } = await store.get(key)
+  await store.swap(key, { expect: entry?.modified ?? 0, value: Buffer.from(text) })
+}

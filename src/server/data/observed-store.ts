@@ -1,0 +1,165 @@
+/** The store as the server uses it: measured, probed, and with failures that become responses. */
+import { type Family, Histogram } from '../../http/observability/exposition.ts'
+import type { HealthCheck } from '../../http/observability/health.ts'
+import type { Log } from '../../http/observability/log.ts'
+import { outcomeUnknown, tooLarge, unavailable } from '../../schema/status-error.ts'
+import type { DatabaseSize } from '../../storage/embedded/engine.ts'
+import { type Change, OutcomeUnknown, type Revision, type Store, StoreUnavailable, type Swap, ValueTooLarge } from '../../storage/store.ts'
+
+/** Seconds. */
+const REQUESTS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+const COMMITS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192]
+/** How long the result of a probe is reused, so that health requests do not keep the disk busy, and how long a probe may take. */
+const PROBED_FOR_MS = 5_000
+const PROBE_MS = 2_000
+/** A disk that is full takes small writes for a while, so a write that failed counts for this long. */
+const FAILED_FOR_MS = 10_000
+
+export type ObservedParts = {
+  readonly log: Log
+  /** What the database takes on disk, where it is on one. */
+  readonly size?: () => DatabaseSize
+}
+
+export class ObservedStore {
+  readonly #inner: Store
+  readonly #parts: ObservedParts
+  readonly #operations = { get: new Histogram(REQUESTS), list: new Histogram(REQUESTS), update: new Histogram(REQUESTS) }
+  readonly #commits = new Histogram(COMMITS)
+  #failures = 0
+  /** Why the last write failed, until one succeeds. */
+  #problem: string | undefined
+  #failedAt = Number.NEGATIVE_INFINITY
+  #probe: { readonly at: number; readonly result: Promise<string | undefined> } | undefined
+
+  constructor(inner: Store, parts: ObservedParts) {
+    this.#inner = inner
+    this.#parts = parts
+  }
+
+  /** The store to use: a failed write is answered with 503 and the reason. */
+  get store(): Store {
+    const inner = this.#inner
+    return {
+      get: (key, at) => this.#timed('get', () => inner.get(key, at)),
+      list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
+      swap: (key, change) => this.#swap(key, change),
+      watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
+      ...(inner.isShared && { isShared: inner.isShared }),
+      fresh: () => (inner.isShared ? this.#timed('get', async () => inner.fresh()) : inner.fresh()),
+      extent: () => inner.extent(),
+      compact: (before: Revision) => inner.compact(before),
+      probe: () => inner.probe(),
+      abandon: () => inner.abandon?.(),
+      close: () => inner.close(),
+    }
+  }
+
+  committed(ms: number): void {
+    this.#commits.observe(ms / 1000)
+  }
+
+  /** Whether the store can be written, synced and read. */
+  get check(): HealthCheck {
+    return { name: 'etcd', check: () => this.#probed() }
+  }
+
+  families(): Family[] {
+    const { size } = this.#parts
+    const requests = Object.entries(this.#operations).filter(([, { count }]) => count > 0)
+    return [
+      {
+        name: 'etcd_request_duration_seconds',
+        type: 'histogram',
+        help: 'Time that requests to the store have taken.',
+        samples: requests.map(([operation, histogram]) => [{ operation, type: '' }, histogram] as const),
+      },
+      {
+        name: 'etcd_request_errors_total',
+        type: 'counter',
+        help: 'Requests to the store that have failed.',
+        samples: [[{ operation: 'update', type: '' }, this.#failures]],
+      },
+      ...(size ? sizeFamilies(size()) : []),
+      ...(size
+        ? [
+            {
+              name: 'etcd_disk_backend_commit_duration_seconds',
+              type: 'histogram',
+              help: 'Time that commits have taken until they were synced to disk; one holds many writes.',
+              samples: [[{}, this.#commits]],
+            } as const,
+          ]
+        : []),
+    ]
+  }
+
+  async #swap(key: string, change: Change): Promise<Swap> {
+    const began = performance.now()
+    try {
+      const swapped = await this.#inner.swap(key, change)
+      this.#operations.update.observe((performance.now() - began) / 1000)
+      if (this.#problem !== undefined && swapped.ok) {
+        this.#problem = undefined
+        this.#parts.log.warn({}, 'the store takes writes again')
+      }
+      return swapped
+    } catch (error) {
+      this.#failures++
+      // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
+      if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
+      if (error instanceof ValueTooLarge) throw tooLarge(error.message)
+      if (!(error instanceof StoreUnavailable)) throw error
+      if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')
+      this.#problem = error.message
+      this.#failedAt = performance.now()
+      throw unavailable(`the server cannot store anything now: ${error.problem}`)
+    }
+  }
+
+  async #timed<R>(operation: 'get' | 'list', ask: () => Promise<R>): Promise<R> {
+    const began = performance.now()
+    try {
+      const result = await ask()
+      this.#operations[operation].observe((performance.now() - began) / 1000)
+      return result
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      throw unavailable(`the server cannot read its store now: ${error.problem}`)
+    }
+  }
+
+  #probed(): Promise<string | undefined> {
+    const now = performance.now()
+    if (this.#problem !== undefined && now - this.#failedAt < FAILED_FOR_MS) return Promise.resolve(this.#problem)
+    if (!this.#probe || now - this.#probe.at > PROBED_FOR_MS) this.#probe = { at: now, result: this.#probeNow() }
+    return this.#probe.result
+  }
+
+  async #probeNow(): Promise<string | undefined> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<string>(resolve => {
+      timer = setTimeout(resolve, PROBE_MS, `nothing could be written within ${PROBE_MS / 1000} seconds`)
+    })
+    const probed = this.#inner.probe().then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    try {
+      return await Promise.race([probed, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+const sizeFamilies = ({ bytes, pageBytes, freePages }: DatabaseSize): Family[] => [
+  {
+    name: 'apiserver_storage_size_bytes',
+    type: 'gauge',
+    help: 'What the database takes on disk.',
+    samples: [[{ storage_cluster_id: 'etcd-0' }, bytes]],
+  },
+  { name: 'keelson_store_used_bytes', type: 'gauge', help: 'What of that is in use.', samples: [[{}, bytes - freePages * pageBytes]] },
+  { name: 'keelson_store_free_pages', type: 'gauge', help: 'Pages that are free for reuse.', samples: [[{}, freePages]] },
+]

@@ -1,0 +1,99 @@
+/** The data of a server: the store that the configuration names, measured and compacted, and the caches that follow it. */
+import { join } from 'node:path'
+import { Caches } from '../../cache/caches.ts'
+import { DEFAULT_HISTORY } from '../../cache/resource-cache.ts'
+import type { Log } from '../../http/observability/log.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { startCompaction } from '../../storage/compaction.ts'
+import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { MemoryStore } from '../../storage/memory.ts'
+import type { Store } from '../../storage/store.ts'
+import type { Config } from '../config.ts'
+import type { OwnFiles } from '../files/own-files.ts'
+import { claimData } from './data-identity.ts'
+import { ObservedStore } from './observed-store.ts'
+
+export type DataParts = {
+  /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
+  readonly given: Store | undefined
+  readonly files: OwnFiles
+  readonly catalog: Catalog
+  readonly log: Log
+  readonly clock: Clock
+  /** Registers what closes a part again; the last part is closed first. */
+  readonly onClose: (close: () => Promise<void>) => void
+}
+
+export type Data = {
+  readonly observed: ObservedStore
+  readonly store: Store
+  readonly caches: Caches
+  /** Resolves when the store is durably marked as one of this group domain. */
+  readonly claimed: Promise<unknown>
+  /** Resolves with the reason when the server can no longer work. */
+  readonly failed: Promise<unknown>
+  readonly fail: (reason: unknown) => void
+  /** Why the server can no longer work. */
+  problem(): string | undefined
+}
+
+export async function openData(config: Config, { given, files, catalog, log, clock, onClose }: DataParts): Promise<Data> {
+  const { observed, compact } = given ? observe(given, log) : await openStore(config, { files, catalog, log, clock })
+  const { store } = observed
+  if (!given) onClose(() => store.close())
+  const { claimed } = await claimData(store, config)
+  let fail: (reason: unknown) => void = () => {}
+  let problem: string | undefined
+  const failed = new Promise<unknown>(resolve => (fail = resolve))
+  failed.then(reason => (problem = String(reason)))
+  const { historyMs, bookmarkMs } = config
+  const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
+  const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs, onLoaded: logLoading(log) })
+  onClose(() => caches[Symbol.asyncDispose]())
+  const compaction = compact(config, error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'))
+  onClose(async () => compaction[Symbol.asyncDispose]())
+  return { observed, store, caches, claimed, failed, fail, problem: () => problem }
+}
+
+type OpenedStore = {
+  readonly observed: ObservedStore
+  /** Compacts from time to time until disposed of. */
+  readonly compact: (config: Config, onError: (error: unknown) => void) => AsyncDisposable
+}
+
+async function openStore(config: Config, { files, catalog, log, clock }: Omit<DataParts, 'given' | 'onClose'>): Promise<OpenedStore> {
+  if (config.store === 'memory') return observe(new MemoryStore({ clock }), log)
+  if (config.store === 'etcd') {
+    const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
+    const store = await openEtcd(config, { files, catalog, log, clock })
+    return { observed: new ObservedStore(store, { log }), compact: (config, onError) => compactEtcd(store, config, onError) }
+  }
+  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), clock, onCommit: ms => observed.committed(ms) })
+  const observed = new ObservedStore(store, { log, size: () => store.size() })
+  return { observed, compact: compactAlone(observed) }
+}
+
+function observe(store: Store, log: Log): OpenedStore {
+  const observed = new ObservedStore(store, { log })
+  return { observed, compact: compactAlone(observed) }
+}
+
+/** Of a store that no other server compacts. */
+const compactAlone =
+  ({ store }: ObservedStore): OpenedStore['compact'] =>
+  ({ historyMs }, onError) =>
+    startCompaction(store, { maxAgeMs: historyMs, onError })
+
+/** Logs now and then how many objects have been read, where that takes long: whoever waits for the server wants to know why. */
+function logLoading(log: Log): (objects: number) => void {
+  let [objects, logged] = [0, performance.now()]
+  return more => {
+    objects += more
+    if (performance.now() - logged < LOADING_LOG_MS) return
+    logged = performance.now()
+    log.warn({ objects }, 'still reading objects before the server is ready')
+  }
+}
+
+const LOADING_LOG_MS = 1_000

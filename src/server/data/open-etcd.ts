@@ -1,0 +1,30 @@
+/** The store on etcd, as the configuration asks for it. Loaded only where there is one. */
+import { kubernetesFormat } from '../../etcd-format/kubernetes-format.ts'
+import type { Log } from '../../http/observability/log.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { type EtcdStore, openEtcdStore } from '../../storage/etcd/etcd.ts'
+import { startSharedCompaction } from '../../storage/etcd/shared-compaction.ts'
+import type { Config } from '../config.ts'
+import type { OwnFiles } from '../files/own-files.ts'
+
+export type EtcdParts = { readonly files: OwnFiles; readonly catalog: Catalog; readonly log: Log; readonly clock: Clock }
+
+/** Connects; rejects with `StoreUnavailable`, whose message says what is wrong. */
+export async function openEtcd(config: Config, { files, catalog, log, clock }: EtcdParts): Promise<EtcdStore> {
+  const { groupDomain } = config
+  const now = () => new Date(clock.now())
+  const store = await openEtcdStore({
+    endpoints: config.etcdServers,
+    tls: files.etcd,
+    prefix: config.etcdPrefix,
+    format: kubernetesFormat({ resources: catalog.storedResources(), groupDomain, now }),
+    onChange: message => log.warn({}, message),
+  })
+  log.info({ servers: config.etcdServers.join(','), version: store.version, prefix: config.etcdPrefix }, 'connected to etcd')
+  return store
+}
+
+/** Keeps history for the configured time, together with the other servers, and for twice as long at most. */
+export const compactEtcd = (store: EtcdStore, { historyMs }: Config, onError: (error: unknown) => void): AsyncDisposable =>
+  startSharedCompaction(store, { everyMs: historyMs, onError })

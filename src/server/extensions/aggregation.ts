@@ -1,0 +1,59 @@
+/** API groups that other servers answer for: found by their APIServices, and looked after once there is one. */
+import { randomBytes } from 'node:crypto'
+import type { BackendParts } from '../../aggregation/backend.ts'
+import { Registrations } from '../../aggregation/registrations.ts'
+import type { ApiAccess } from '../../client/api-access.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import { runsController } from '../config.ts'
+import type { ServerContext } from '../context.ts'
+
+export type AggregatedApis = {
+  readonly registrations: Registrations
+  /** Resolves when all APIServices that are there are known. */
+  readonly followed: Promise<void>
+  /** Begins to ask the servers behind them whether they work and what they serve. */
+  start(api: ApiAccess): Promise<void>
+}
+
+export function aggregatedApis({ config, clientFor, run, gate, signal, certificate }: AggregationParts): AggregatedApis {
+  const client = clientFor(serverIdentity())
+  const registrations = new Registrations(
+    {
+      client,
+      certificate,
+      serverName: `keelson-${randomBytes(8).toString('hex')}`,
+      sendsUid: gate('RemoteRequestHeaderUID'),
+      random: Math.random,
+    },
+    config.groupDomain,
+  )
+  let isNeeded = false
+  let access: ApiAccess | undefined
+  /** What asks is loaded with the first of them. */
+  const startControllers = async () => {
+    if (!isNeeded || !access || signal.aborted) return
+    const [{ availabilityController }, { descriptionController }, { aggregatedGarbageCollector }] = await Promise.all([
+      import('../../aggregation/availability-controller.ts'),
+      import('../../aggregation/description-controller.ts'),
+      import('../../controllers/garbagecollector/aggregated-objects.ts'),
+    ])
+    if (signal.aborted) return
+    run(availabilityController(registrations))
+    run(descriptionController(registrations))
+    if (runsController(config, 'garbage-collector-controller')) run(aggregatedGarbageCollector(access))
+  }
+  const followed = registrations.follow(client, signal, () => {
+    isNeeded = true
+    void startControllers()
+  })
+  return {
+    registrations,
+    followed,
+    async start(api) {
+      access = api
+      await startControllers()
+    },
+  }
+}
+
+export type AggregationParts = Pick<ServerContext, 'config' | 'clientFor' | 'run' | 'gate' | 'signal'> & Pick<BackendParts, 'certificate'>

@@ -1,0 +1,179 @@
+/** Files named in the config: tokens, certificates, keys. Errors name the file and never show its contents. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { parseTokenFile } from '../../authn/token-file.ts'
+import { readVerificationKeys, type SigningKey, signingKey, type VerificationKey } from '../../authn/verification-keys.ts'
+import type { User } from '../../schema/user.ts'
+import { type Config, ConfigError } from '../config.ts'
+
+export type OwnFiles = {
+  readonly tokens: ReadonlyMap<string, User> | undefined
+  /** Further authorities of client certificates; PEM. */
+  readonly clientCa: string | undefined
+  /** Authorities of proxies that may name users in headers; PEM. */
+  readonly proxyCa: string | undefined
+  /** The server's own certificate and its key; PEM. */
+  readonly server: { readonly cert: string; readonly key: string } | undefined
+  /** Authorities of the OpenID provider's certificate; PEM. */
+  readonly oidcCa: string | undefined
+  /** What kubelets are shown, where that is not the administrator's certificate, and who vouches for theirs; PEM. */
+  readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
+  /** The client certificate for aggregated API servers, where one is configured; PEM. */
+  readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
+  /** Who vouches for etcd, and what it is shown; PEM. */
+  readonly etcd: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** Signs tokens of service accounts. */
+  readonly signingKey: SigningKey | undefined
+  /** Further keys that verify service account tokens. */
+  readonly tokenKeys: readonly VerificationKey[]
+}
+
+/** Which signers a pair of files is for. */
+export type SigningFiles = 'all' | 'kubeletServing' | 'kubeletClient' | 'kubeApiserverClient' | 'legacyUnknown'
+
+/** The files of authorities that sign for requests, by what they sign for; none when that is the server's own authority. */
+export function signingFiles(config: Config): ReadonlyMap<SigningFiles, { readonly cert: string; readonly key: string }> {
+  const pairs: Readonly<Record<SigningFiles, readonly [cert: string | undefined, key: string | undefined]>> = {
+    all: [config.clusterSigningCertFile, config.clusterSigningKeyFile],
+    kubeletServing: [config.clusterSigningKubeletServingCertFile, config.clusterSigningKubeletServingKeyFile],
+    kubeletClient: [config.clusterSigningKubeletClientCertFile, config.clusterSigningKubeletClientKeyFile],
+    kubeApiserverClient: [config.clusterSigningKubeApiserverClientCertFile, config.clusterSigningKubeApiserverClientKeyFile],
+    legacyUnknown: [config.clusterSigningLegacyUnknownCertFile, config.clusterSigningLegacyUnknownKeyFile],
+  }
+  const named = (Object.entries(pairs) as [SigningFiles, (typeof pairs)[SigningFiles]][]).filter(([, [cert, key]]) => cert || key)
+  for (const [signers, [cert, key]] of named)
+    if (!cert || !key)
+      throw new ConfigError(`${flagOf(signers, cert ? 'cert' : 'key')}: cannot specify ${cert ? 'cert without key' : 'key without cert'}`)
+  if (named.length > 1 && named[0]![0] === 'all')
+    throw new ConfigError(
+      'cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time: the first are for all signers',
+    )
+  return new Map(named.map(([signers, [cert, key]]) => [signers, { cert: cert!, key: key! }]))
+}
+
+const flagOf = (signers: SigningFiles, what: string) =>
+  `--cluster-signing-${signers === 'all' ? '' : `${signers.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}-`}${what}-file`
+
+/** Reads and checks every file that the config names. Throws ConfigError. */
+export function readOwnFiles(config: Config): OwnFiles {
+  for (const { cert, key } of signingFiles(config).values()) checkAuthority(cert, readPair(cert, key))
+  const { tokenAuthFile, clientCaFile, tlsCertFile, tlsPrivateKeyFile, serviceAccountSigningKeyFile: signing } = config
+  const {
+    kubeletCertificateAuthority: kubeletCa,
+    kubeletClientCertificate,
+    kubeletClientKey,
+    proxyClientCertFile,
+    proxyClientKeyFile,
+  } = config
+  return {
+    kubelet: {
+      ca: kubeletCa === undefined ? undefined : readCertificates(kubeletCa).text,
+      client: kubeletClientCertificate && kubeletClientKey ? readPair(kubeletClientCertificate, kubeletClientKey) : undefined,
+    },
+    etcd: {
+      ...(config.etcdCafile !== undefined && { ca: readCertificates(config.etcdCafile).text }),
+      ...(config.etcdCertfile !== undefined && config.etcdKeyfile !== undefined && readPair(config.etcdCertfile, config.etcdKeyfile)),
+    },
+    proxyClient: proxyClientCertFile && proxyClientKeyFile ? readPair(proxyClientCertFile, proxyClientKeyFile) : undefined,
+    signingKey: signing === undefined ? undefined : readSigningKey(signing),
+    tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
+    tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),
+    oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
+    clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
+    proxyCa: readProxyCa(config),
+    server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
+  }
+}
+
+/** Checks that a text holds certificates. Throws ConfigError, which names the file that it is from. */
+export function checkCertificates(text: string, file: string): X509Certificate {
+  try {
+    const [first] = (text.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+    if (first !== undefined) return first
+  } catch {
+    throw new ConfigError(`${file} holds a certificate that cannot be read`)
+  }
+  throw new ConfigError(`${file} holds no certificate in PEM`)
+}
+
+function readProxyCa({ requestheaderClientCaFile: file, requestheaderAllowedNames: names, clientCaFile }: Config): string | undefined {
+  if (file === undefined) return undefined
+  const { text } = readCertificates(file)
+  const shared =
+    clientCaFile === undefined
+      ? []
+      : read(clientCaFile)
+          .match(CERTIFICATE)
+          ?.filter(pem => text.includes(pem))
+  if (names.length === 0 && shared?.length)
+    throw new ConfigError(
+      '--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users',
+    )
+  return text
+}
+
+function readTokens(file: string): ReadonlyMap<string, User> {
+  const text = read(file)
+  try {
+    return parseTokenFile(text, file)
+  } catch (error) {
+    throw new ConfigError((error as Error).message)
+  }
+}
+
+function readSigningKey(file: string): SigningKey {
+  const text = read(file)
+  try {
+    return signingKey(createPrivateKey(text))
+  } catch (error) {
+    throw new ConfigError(`${file} holds no private key that can sign tokens: ${reasonOf(error)}`)
+  }
+}
+
+function readTokenKeys(file: string): VerificationKey[] {
+  const text = read(file)
+  try {
+    return readVerificationKeys(text)
+  } catch (error) {
+    throw new ConfigError(`${file} holds no key with which tokens can be verified: ${reasonOf(error)}`)
+  }
+}
+
+/** Errors of the crypto library have codes; its messages could quote what it was given. */
+const reasonOf = (error: unknown) => ((error as { code?: string }).code === undefined ? (error as Error).message : 'it cannot be read')
+
+/** A certificate that signs others is one, and says that it may. */
+function checkAuthority(file: string, { cert }: { cert: string }): void {
+  const [, ...more] = cert.match(CERTIFICATE) ?? []
+  if (more.length > 0) throw new ConfigError(`${file}: expected 1 certificate, found ${more.length + 1}`)
+  if (!new X509Certificate(cert).ca) throw new ConfigError(`${file} holds no certificate of an authority: it may not sign others`)
+}
+
+/** Reads a certificate and its key. Throws ConfigError. */
+export function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
+  const { text: cert, first } = readCertificates(certFile)
+  const key = read(keyFile)
+  let parsed: KeyObject
+  try {
+    parsed = createPrivateKey(key)
+  } catch {
+    throw new ConfigError(`${keyFile} holds no private key in PEM`)
+  }
+  if (!first.checkPrivateKey(parsed)) throw new ConfigError(`the key in ${keyFile} does not belong to the certificate in ${certFile}`)
+  return { cert, key }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+function readCertificates(file: string): { text: string; first: X509Certificate } {
+  const text = read(file)
+  return { text, first: checkCertificates(text, file) }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`cannot read ${file}: ${(error as Error).message}`)
+  }
+}

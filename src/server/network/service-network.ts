@@ -1,0 +1,62 @@
+/** What services need of their server: allocators of addresses and ports, the ranges they are from, and a service of its own. */
+import { Allocation } from '../../allocation/allocation.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import type { Allocations } from '../../registry/allocations.ts'
+import type { ServerContext } from '../context.ts'
+import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
+import { ownServiceController, retire } from './own-service.ts'
+import { ReplicaAddresses } from './replica-addresses.ts'
+
+export interface ServiceNetwork {
+  readonly allocations: Allocations
+  /** Repairs what a crash left and creates the default range. Before anything is served. */
+  prepare(): Promise<void>
+  /** Publishes the address of the server, and keeps that and the default range up to date. */
+  start(listening: { readonly address: string; readonly port: number }): Promise<void>
+  /** Before the server ends: withdraws its address from the service. */
+  retire(): Promise<void>
+}
+
+export async function openServiceNetwork({
+  config,
+  store,
+  caches,
+  catalog,
+  clientFor,
+  run,
+  now,
+  log,
+  signal,
+}: ServerContext): Promise<ServiceNetwork> {
+  const { groupDomain, serviceClusterIpRange: ranges, serviceNodePortRange: nodePorts } = config
+  const client = clientFor(serverIdentity())
+  const allocation = await Allocation.open({
+    store,
+    resources: catalog,
+    client,
+    ranges,
+    nodePorts,
+    groupDomain,
+    now,
+    fresh: () => caches.fresh(),
+  })
+  const onError = (error: unknown) => {
+    if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
+  }
+  let leave: () => Promise<void> = async () => {}
+  return {
+    allocations: allocation.allocations,
+    async prepare() {
+      await allocation.start({ isAlone: !store.isShared, onError, signal })
+      await ensureDefaultServiceCIDR(client, ranges)
+    },
+    async start(listening) {
+      const replicas = store.isShared ? { replicas: new ReplicaAddresses(store) } : {}
+      const own = { ranges, ...listening, advertiseAddress: config.advertiseAddress, ...replicas }
+      const running = [run(defaultServiceCIDRController(ranges)), run(ownServiceController(own))]
+      leave = () => retire(client, own)
+      await Promise.all(running.map(each => each.idle()))
+    },
+    retire: () => leave(),
+  }
+}

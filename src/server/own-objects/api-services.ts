@@ -1,0 +1,123 @@
+/** APIServices for every group version that this server answers for itself: those built in, and those of custom kinds. */
+import { randomUUID } from 'node:crypto'
+import type { Caches } from '../../cache/caches.ts'
+import type { Client, ResourceClient } from '../../client/client.ts'
+import { serverIdentity } from '../../client/identity.ts'
+import { type Controller, defineController, watch } from '../../controllers/controller.ts'
+import type { CustomDefinition } from '../../custom/definition.ts'
+import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
+import { APIService } from '../../kinds/apiregistration/apiservice.ts'
+import { deepEqual, type Json } from '../../lib/json-value.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { CUSTOM_PRIORITIES, prioritiesOf } from '../../registry/group-priorities.ts'
+import { seed } from '../../registry/seed.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+
+type Stored = ObjectOf<typeof APIService>
+type Services = ResourceClient<Stored>
+
+type Spec = { readonly group?: string; readonly version: string; readonly groupPriorityMinimum: number; readonly versionPriority: number }
+type Wanted = {
+  readonly name: string
+  readonly spec: Spec
+  readonly managed: Managed
+  /** Whether another server may answer for it: one that names a service is left alone. */
+  readonly isReplaceable?: boolean
+}
+/** Whether one is managed at the start alone, or always. */
+type Managed = 'onstart' | 'true'
+
+const LABEL = 'kube-aggregator.kubernetes.io/automanaged'
+
+/** Creates what is missing and deletes what is no longer served, before the first request. */
+export async function ensureApiServices({ catalog, caches, client, groupDomain }: ApiServicesParts): Promise<void> {
+  const services = client.of(APIService)
+  const wanted = new Map(
+    [...ofServed(catalog, groupDomain), ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]),
+  )
+  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
+  const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+  const statusManager = { manager: client.identity.manager, operation: 'Update' } as const
+  const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status }, statusManager }))
+  await Promise.all([
+    // In one commit: there are dozens of them.
+    seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }),
+    ...Array.from(services.list(), stored => align(services, stored, wanted.get(stored.metadata.name!))),
+  ])
+}
+
+export type ApiServicesParts = {
+  readonly catalog: Catalog
+  readonly caches: Caches
+  readonly client: Client
+  readonly groupDomain: string
+}
+
+const ALL = 'all'
+
+/** Creates and deletes those of custom kinds as definitions come and go, and brings back those that another server gives up. */
+export const apiServiceController = (catalog: Catalog): Controller =>
+  defineController({
+    name: 'crd-autoregister-controller',
+    identity: serverIdentity(),
+    create({ client, groupDomain }) {
+      const services = client.of(APIService)
+      return {
+        watches: [watch(CustomResourceDefinition, () => ALL), watch(APIService, () => ALL)],
+        async reconcile() {
+          const replaceable = [...ofServed(catalog, groupDomain)].filter(each => each.isReplaceable)
+          const wanted = new Map([...replaceable, ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]))
+          const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+          const managed = [...services.list()].filter(stored => managedOf(stored) === 'true')
+          await Promise.all([
+            ...absent.map(each => services.create(bodyOf(each))),
+            ...managed.map(stored => align(services, stored, wanted.get(stored.metadata.name!))),
+          ])
+        },
+      }
+    },
+  })
+
+const definitionsOf = (client: Client): Iterable<CustomDefinition> => client.of(CustomResourceDefinition).list()
+
+function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
+  const seen = new Set<string>()
+  for (const { group, version, def } of catalog) {
+    const name = `${version}.${group}`
+    if (def.custom || seen.has(name) || group === `apiregistration.${groupDomain}`) continue
+    seen.add(name)
+    const short = group.endsWith(`.${groupDomain}`) ? group.slice(0, -groupDomain.length - 1) : group
+    const spec = { ...(group !== '' && { group }), version, ...prioritiesOf(short, version) }
+    yield { name, spec, managed: def.replaceable ? 'true' : 'onstart', ...(def.replaceable && { isReplaceable: true }) }
+  }
+}
+
+/** Group versions of built-in kinds stay what they are, whatever is defined in them. */
+function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition>): Iterable<Wanted> {
+  const seen = new Set<string>()
+  for (const { spec } of definitions)
+    for (const { name: version, served } of spec.versions ?? []) {
+      const name = `${version}.${spec.group}`
+      if (!served || seen.has(name) || catalog.isBuiltIn(spec.group, version)) continue
+      seen.add(name)
+      yield { name, spec: { group: spec.group, version, ...CUSTOM_PRIORITIES }, managed: 'true' }
+    }
+}
+
+/** Brings one that the server manages in line. One that was given to another server in place of ours is no longer managed. */
+async function align(services: Services, stored: Stored, wanted: Wanted | undefined): Promise<void> {
+  if (managedOf(stored) === undefined || (stored.spec.service && (!wanted || wanted.isReplaceable))) return
+  if (!wanted) await services.delete(stored)
+  else if (!deepEqual(stored.spec as Json, wanted.spec as Json)) await services.update({ ...stored, spec: wanted.spec as Stored['spec'] })
+}
+
+const bodyOf = ({ name, spec, managed }: Wanted) => ({ metadata: { name, labels: { [LABEL]: managed } }, spec })
+
+function managedOf({ metadata }: Stored): Managed | undefined {
+  const managed = metadata.labels?.[LABEL]
+  return managed === 'onstart' || managed === 'true' ? managed : undefined
+}
+
+const LOCAL = 'Local APIServices are always available'

@@ -1,0 +1,39 @@
+/** Since when the use of tokens in secrets is tracked: a ConfigMap tells those who clean up unused ones. */
+import { serverIdentity } from '../../client/identity.ts'
+import { queueKey } from '../../client/object-revision.ts'
+import { defineController, watch } from '../../controllers/controller.ts'
+import { ConfigMap } from '../../kinds/core/configmap.ts'
+
+const NAMED = { namespace: 'kube-system', name: 'kube-apiserver-legacy-service-account-token-tracking' }
+const KEY = queueKey(NAMED)
+/** How often it is created again at most: another server that has tracking off would delete it each time. */
+const CREATE_EVERY_MS = 30 * 60_000
+
+export const legacyTokenTracking = defineController({
+  name: 'legacy_token_tracking_controller',
+  identity: serverIdentity(),
+  create({ client, enqueue }) {
+    const maps = client.of(ConfigMap)
+    let created: number | undefined
+    enqueue(KEY)
+    return {
+      watches: [watch(ConfigMap, ({ current }) => (queueKey(current) === KEY ? KEY : undefined))],
+      async reconcile() {
+        const now = client.now.getTime()
+        const data = { since: new Date(now).toISOString().slice(0, 10) }
+        const stored = maps.get(NAMED)
+        if (stored) {
+          if (!isDate(stored.data?.['since'])) await maps.update({ ...stored, data: { ...stored.data, ...data } })
+          return undefined
+        }
+        const wait = created === undefined ? 0 : created + CREATE_EVERY_MS - now
+        if (wait > 0) return wait
+        await maps.create({ metadata: NAMED, data })
+        created = now
+        return undefined
+      },
+    }
+  },
+})
+
+const isDate = (text = ''): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))

@@ -1,0 +1,96 @@
+/** Makes the stored priority levels and flow schemas take effect, and keeps the condition that tells whether a schema has its level. */
+import { serverIdentity } from '../../client/identity.ts'
+import { defineController, watch } from '../../controllers/controller.ts'
+import type { FlowControl } from '../../http/flow-control/flow-control.ts'
+import type { FlowSchema as Schema } from '../../http/flow-control/flow-schema.ts'
+import type { LevelConfiguration } from '../../http/flow-control/seats.ts'
+import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
+import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import type { ServerContext } from '../context.ts'
+
+type StoredSchema = ObjectOf<typeof FlowSchema>
+type StoredLevel = ObjectOf<typeof PriorityLevelConfiguration>
+
+const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
+
+/** Changes take effect before they are answered. Resolves when what is stored has taken effect. */
+export async function followFlowControl(
+  flowControl: FlowControl,
+  { clientFor, log, signal }: Pick<ServerContext, 'clientFor' | 'log' | 'signal'>,
+): Promise<void> {
+  const client = clientFor(serverIdentity())
+  const levels = client.of(PriorityLevelConfiguration)
+  const schemas = client.of(FlowSchema)
+  let isPlanned = false
+  const configure = () => {
+    isPlanned = false
+    try {
+      flowControl.configure([...levels.list()].flatMap(levelOf), [...schemas.list()].map(schemaOf))
+    } catch (error) {
+      log.error({ error: String(error) }, 'flow control could not be configured')
+    }
+  }
+  // Once for changes that are committed together. Their writers get the answer after this has run.
+  const plan = () => {
+    if (!isPlanned) queueMicrotask(configure)
+    isPlanned = true
+  }
+  await Promise.all([levels.watch(plan, signal), schemas.watch(plan, signal)])
+}
+
+/** A level as it is configured; nothing for one that makes no sense, which is as if it were not there. */
+function levelOf({ metadata: { name = '', uid = '' }, spec }: StoredLevel): LevelConfiguration[] {
+  const isExempt = spec.type === 'Exempt'
+  if (isExempt !== (name === 'exempt')) return []
+  const { nominalConcurrencyShares: shares = isExempt ? 0 : 30, lendablePercent = 0 } = (isExempt ? spec.exempt : spec.limited) ?? {}
+  const queuing = spec.limited?.limitResponse?.queuing
+  const { queues = 64, handSize = 8, queueLengthLimit = 50 } = queuing ?? {}
+  const borrowingLimitPercent = spec.limited?.borrowingLimitPercent
+  return [
+    { name, uid, isExempt, shares, lendablePercent, borrowingLimitPercent, queuing: queuing && { queues, handSize, queueLengthLimit } },
+  ]
+}
+
+function schemaOf({ metadata: { name = '', uid = '' }, spec }: StoredSchema): Schema {
+  const { priorityLevelConfiguration, matchingPrecedence = 1000, distinguisherMethod, rules = [] } = spec
+  const distinguisher = distinguisherMethod?.type as Schema['distinguisher']
+  return { name, uid, level: priorityLevelConfiguration.name, matchingPrecedence, distinguisher, rules }
+}
+
+/** The condition of a schema that names a level. */
+function danglingOf(level: string, isFound: boolean) {
+  return {
+    type: 'Dangling',
+    status: isFound ? 'False' : 'True',
+    reason: isFound ? 'Found' : 'NotFound',
+    message: `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)} ${isFound ? 'and it exists' : 'but there is no such object'}`,
+  }
+}
+
+/** Keeps the condition of every flow schema. */
+export const flowSchemaConditions = defineController({
+  name: 'priority-and-fairness-config-consumer',
+  identity: serverIdentity(MANAGER),
+  create({ client }) {
+    const schemas = client.of(FlowSchema)
+    const levels = client.of(PriorityLevelConfiguration)
+    const referring = (level: string) =>
+      [...schemas.list()].filter(({ spec }) => spec.priorityLevelConfiguration.name === level).map(({ metadata }) => metadata.name ?? '')
+    return {
+      watches: [watch(FlowSchema), watch(PriorityLevelConfiguration, ({ current }) => referring(current.name))],
+      async reconcile(name) {
+        const schema = schemas.get({ name })
+        if (!schema) return
+        const level = schema.spec.priorityLevelConfiguration.name
+        const wanted = danglingOf(level, levels.exists({ name: level }))
+        const stored = schema.status?.conditions?.find(({ type }) => type === wanted.type)
+        if (stored?.status === wanted.status && stored.reason === wanted.reason && stored.message === wanted.message) return
+        const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+        const status = { conditions: [{ ...wanted, lastTransitionTime }] }
+        await schemas.apply({ metadata: { name }, status }, { subresource: 'status' })
+      },
+    }
+  },
+})

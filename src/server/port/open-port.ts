@@ -1,0 +1,143 @@
+/** The port of a server: everything that answers requests, over HTTPS with certificates that are kept fresh. */
+import type { Authorizer } from '../../authz/authorizer.ts'
+import type { Faults } from '../../faults/faults.ts'
+import type { Aggregated } from '../../http/aggregated.ts'
+import { documentEndpoints } from '../../http/documents/documents.ts'
+import { openIdEndpoints } from '../../http/documents/openid.ts'
+import { versionEndpoint } from '../../http/documents/version.ts'
+import { Endpoints } from '../../http/endpoints.ts'
+import { FlowControl } from '../../http/flow-control/flow-control.ts'
+import type { Freshness } from '../../http/fresh.ts'
+import { type Listener, listen } from '../../http/listener/listen.ts'
+import type { Family } from '../../http/observability/exposition.ts'
+import { Health, type HealthCheck } from '../../http/observability/health.ts'
+import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
+import { createServe, type Surroundings } from '../../http/serve.ts'
+import { writesEndpoint } from '../../http/writes.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import type { Registry } from '../../registry/api.ts'
+import type { Writers } from '../../registry/writers.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { VERSION } from '../../version.ts'
+import type { Identity } from '../access/authentication.ts'
+import { type Config, ConfigError } from '../config.ts'
+import type { ServerContext } from '../context.ts'
+import type { Pki } from '../credentials/pki.ts'
+import type { Data } from '../data/open-data.ts'
+import type { OwnFiles } from '../files/own-files.ts'
+import type { StartHooks } from '../start-hooks.ts'
+import { followFlowControl } from './flow-configuration.ts'
+import { keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
+
+export type PortParts = {
+  readonly data: Pick<Data, 'observed' | 'problem'>
+  readonly hooks: StartHooks
+  readonly registry: Registry
+  readonly writers: Writers
+  readonly namespace: (name: string) => AnyObject | undefined
+  readonly identity: Identity
+  readonly authorizer: Authorizer
+  readonly aggregated: Aggregated
+  /** Absent where no other server writes to the store. */
+  readonly freshness: Freshness | undefined
+  readonly files: OwnFiles
+  readonly pki: Pki
+  /** Loads or issues the certificates that are needed at a time. */
+  readonly loadPki: (now: Date) => Promise<Pki>
+  /** Called when the authorities of clients have changed; PEM. */
+  readonly onClientCa: (clientCa: string) => void
+  readonly onRenewed: (pki: Pki) => void
+  /** What tests put around the handling of requests. */
+  readonly surroundings: Omit<Surroundings, 'disturb'>
+  /** What is to go wrong. */
+  readonly faults: Faults | undefined
+  /** What controllers, admission, and webhooks that decide about access count. */
+  readonly counted: () => readonly Family[]
+  readonly clock: Clock
+  /** Whether the server has been told to end. */
+  readonly isLeaving: () => boolean
+  readonly onClose: (close: () => Promise<void>) => void
+}
+
+/** Listens. Throws ConfigError when the port cannot be opened. */
+export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
+  const { config, caches, catalog, gate, now, log, signal } = context
+  const { data, hooks, identity, aggregated, surroundings, registry, files, pki, onClose } = parts
+  const injection =
+    parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
+  let address = ''
+  const health = new Health(healthChecks(context, parts), log)
+  const endpoints = [
+    ...health.endpoints(),
+    versionEndpoint(VERSION),
+    metricsEndpoint('/metrics', () => metrics.families()),
+    metricsEndpoint('/metrics/slis', () => health.families()),
+    ...openIdEndpoints({ ...identity, address: () => address }),
+    ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
+    writesEndpoint(parts.writers),
+    ...(injection?.endpoints ?? []),
+  ]
+  const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
+  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
+  await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
+  const metrics: Metrics = new Metrics({
+    paths: endpoints.map(({ path }) => path),
+    waiting: () => flowControl.waiting,
+    components: () => [...parts.counted(), ...data.observed.families(), ...flowControl.families()],
+    *objects() {
+      for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
+    },
+  })
+  const serve = createServe({
+    catalog,
+    registry: injection?.around(registry, () => caches.revision) ?? registry,
+    surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
+    authenticator: identity.authenticator,
+    authorizer: parts.authorizer,
+    endpoints: new Endpoints(catalog, endpoints, aggregated),
+    aggregated,
+    metrics,
+    flowControl,
+    log,
+    groupDomain: config.groupDomain,
+    gate,
+    namespace: parts.namespace,
+    now,
+    ...(parts.freshness && { freshness: parts.freshness }),
+  })
+  const { host, port } = config
+  const listener = await listen({ host, port, tls: tlsMaterial(files, pki), serve, log }).catch(explainFailure(config))
+  injection?.attach({ listener, caches, signal })
+  onClose(() => listener.drain(0))
+  onClose(async () => flowControl[Symbol.dispose]())
+  address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
+  const { loadPki: load, onClientCa, onRenewed, clock } = parts
+  const stop = keepTlsFresh(config, { pki, load, files, listener, onClientCa, onRenewed, url: `https://${address}`, log, clock })
+  onClose(async () => stop())
+  return listener
+}
+
+/** What /livez and /readyz ask. */
+function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<PortParts, 'data' | 'hooks' | 'isLeaving'>) {
+  const live: HealthCheck[] = [{ name: 'log', check: () => log.problem?.() }, data.observed.check, ...hooks.checks()]
+  const ready: HealthCheck[] = [
+    { name: 'informer-sync', check: () => data.problem() },
+    { name: 'shutdown', check: () => (isLeaving() ? 'the server is shutting down' : undefined) },
+  ]
+  return { live, ready }
+}
+
+const explainFailure =
+  ({ host, port }: Config) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EADDRINUSE')
+      throw new ConfigError(
+        `port ${port} on ${host} is in use; stop what uses it, or choose another with --secure-port (0 picks a free one)`,
+      )
+    if (error.code === 'EACCES')
+      throw new ConfigError(`port ${port} on ${host} may not be used by this user; choose one above 1023 with --secure-port`)
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+      throw new ConfigError(`this machine has no address ${host}; --bind-address takes one of its own, 127.0.0.1 or 0.0.0.0`)
+    throw error
+  }
