@@ -1,7 +1,7 @@
 // Which folder may import which, and why. Imports point down; what is not listed is not allowed, and what is listed is in use.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path/posix'
+import { dirname, join, relative } from 'node:path/posix'
 import test from 'node:test'
 
 /** `from`, `to`, and the reason. Files at the top of src are their own unit. */
@@ -170,40 +170,93 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['start-options.ts', 'server', 'options become its configuration'],
 ]
 
-/** Kits for tests stand above everything but the server's command line. */
-const ABOVE_ALL = ['test/kits']
+/** The same inside of the server, the composition root: its folders, and the files at its top. */
+const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
+  ['config.ts', 'controller-table.ts', 'which controllers can be named'],
+  ['context.ts', 'config.ts', 'components know the configuration'],
+  ['files', 'config.ts', 'it names the files; mistakes in them are errors of the configuration'],
+  ['credentials', 'config.ts', 'which authorities sign; a kubeconfig that cannot be written is an error of the configuration'],
+  ['credentials', 'files', 'authorities that are read from files, and read again'],
+  ['data', 'config.ts', 'which store, and for how long its history is kept'],
+  ['data', 'files', 'certificates for etcd, keys of encryption'],
+  ['data', 'credentials', 'a migration copies the keys by which a cluster is known'],
+  ['network', 'config.ts', 'ranges of addresses'],
+  ['network', 'context.ts', 'runs beside requests'],
+  ['access', 'config.ts', 'which authenticators and authorizers'],
+  ['access', 'context.ts', 'roles are followed beside requests'],
+  ['access', 'files', 'tokens, keys, and configurations that are read again'],
+  ['access', 'credentials', 'the key that signs tokens'],
+  ['extensions', 'config.ts', 'whether other servers may serve groups'],
+  ['extensions', 'context.ts', 'runs beside requests'],
+  ['admission', 'config.ts', 'which plugins'],
+  ['admission', 'context.ts', 'policies and webhooks are followed beside requests'],
+  ['admission', 'files', 'configurations of plugins, and manifests that are read again'],
+  ['admission', 'access', 'plugins and expressions ask what users may do'],
+  ['admission', 'extensions', 'where a service is that a webhook names'],
+  ['own-objects', 'config.ts', 'which proxies are published as trusted'],
+  ['own-objects', 'files', 'authorities that are published as trusted'],
+  ['own-objects', 'credentials', 'the authority of the server is published as trusted'],
+  ['controllers', 'config.ts', 'which run, with which settings'],
+  ['controllers', 'context.ts', 'runs beside requests'],
+  ['controllers', 'controller-table.ts', 'which there are'],
+  ['controllers', 'files', 'certificates for kubelets'],
+  ['controllers', 'credentials', 'what signs certificates'],
+  ['controllers', 'access', 'what signs tokens of service accounts'],
+  ['validation', 'feature-gates.ts', 'rules depend on them; a worker reads them itself'],
+  ['port', 'config.ts', 'address and limits'],
+  ['port', 'context.ts', 'priority levels are followed beside requests'],
+  ['port', 'start-hooks.ts', 'their health is told'],
+  ['port', 'files', 'certificates, which are read again'],
+  ['port', 'credentials', 'certificates are renewed, and so is the kubeconfig that has them'],
+  ['port', 'data', 'its health and metrics are told'],
+  ['port', 'access', 'who sends a request'],
+  ...[
+    ...['access', 'admission', 'clients', 'controllers', 'credentials', 'data', 'extensions', 'files', 'network', 'own-objects', 'port'],
+    ...['validation', 'config.ts', 'context.ts', 'feature-gates.ts', 'start-hooks.ts'],
+  ].map(to => ['start.ts', to, 'puts all parts together'] as const),
+]
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)/g
-const permitted = new Set(MAY_IMPORT.map(([from, to]) => `${from} → ${to}`))
 
-test('imports point down', () => {
-  const upward = importsBetweenUnits().filter(({ from, to }) => !ABOVE_ALL.includes(from) && !permitted.has(`${from} → ${to}`))
-  assert.deepEqual(
-    upward.map(({ file, path }) => `${file} → ${path}`),
-    [],
-  )
-})
+/** Folders and files are the units of a table; `bottom` are those that import none of the others. */
+const TABLES = [
+  { folder: 'src', rows: MAY_IMPORT, bottom: ['lib', 'public.d.ts', 'version.ts'] },
+  { folder: 'src/server', rows: MAY_IMPORT_IN_SERVER, bottom: ['clients', 'controller-table.ts', 'feature-gates.ts', 'start-hooks.ts'] },
+]
 
-test('every permitted import is in use', () => {
-  const used = new Set(importsBetweenUnits().map(({ from, to }) => `${from} → ${to}`))
-  assert.deepEqual(
-    [...permitted].filter(line => !used.has(line)),
-    [],
-  )
-})
+for (const { folder, rows, bottom } of TABLES) {
+  const permitted = new Set(rows.map(lineOf))
+  const used = importsBetweenUnits(folder)
 
-test('every folder has its lines', () => {
-  const listed = new Set(['lib', 'public.d.ts', 'version.ts', ...MAY_IMPORT.map(([from]) => from)])
-  const units = readdirSync('src').filter(name => !name.endsWith('.test.ts'))
-  assert.deepEqual(
-    units.filter(unit => !listed.has(unit)),
-    [],
-  )
-})
+  test(`imports between the folders of ${folder} point down`, () => {
+    const upward = used.filter(({ line }) => !permitted.has(line))
+    assert.deepEqual(
+      upward.map(({ file, path }) => `${file} → ${path}`),
+      [],
+    )
+    assert.deepEqual(inCycles(rows), [])
+  })
+
+  test(`every permitted import between the folders of ${folder} is in use`, () => {
+    const lines = new Set(used.map(({ line }) => line))
+    assert.deepEqual(
+      [...permitted].filter(line => !lines.has(line)),
+      [],
+    )
+  })
+
+  test(`every folder of ${folder} has its lines`, () => {
+    const listed = new Set([...bottom, ...rows.map(([from]) => from)])
+    assert.deepEqual(
+      readdirSync(folder).filter(unit => !unit.endsWith('.test.ts') && !listed.has(unit)),
+      [],
+    )
+  })
+}
 
 test('shared code never names a kind', () => {
   const shared = ['schema', 'codec', 'etcd-format', 'patch', 'cache', 'registry', 'http', 'storage']
-  const naming = importsBetweenUnits().filter(({ from, to, path }) => {
+  const naming = importsBetweenUnits('src').filter(({ row: [from, to], path }) => {
     // The Scale of the scale subresource is the one kind the registry speaks itself.
     return shared.includes(from) && to === 'kinds' && !path.endsWith('/autoscaling/scale.ts')
   })
@@ -213,27 +266,44 @@ test('shared code never names a kind', () => {
   )
 })
 
-type Import = { readonly file: string; readonly path: string; readonly from: string; readonly to: string }
+type Row = readonly [from: string, to: string, ...unknown[]]
+type Import = { readonly file: string; readonly path: string; readonly row: Row; readonly line: string }
 
-/** What is imported across units, tests aside: these may use everything. */
-function importsBetweenUnits(): Import[] {
+/** What is imported across the units of a folder, tests aside: these may use everything. */
+function importsBetweenUnits(folder: string): Import[] {
   const found: Import[] = []
-  for (const file of [...sourcesIn('src'), ...sourcesIn('test/kits')])
+  for (const file of sourcesIn(folder))
     for (const [, path] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
-      const [from, to] = [unitOf(file), unitOf(join(dirname(file), path!))]
-      if (from !== to) found.push({ file, path: path!, from, to })
+      const imported = join(dirname(file), path!)
+      const isOfTableAbove = imported.startsWith('src/') && !imported.startsWith(`${folder}/`)
+      const row: Row = [unitOf(relative(folder, file)), unitOf(relative(folder, imported))]
+      if (row[0] !== row[1] && !isOfTableAbove) found.push({ file, path: path!, row, line: lineOf(row) })
     }
   return found
 }
 
-const sourcesIn = (folder: string) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+function sourcesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(file => join(folder, file))
     .filter(file => /(?<!\.test)\.ts$/.test(file))
+}
 
-/** The folder of src that a file is in, or the file itself at its top; for tests, `test/kits` or `test`. */
-function unitOf(file: string): string {
-  const [top, folder] = file.split('/')
-  if (top === 'src') return folder!
-  return file.startsWith('test/kits/') ? 'test/kits' : top!
+/** The folder or file of a table that a file belongs to. */
+function unitOf(path: string): string {
+  return path.split('/')[0]!
+}
+
+function lineOf([from, to]: Row): string {
+  return `${from} → ${to}`
+}
+
+/** The units that are in a cycle of imports, or import one that is. */
+function inCycles(rows: readonly Row[]): string[] {
+  let left = rows
+  for (let before = -1; before !== left.length; ) {
+    before = left.length
+    const importing = new Set(left.map(([from]) => from))
+    left = left.filter(([, to]) => importing.has(to))
+  }
+  return [...new Set(left.map(([from]) => from))]
 }
