@@ -4,7 +4,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
-import { plainFormat } from '../src/storage/etcd/record-format.ts'
+import { plainFormat } from '../test/kits/storage/plain-format.ts'
 
 /** The last argument is a folder, or where etcd is. */
 const [, , certFile, keyFile, where] = process.argv

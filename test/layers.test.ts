@@ -148,6 +148,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['commands', 'server', 'they start servers'],
   ['commands', 'library', 'manifests are applied'],
   ['commands', 'lib', 'certificates, differences of texts'],
+  ['commands', 'schema', 'objects that are shown'],
   ['commands', 'codec', 'kubeconfigs and what is printed are YAML'],
   ['commands', 'version.ts', 'a folder for each version'],
   ['library', 'lib', 'JSON values'],

@@ -4,7 +4,7 @@ import { encodePem } from '../src/lib/pem.ts'
 import { certificate, certificateRequest } from './kits/x509.ts'
 
 /** What is peculiar about the n-th object of a kind; its name is `every-N` unless it has one here. */
-export type Sample = (n: number) => { readonly metadata?: { readonly name: string }; readonly [field: string]: unknown }
+type Sample = (n: number) => { readonly metadata?: { readonly name: string }; readonly [field: string]: unknown }
 
 /** The n-th object of a kind, labelled `every=kind`. */
 export function sampleOf({ apiVersion, kind }: { apiVersion: string; kind: string }, n: number): any {

@@ -34,7 +34,7 @@ export type BackendRequest = {
 export type BackendAnswer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 
 /** That there is no way to the server, or no answer from it. */
-export class BackendError extends Error {}
+class BackendError extends Error {}
 
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64

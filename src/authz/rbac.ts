@@ -101,7 +101,7 @@ class Allowed {
 }
 
 /** Several errors as one, without duplicates. */
-export function aggregate(problems: Iterable<string>): string {
+function aggregate(problems: Iterable<string>): string {
   const texts = [...new Set(problems)]
   return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`
 }

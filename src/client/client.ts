@@ -37,7 +37,7 @@ export type DeleteOptions = {
 }
 
 /** What a write answered; decoded when asked for. */
-export class Written<O> {
+class Written<O> {
   readonly #json: Uint8Array | undefined
   #object: O | undefined
 

@@ -13,7 +13,7 @@ import { formatMicroTime, instantOf } from '../lib/time.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { Client } from './client.ts'
 
-export type LeaseObject = ObjectOf<typeof Lease>
+type LeaseObject = ObjectOf<typeof Lease>
 type LeaseSpec = LeaseObject['spec']
 
 export type Timing = {

@@ -4,7 +4,7 @@
 const BOUNDS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10]
 
 /** Counts of durations up to each bound; in the shape in which histograms are written out. */
-export class Durations {
+class Durations {
   readonly bounds: readonly number[] = BOUNDS
   readonly counts = new Float64Array(BOUNDS.length)
   sum = 0

@@ -4,9 +4,14 @@ import { parseYaml } from '../codec/yaml.ts'
 import { ConfigError } from '../server/config.ts'
 
 export type ApiClient = {
-  /** Status and parsed body of a GET. */
-  get(path: string, accept?: string): Promise<{ readonly status: number; readonly body: any }>
+  /** What a GET is answered with; the caller knows what there is at the path. */
+  get<Body>(path: string, accept?: string): Promise<Answer<Body>>
 }
+
+/** A body, or why there is none: what the Status says, or the code where there is no Status. */
+export type Answer<Body> =
+  | { readonly ok: true; readonly body: Body }
+  | { readonly ok: false; readonly status: number; readonly message: string }
 
 /** What a kubeconfig of a server has; it has one of each. */
 type Kubeconfig = {
@@ -22,13 +27,18 @@ export function apiClient(kubeconfig: string): ApiClient {
   const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
   const credentials = { ca: decoded(ca), cert: decoded(cert), key: decoded(key) }
   return {
-    get: (path, accept = 'application/json') =>
-      new Promise((resolve, reject) => {
+    get: <Body>(path: string, accept = 'application/json') =>
+      new Promise<Answer<Body>>((resolve, reject) => {
         const sent = request(new URL(path, server), { ...credentials, headers: { accept } }, answer => {
           const parts: Buffer[] = []
           answer.on('data', part => parts.push(part))
           answer.on('error', reject)
-          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(parts).toString() || 'null') }))
+          answer.on('end', () => {
+            const { statusCode: status = 0 } = answer
+            const body = JSON.parse(Buffer.concat(parts).toString() || 'null')
+            const refusal = { ok: false, status, message: body?.message ?? `the server answered with ${status}` } as const
+            resolve(status === 200 ? { ok: true, body } : refusal)
+          })
         })
         sent.on('error', error => reject(new ConfigError(`no server answers at ${server}: ${error.message}`)))
         sent.end()
@@ -60,8 +70,9 @@ export async function findResource(api: ApiClient, wanted: string): Promise<Foun
   const [name = '', ...rest] = wanted.toLowerCase().split('.')
   const group = rest.join('.')
   for (const root of ['/api', '/apis']) {
-    const { items = [] }: Discovery = (await api.get(root, DISCOVERY)).body
-    for (const { metadata, versions } of items)
+    const answer = await api.get<Discovery>(root, DISCOVERY)
+    if (!answer.ok) throw new ConfigError(answer.message)
+    for (const { metadata, versions } of answer.body.items ?? [])
       for (const { version, resources } of versions)
         for (const { resource, responseKind, scope, singularResource = '', shortNames = [] } of resources) {
           const names = [resource, singularResource, responseKind.kind.toLowerCase(), ...shortNames]

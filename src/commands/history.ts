@@ -4,6 +4,7 @@ import { stringifyYaml } from '../codec/yaml-writer.ts'
 import { readFlags } from '../flags/read-flags.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type DiffLine, diffLines } from '../lib/line-diff.ts'
+import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { ConfigError } from '../server/config.ts'
 import { type ApiClient, apiClient, findResource } from './api-client.ts'
 import type { Command } from './command.ts'
@@ -46,31 +47,37 @@ function readArguments(args: readonly string[]) {
   return { kind, name, namespace, flags }
 }
 
+/** An object as a server answers with it. */
+type ServedObject = AnyObject & { readonly metadata: { readonly resourceVersion: string } }
+
 type Past = {
   /** The newest first. */
-  readonly objects: readonly any[]
+  readonly objects: readonly ServedObject[]
   /** Whether the oldest of them is how the object was created, or there was more that is forgotten. */
   readonly isWhole: boolean
 }
 
 /** Goes back from what is stored now: what was there just before each revision. */
 async function revisionsOf(api: ApiClient, path: string): Promise<Past> {
-  const objects: any[] = []
+  const objects: ServedObject[] = []
   for (let at = ''; ; ) {
-    const { status, body } = await api.get(at === '' ? path : `${path}?resourceVersion=${at}&resourceVersionMatch=Exact`)
-    if (status === 404) return { objects, isWhole: true }
-    if (status === 410) return { objects, isWhole: false }
-    if (status !== 200) throw new ConfigError(body?.message ?? `the server answered with ${status}`)
+    const answer = await api.get<ServedObject>(at === '' ? path : `${path}?resourceVersion=${at}&resourceVersionMatch=Exact`)
+    if (!answer.ok && answer.status === 404) return { objects, isWhole: true }
+    if (!answer.ok && answer.status === 410) return { objects, isWhole: false }
+    if (!answer.ok) throw new ConfigError(answer.message)
+    const { uid, resourceVersion } = answer.body.metadata
     // Another object that had the name before.
-    if (objects.length > 0 && body.metadata.uid !== objects.at(-1).metadata.uid) return { objects, isWhole: true }
-    objects.push(body)
-    at = String(BigInt(body.metadata.resourceVersion) - 1n)
+    if (objects.length > 0 && uid !== objects[0]!.metadata.uid) return { objects, isWhole: true }
+    objects.push(answer.body)
+    at = String(BigInt(resourceVersion) - 1n)
   }
 }
 
+type Writer = { readonly user: string; readonly time: string }
+
 type Writers = {
   /** User and time of each revision of which they are known. */
-  readonly known: ReadonlyMap<string, { readonly user: string; readonly time: string }>
+  readonly known: ReadonlyMap<string, Writer>
   /** Why some are not. */
   readonly note: string
 }
@@ -79,11 +86,12 @@ const ASKED_AT_ONCE = 500
 
 /** Who made each write. Not everybody may know, and the server remembers it for a while only. */
 async function writersOf(api: ApiClient, revisions: readonly string[]): Promise<Writers> {
-  const known = new Map<string, { user: string; time: string }>()
+  const known = new Map<string, Writer>()
   for (let i = 0; i < revisions.length; i += ASKED_AT_ONCE) {
-    const { status, body } = await api.get(`/keelson/writes?revisions=${revisions.slice(i, i + ASKED_AT_ONCE)}`)
-    if (status !== 200) return { known, note: `users are not shown: ${body?.message ?? `the server answered with ${status}`}` }
-    for (const [revision, writer] of Object.entries<any>(body.writes)) known.set(revision, writer)
+    const asked = revisions.slice(i, i + ASKED_AT_ONCE)
+    const answer = await api.get<{ readonly writes: Readonly<Record<string, Writer>> }>(`/keelson/writes?revisions=${asked}`)
+    if (!answer.ok) return { known, note: `users are not shown: ${answer.message}` }
+    for (const [revision, writer] of Object.entries(answer.body.writes)) known.set(revision, writer)
   }
   const missing = revisions.filter(revision => !known.has(revision)).length
   const several = missing === 1 ? 'the user of one revision is' : `the users of ${missing} revisions are`
@@ -101,11 +109,17 @@ const painted: Paint = line => `\u001b[${COLOURS[line.sign]}m${plain(line)}\u001
 /** How many unchanged lines are shown around a change. */
 const AROUND = 2
 
-type Section = { object: any; before: any; revisions: Past; writers: Writers; paint: Paint }
+type Section = {
+  readonly object: ServedObject
+  readonly before: ServedObject | undefined
+  readonly revisions: Past
+  readonly writers: Writers
+  readonly paint: Paint
+}
 
 function section({ object, before, revisions: { isWhole }, writers, paint }: Section): string {
   const { resourceVersion } = object.metadata
-  const { manager, operation, time, subresource } = managerOf(object, before)
+  const { manager, operation, time, subresource }: Partial<ManagedFieldsEntry> = managerOf(object, before) ?? {}
   const writer = writers.known.get(resourceVersion)
   const parts = [
     `revision ${resourceVersion}${before ? '' : isWhole ? ', created' : ', the oldest that is known'}`,
@@ -120,21 +134,21 @@ function section({ object, before, revisions: { isWhole }, writers, paint }: Sec
 }
 
 /** Whose entry of managedFields is new, or other than it was. One that only lost fields was written by somebody else. */
-function managerOf(object: any, before: any): any {
-  const keyOf = ({ manager, operation, subresource = '' }: any) => `${operation} ${subresource} ${manager}`
-  const known = new Map<string, any>((before?.metadata.managedFields ?? []).map((entry: any) => [keyOf(entry), entry]))
-  const size = ({ fieldsV1 }: any) => JSON.stringify(fieldsV1 ?? {}).length
-  const isNewer = (entry: any) => {
+function managerOf(object: ServedObject, before: ServedObject | undefined): ManagedFieldsEntry | undefined {
+  const keyOf = ({ manager, operation, subresource = '' }: ManagedFieldsEntry) => `${operation} ${subresource} ${manager}`
+  const known = new Map(before?.metadata.managedFields?.map(entry => [keyOf(entry), entry]))
+  const size = ({ fieldsV1 }: ManagedFieldsEntry) => JSON.stringify(fieldsV1 ?? {}).length
+  const isNewer = (entry: ManagedFieldsEntry) => {
     const was = known.get(keyOf(entry))
     return !was || was.time !== entry.time || size(was) < size(entry)
   }
-  const entries: any[] = object.metadata.managedFields ?? []
-  return entries.filter(isNewer).sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? {}
+  const newer = (object.metadata.managedFields ?? []).filter(isNewer)
+  return newer.sort((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0]
 }
 
 /** The object as people read it: without what changes with every write. */
-function linesOf({ metadata: { managedFields: _, resourceVersion: __, ...metadata }, ...rest }: any): string[] {
-  return stringifyYaml({ ...rest, metadata } as JsonObject)
+function linesOf({ metadata: { managedFields: _, resourceVersion: __, ...metadata }, ...rest }: ServedObject): string[] {
+  return stringifyYaml({ ...rest, metadata } as unknown as JsonObject)
     .trimEnd()
     .split('\n')
 }

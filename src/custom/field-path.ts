@@ -8,7 +8,7 @@ export type Found = { readonly value: Json | undefined; readonly fault?: string 
 /** The names on a path, whose first dot may be left out. */
 export const stepsOf = (path: string): string[] => path.replace(/^\./, '').split('.')
 
-export function valueAt(object: JsonObject, steps: readonly string[]): Found {
+function valueAt(object: JsonObject, steps: readonly string[]): Found {
   let value: Json | undefined = object
   for (let i = 0; i < steps.length; i++) {
     if (value === null) return NOTHING

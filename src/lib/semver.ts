@@ -10,7 +10,7 @@ export interface Semver {
 }
 
 /** A text that is no version; the message is the library's. */
-export class SemverError extends Error {
+class SemverError extends Error {
   override readonly name = 'SemverError'
 }
 

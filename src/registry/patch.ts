@@ -18,11 +18,11 @@ import { type PatchProblems, takePatched } from './patched-object.ts'
 import { type Change, newWrite, type Write, write } from './write.ts'
 import { runParts } from './yielding.ts'
 
-export const JSON_PATCH = 'application/json-patch+json'
-export const MERGE_PATCH = 'application/merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+const MERGE_PATCH = 'application/merge-patch+json'
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
 const APPLY_PATCH = 'application/apply-patch+yaml'
-export const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
 
 /** Custom kinds have no strategic merge patch: their schemas declare no merge strategies. */
 export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]

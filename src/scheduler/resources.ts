@@ -55,7 +55,7 @@ const NO_SCALARS: ReadonlyMap<string, number> = new Map()
 const numberOf = (quantity: Quantity | undefined): number => (quantity ? Number(integerValue(quantity)) : 0)
 
 /** Whether a resource is counted in pieces, beside CPU, memory and storage. */
-export const isScalar = (name: string): boolean =>
+const isScalar = (name: string): boolean =>
   isExtendedResourceName(name) ||
   isHugePageResource(name) ||
   name.startsWith('attachable-volumes-') ||

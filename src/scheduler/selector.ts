@@ -11,7 +11,7 @@ export type Selector = {
 }
 
 export const NOTHING: Selector = { matches: () => false, isEmpty: false }
-export const EVERYTHING: Selector = { matches: () => true, isEmpty: true }
+const EVERYTHING: Selector = { matches: () => true, isEmpty: true }
 
 /** An absent selector selects nothing, an empty one everything, and one that cannot be read nothing. `more` must hold as well. */
 export function selectorOf(selector: LabelSelector | undefined, more: Labels = {}): Selector {

@@ -9,7 +9,7 @@ import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
 import { ask, eventually, type Scope, type Target } from '../kit.ts'
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
-export const authority = issueAuthority('aggregated test authority', validity)
+const authority = issueAuthority('aggregated test authority', validity)
 export const strangers = issueAuthority('strangers', validity)
 
 /** An address of this machine that a Service may have; loopback addresses are not allowed. */

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import type { AllocatorParts, Outcome } from '../../src/devices/allocate.ts'
 import { allocate, stepBudget } from '../../src/devices/allocate.ts'
 import { type ClassObject, prepareClaim } from '../../src/devices/claim-requests.ts'
-import { deviceId } from '../../src/devices/device.ts'
 import type { TaintRule } from '../../src/devices/device-taints.ts'
 import { DeviceExpressions } from '../../src/devices/expressions.ts'
 import { type AllocatorFeatures, allocatorFeatures } from '../../src/devices/features.ts'
@@ -11,7 +10,7 @@ import { type DeviceNode, DevicePools } from '../../src/devices/pools.ts'
 import { DeviceUsage } from '../../src/devices/usage.ts'
 import type { DeviceRequestAllocationResult } from '../../src/kinds/resource/allocation-shapes.ts'
 
-export const ALL_FEATURES: AllocatorFeatures = allocatorFeatures(() => true)
+const ALL_FEATURES: AllocatorFeatures = allocatorFeatures(() => true)
 export const DRIVER = 'd.example.com'
 
 export const nodeNamed = (name: string, labels: Record<string, string> = {}): DeviceNode => ({ name, labels, features: new Set() })
@@ -361,5 +360,3 @@ export const simpleWorlds: fc.Arbitrary<SimpleWorld> = fc
       claims: fc.array(claim, { minLength: 1, maxLength: 2 }),
     })
   })
-
-export const idOf = (device: string, pool = 'pool'): string => deviceId({ driver: DRIVER, pool, device })

@@ -92,7 +92,7 @@ export const kindOf = (spec: AnyType): AnyType =>
   }) as AnyType
 
 /** Values of a type, without nulls, empty parts and repeated keys. */
-export function valuesOf(type: AnyType): fc.Arbitrary<Json> {
+function valuesOf(type: AnyType): fc.Arbitrary<Json> {
   return valuesOfStructure(structureOf(type))
 }
 

@@ -139,7 +139,7 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
 }
 
 /** Claims and volumes; what is written is there at once. */
-export function volumesIn({ claims = {}, volumes = {}, capacities = [] }: World): Volumes {
+function volumesIn({ claims = {}, volumes = {}, capacities = [] }: World): Volumes {
   const [assumedClaims, assumedVolumes] = [new Assumed<any>(), new Assumed<any>()]
   const stored = {
     claim: (_: string, name: string) => claims[name] as any,

@@ -6,7 +6,7 @@ import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
 import { withDefaults } from './kinds/kinds.ts'
 
-export const BEGIN = Date.UTC(2026, 6, 1, 12)
+const BEGIN = Date.UTC(2026, 6, 1, 12)
 const GATES = ['ContainerRestartRules', 'RestartAllContainersOnContainerExits', 'KubeletEnsureSecretPulledImages']
 
 export type SimulatedPodOptions = { readonly spec?: object; readonly annotations?: Record<string, string> }

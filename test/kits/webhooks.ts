@@ -6,7 +6,7 @@ import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
 import type { Scope } from '../kit.ts'
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
-export const authority = issueAuthority('test authority', validity)
+const authority = issueAuthority('test authority', validity)
 export const strangers = issueAuthority('strangers', validity)
 export const pem = (cert: string) => Buffer.from(cert).toString('base64')
 

@@ -15,7 +15,7 @@ export type ParamRef = {
   readonly parameterNotFoundAction?: string
 }
 
-export type MatchResources = {
+type MatchResources = {
   readonly resourceRules?: readonly Rule[]
   readonly excludeResourceRules?: readonly Rule[]
   readonly matchPolicy?: string

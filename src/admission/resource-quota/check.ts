@@ -33,7 +33,7 @@ export type CheckedWrite = EvaluatedWrite & {
 const hardOf = (quota: AnyObject): ResourceList => listOf(quota['status']?.hard)
 
 /** Whether a quota counts an object: by what is in force, which its status says. */
-export const counts = (evaluator: Evaluator, quota: AnyObject, object: AnyObject): boolean =>
+const counts = (evaluator: Evaluator, quota: AnyObject, object: AnyObject): boolean =>
   Object.keys(quota['status']?.hard ?? {}).some(name => evaluator.limits(name)) && inScopes(evaluator, quota, object)
 
 export function checkWrite(

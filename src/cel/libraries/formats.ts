@@ -18,7 +18,7 @@ interface Format {
 }
 
 /** A format as a value. */
-export class FormatValue extends CelOpaque {
+class FormatValue extends CelOpaque {
   readonly type = formatType
   readonly format: Format
   constructor(format: Format) {

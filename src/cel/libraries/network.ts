@@ -29,7 +29,7 @@ export const ipType = opaqueType('net.IP')
 export const cidrType = opaqueType('net.CIDR')
 
 /** An address as a value. */
-export class IpValue extends CelOpaque {
+class IpValue extends CelOpaque {
   readonly type = ipType
   readonly address: IPAddress
   constructor(address: IPAddress) {
@@ -49,7 +49,7 @@ export class IpValue extends CelOpaque {
 }
 
 /** A block of addresses as a value; bits past its prefix are kept. */
-export class CidrValue extends CelOpaque {
+class CidrValue extends CelOpaque {
   readonly type = cidrType
   readonly prefix: Prefix
   constructor(prefix: Prefix) {

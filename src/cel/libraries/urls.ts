@@ -10,7 +10,7 @@ import { attempt, fn, global, member } from './declare.ts'
 export const urlType = objectType('kubernetes.URL')
 
 /** A URL as a value. */
-export class UrlValue extends CelOpaque {
+class UrlValue extends CelOpaque {
   readonly type = urlType
   readonly url: ParsedUrl
   constructor(url: ParsedUrl) {

@@ -54,7 +54,7 @@ export function isIn(element: CelValue, container: CelValue): CelValue {
 }
 
 /** Whether a text matches a pattern anywhere. */
-export function matches(text: CelValue, pattern: CelValue): CelValue {
+function matches(text: CelValue, pattern: CelValue): CelValue {
   if (typeof text !== 'string') return notFor('matches', text)
   if (typeof pattern !== 'string') return noSuchOverload
   const regex = regexOf(pattern)

@@ -14,7 +14,7 @@ const traversal = 0.1
 const perPatternCharacter = 0.25
 
 /** The size of what has one, and 1 for other values. */
-export function actualSize(value: CelValue): number {
+function actualSize(value: CelValue): number {
   const size = sizeOf(value)
   if (size !== undefined) return size
   return value instanceof CelOptional && value.value !== undefined ? actualSize(value.value) : 1

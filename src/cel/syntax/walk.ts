@@ -3,7 +3,7 @@
 import type { Expr } from './ast.ts'
 
 /** The expressions that an expression is made of, in the order they are written. */
-export function childrenOf(expr: Expr): readonly Expr[] {
+function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':
     case 'ident':

@@ -6,7 +6,7 @@ import type { ObjectOf } from '../../schema/kind.ts'
 
 type Token = ObjectOf<typeof Secret>
 
-export const CONTENT = 'kubeconfig'
+const CONTENT = 'kubeconfig'
 const SIGNATURE = 'jws-kubeconfig-'
 
 /** The data with the signatures that it should have; undefined when it has them, or there is nothing to sign. */

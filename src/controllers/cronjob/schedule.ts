@@ -13,7 +13,7 @@ const LATE_MS = 100
 /** From how many missed starts on there is a warning. */
 const MANY = 100
 
-export type Missed = {
+type Missed = {
   /** From when on starts are considered. */
   readonly since: number
   /** The last start that is due; undefined when none is. */

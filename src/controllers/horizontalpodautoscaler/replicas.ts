@@ -134,7 +134,7 @@ type Counted = {
 }
 
 /** Which pods count: not those that end, nor those that are not ready yet; those that tell nothing are named. */
-export function counted(measured: PodMetrics, resource: string, situation: Situation): Counted {
+function counted(measured: PodMetrics, resource: string, situation: Situation): Counted {
   const ignored: string[] = []
   const unready: string[] = []
   const missing: string[] = []

@@ -39,7 +39,7 @@ class Series {
 type Inflight = { mutating: number; readOnly: number }
 
 /** What is recorded of one request. Watches are long-running and counted separately. */
-export class Observed {
+class Observed {
   readonly #series: Series
   readonly #inflight: Inflight
 

@@ -9,7 +9,6 @@ const ServiceReference = message('ServiceReference', {
   path: [3, string.optional(), 'Path of requests.'],
   port: [4, int32.optional().default(443), 'Port of the service.'],
 })
-export type ServiceReference = Static<typeof ServiceReference>
 
 const WebhookClientConfig = message('WebhookClientConfig', {
   url: [3, string.optional(), 'Where the webhook is: https, a host and a path. Either this or a service.'],

@@ -20,11 +20,10 @@ export const DeviceRequestAllocationResult = message('DeviceRequestAllocationRes
 })
 export type DeviceRequestAllocationResult = Static<typeof DeviceRequestAllocationResult>
 
-export const DeviceAllocationResult = message('DeviceAllocationResult', {
+const DeviceAllocationResult = message('DeviceAllocationResult', {
   results: [1, atomic(DeviceRequestAllocationResult), 'The devices.'],
   config: [2, atomic(DeviceAllocationConfiguration), 'How they are set up, from their classes and from the claim.'],
 })
-export type DeviceAllocationResult = Static<typeof DeviceAllocationResult>
 
 export const AllocationResult = message('AllocationResult', {
   devices: [1, DeviceAllocationResult.orEmpty(), 'The devices given.'],

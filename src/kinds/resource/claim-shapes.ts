@@ -90,11 +90,10 @@ const configuration = { opaque: [1, OpaqueDeviceConfiguration, 'Parameters for o
 export const DeviceClassConfiguration = message('DeviceClassConfiguration', { ...inlined(1, configuration) })
 export type DeviceClassConfiguration = Static<typeof DeviceClassConfiguration>
 
-export const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
+const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
   requests: [1, atomic(string), 'The requests it is for; all when empty.'],
   ...inlined(2, configuration),
 })
-export type DeviceClaimConfiguration = Static<typeof DeviceClaimConfiguration>
 
 export const DeviceAllocationConfiguration = message('DeviceAllocationConfiguration', {
   source: [1, string.always(), 'Its source: FromClass or FromClaim.'],

@@ -65,7 +65,7 @@ export function* validateSelectors(
 }
 
 /** An expression that selects devices: one that is stored was fine when it was written. */
-export function* validateExpression(expression: string, at: Ref<string>, options: ExpressionOptions): Iterable<FieldError> {
+function* validateExpression(expression: string, at: Ref<string>, options: ExpressionOptions): Iterable<FieldError> {
   yield* checkExpression(expression, at, { ...options, use: 'selector' })
 }
 

@@ -126,7 +126,7 @@ export function* validateConditions(conditions: readonly Condition[] | null | un
 }
 
 /** Rules on one condition. */
-export function* validateCondition(condition: Condition, at: Ref<Condition>): Iterable<FieldError> {
+function* validateCondition(condition: Condition, at: Ref<Condition>): Iterable<FieldError> {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition
   if (!type) yield required(at.type, 'is required')
   else yield* invalidEach(at.type, isQualifiedName(type))

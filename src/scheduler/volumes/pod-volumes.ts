@@ -22,7 +22,7 @@ import type { Claim, Lookups, StorageClassObject, Volume } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import { type Labels, type Selector, selectorOf } from '../selector.ts'
 
-export const REASONS = {
+const REASONS = {
   unreachable: "node(s) didn't match PersistentVolume's node affinity",
   noVolume: "node(s) didn't find available persistent volumes to bind",
   noSpace: 'node(s) did not have enough free storage',

@@ -130,7 +130,7 @@ type Reading = Pick<ManifestParts, 'groupDomain' | 'gate'> & {
 const SEPARATOR = /^---[ \t]*(?:#.*)?\r?$/m
 
 /** The objects of files, by name. Throws an Error that names the file. */
-export function readManifests(files: readonly ManifestFile[], reading: Reading): AnyObject[] {
+function readManifests(files: readonly ManifestFile[], reading: Reading): AnyObject[] {
   const objects: AnyObject[] = []
   const seen = new Map<string, string>()
   for (const { path, text } of files)

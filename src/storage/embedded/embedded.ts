@@ -62,7 +62,7 @@ const SWEEP_REVISIONS = 512
 const REMOVES_AT_ONCE = 256
 
 /** One process's open store; `openEmbeddedStore` makes it. */
-export class EmbeddedStore implements Store, AsyncDisposable {
+class EmbeddedStore implements Store, AsyncDisposable {
   readonly #engine: Engine
   readonly #clock: Clock
   readonly #history: History<Stored>

@@ -1,10 +1,10 @@
 import { test } from 'node:test'
 import { type EtcdCluster, startEtcd } from '../../../test/kits/etcd.ts'
 import { describeStore } from '../../../test/kits/storage/conformance.ts'
+import { plainFormat } from '../../../test/kits/storage/plain-format.ts'
 import { noteNotRun, programsNamed } from '../../../test/programs.ts'
 import type { Store } from '../store.ts'
 import { openEtcdStore } from './etcd.ts'
-import { plainFormat } from './record-format.ts'
 
 const clusters = new WeakMap<Store, EtcdCluster>()
 

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EtcdCluster, type EtcdClusterOptions, startEtcd } from '../../../test/kits/etcd.ts'
 import { bytes, collect, put, read, revisionOf, text } from '../../../test/kits/storage/conformance-kit.ts'
+import { plainFormat } from '../../../test/kits/storage/plain-format.ts'
 import { startTcpProxy } from '../../../test/kits/tcp-proxy.ts'
 import { testWith } from '../../../test/programs.ts'
 import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.ts'
@@ -15,7 +16,6 @@ import { Cluster } from './cluster.ts'
 import { type EtcdOptions, EtcdStore, openEtcdStore } from './etcd.ts'
 import type { Tls } from './http2-session.ts'
 import { prefixEnd, status } from './messages.ts'
-import { plainFormat } from './record-format.ts'
 
 const PATIENT = { timeout: 120_000 }
 

@@ -86,7 +86,7 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
 export class DeadlineExceeded extends Error {}
 
 /** The server does not speak HTTP/2, or breaks its rules. */
-export class ProtocolError extends Error {
+class ProtocolError extends Error {
   readonly code = 'ERR_HTTP2_PROTOCOL'
 }
 

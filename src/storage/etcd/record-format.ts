@@ -22,12 +22,3 @@ export type StoredRecord = { readonly key: string; readonly stored: Uint8Array }
 
 /** A value, and what it holds where that had to be found out (see `Entry.object`), or why the record cannot be read (see `Entry.fault`). */
 export type Decoded = { readonly value: Uint8Array; readonly object?: unknown; readonly fault?: undefined } | { readonly fault: string }
-
-/** Keys are places, and values are stored as they are. */
-export const plainFormat: RecordFormat = {
-  placeOf: key => key,
-  keyAt: place => place,
-  placesBelow: prefix => prefix,
-  encode: (_, value) => value,
-  decode: records => records.map(({ stored }) => ({ value: stored })),
-}

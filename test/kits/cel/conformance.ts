@@ -66,7 +66,7 @@ export interface ConformanceTest {
 type Json = any
 
 /** Why a test cannot be run: it needs what Keelson does not have. */
-export class NotSupported extends Error {}
+class NotSupported extends Error {}
 
 /** Runs one test; undefined if it passed, else what went wrong. */
 export function runConformanceTest(test: ConformanceTest, extensions: readonly Library[]): string | undefined {

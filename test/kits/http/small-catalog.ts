@@ -23,7 +23,7 @@ import {
 } from '../../../src/schema/types.ts'
 
 const Reference = message('Reference', { name: [1, string.required(), 'The name.'], hash: [2, bytes, 'A hash.'] }).atomic()
-export const Port = message('Port', {
+const Port = message('Port', {
   number: [1, int32.min(1).max(65535).required(), 'The port.'],
   protocol: [2, oneOf('TCP', 'UDP').publishedDefault('TCP'), 'The protocol.'],
   name: [3, string.max(15), 'The name.'],
@@ -48,7 +48,7 @@ const WidgetStatus = message('WidgetStatus', { since: [1, time.always(), 'Since 
 const Approval = message('Approval', { reason: [2, string.required(), 'Why.'] })
 
 /** `widgets.apps`: namespaced, with every kind of subresource. */
-export const widget = defineKind({
+const widget = defineKind({
   group: 'apps',
   version: 'v1',
   kind: 'Widget',
@@ -73,7 +73,7 @@ export const widget = defineKind({
 })
 
 /** `ingresses.networking.k8s.io`, two fields of it. */
-export const ingress = defineKind({
+const ingress = defineKind({
   group: 'networking.{group_domain}',
   version: 'v1',
   kind: 'Ingress',
@@ -96,7 +96,7 @@ const bundle = (version: string) =>
   })
 
 /** A core kind whose whole content is beside spec and status, and that cannot be deleted as a collection. */
-export const note = defineKind({
+const note = defineKind({
   group: '',
   version: 'v1',
   kind: 'Note',
@@ -107,7 +107,7 @@ export const note = defineKind({
 })
 
 /** A kind that is only asked, never stored. */
-export const review = defineKind({
+const review = defineKind({
   group: 'authorization.{group_domain}',
   version: 'v1',
   kind: 'Review',

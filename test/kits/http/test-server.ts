@@ -29,14 +29,14 @@ import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
 export type Handle = (call: Call, ctx: CallContext) => Result | Promise<Result>
 export type Options = { readonly handle?: Handle; readonly health?: Checks; readonly log?: Log }
 
-export const NOW = new Date('2026-01-02T03:04:05Z')
+const NOW = new Date('2026-01-02T03:04:05Z')
 
 /** Some real kinds, served as they are. */
 export function testCatalog(): Catalog {
   return new Catalog([Secret, Namespace, DaemonSet, ServiceCIDR].map(kind => resourceOf(kind, 'k8s.io')))
 }
 
-export const TOKENS = 'secret-token,jane,u1,"devs,ops"\n'
+const TOKENS = 'secret-token,jane,u1,"devs,ops"\n'
 
 /** Users with credentials may do everything, others ask for health and version. */
 const knownUsers: Authorizer = {

@@ -17,16 +17,16 @@ import type { PodObject } from './preparation.ts'
 import { validateBinding } from './rules.ts'
 
 /** What a Binding has beside its metadata. */
-export const Binding = message('Binding', {
+const Binding = message('Binding', {
   target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
 })
-export type Binding = Static<typeof Binding>
+type Binding = Static<typeof Binding>
 
 /** What an Eviction has beside its metadata. */
-export const Eviction = message('Eviction', {
+const Eviction = message('Eviction', {
   deleteOptions: [2, DeleteOptionsType, 'How the pod is to be deleted.'],
 })
-export type Eviction = Static<typeof Eviction>
+type Eviction = Static<typeof Eviction>
 
 /** Binds a pod to a node, and copies labels and annotations of the binding to it. */
 export const binding: CreateSubresource<PodObject, Binding> = {

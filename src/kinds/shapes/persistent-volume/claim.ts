@@ -5,7 +5,7 @@ import { LabelSelector } from '../meta.ts'
 import { roundAmounts } from '../pod/resources/resources.ts'
 import { TypedLocalObjectReference, TypedObjectReference } from '../references.ts'
 
-export const VolumeResourceRequirements = message(
+const VolumeResourceRequirements = message(
   'VolumeResourceRequirements',
   {
     limits: [1, mapOf(quantity), 'The most that may be used.'],
@@ -13,7 +13,6 @@ export const VolumeResourceRequirements = message(
   },
   { defaults: ({ limits, requests }) => roundAmounts(limits, requests) },
 )
-export type VolumeResourceRequirements = Static<typeof VolumeResourceRequirements>
 
 export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
   accessModes: [1, atomic(string), 'How the volume is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.'],

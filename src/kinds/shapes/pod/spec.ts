@@ -14,11 +14,10 @@ export const HostAlias = message('HostAlias', {
 })
 export type HostAlias = Static<typeof HostAlias>
 
-export const PodDNSConfigOption = message('PodDNSConfigOption', {
+const PodDNSConfigOption = message('PodDNSConfigOption', {
   name: [1, string, 'Name of the option.'],
   value: [2, string.optional(), 'Its value.'],
 })
-export type PodDNSConfigOption = Static<typeof PodDNSConfigOption>
 
 export const PodDNSConfig = message('PodDNSConfig', {
   nameservers: [1, atomic(string), 'Addresses of name servers, added to those of the policy.'],
@@ -27,20 +26,18 @@ export const PodDNSConfig = message('PodDNSConfig', {
 })
 export type PodDNSConfig = Static<typeof PodDNSConfig>
 
-export const PodReadinessGate = message('PodReadinessGate', {
+const PodReadinessGate = message('PodReadinessGate', {
   conditionType: [1, string.always(), 'The condition of the pod that must be True.'],
 })
-export type PodReadinessGate = Static<typeof PodReadinessGate>
 
 export const PodOS = message('PodOS', {
   name: [1, string.always(), 'linux or windows.'],
 })
 export type PodOS = Static<typeof PodOS>
 
-export const PodSchedulingGate = message('PodSchedulingGate', {
+const PodSchedulingGate = message('PodSchedulingGate', {
   name: [1, string.always(), 'Who holds the pod back.'],
 })
-export type PodSchedulingGate = Static<typeof PodSchedulingGate>
 
 export const PodResourceClaim = message('PodResourceClaim', {
   name: [1, string.always(), 'Name by which containers refer to the claim.'],
@@ -49,14 +46,13 @@ export const PodResourceClaim = message('PodResourceClaim', {
 })
 export type PodResourceClaim = Static<typeof PodResourceClaim>
 
-export const PodSchedulingGroup = message(
+const PodSchedulingGroup = message(
   'PodSchedulingGroup',
   {
     podGroupName: [1, string.optional(), 'The pod group of the pod.'],
   },
   { union: {} },
 )
-export type PodSchedulingGroup = Static<typeof PodSchedulingGroup>
 
 export const EvictionResponder = message('EvictionResponder', {
   name: [1, string.always(), 'The responder, as a domain-prefixed key.'],

@@ -2,16 +2,14 @@
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string, time } from '../../../../schema/types.ts'
 import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'
 
-export const ContainerStateWaiting = message('ContainerStateWaiting', {
+const ContainerStateWaiting = message('ContainerStateWaiting', {
   reason: [1, string, 'A CamelCase reason why it is not running yet.'],
   message: [2, string, 'The same for people.'],
 })
-export type ContainerStateWaiting = Static<typeof ContainerStateWaiting>
 
-export const ContainerStateRunning = message('ContainerStateRunning', {
+const ContainerStateRunning = message('ContainerStateRunning', {
   startedAt: [1, time.always(), 'When it was last started.'],
 })
-export type ContainerStateRunning = Static<typeof ContainerStateRunning>
 
 export const ContainerStateTerminated = message('ContainerStateTerminated', {
   exitCode: [1, int32.always(), 'What the process returned.'],
@@ -24,22 +22,19 @@ export const ContainerStateTerminated = message('ContainerStateTerminated', {
 })
 export type ContainerStateTerminated = Static<typeof ContainerStateTerminated>
 
-export const ContainerState = message('ContainerState', {
+const ContainerState = message('ContainerState', {
   waiting: [1, ContainerStateWaiting, 'Set while the container waits to start.'],
   running: [2, ContainerStateRunning, 'Set while the container runs.'],
   terminated: [3, ContainerStateTerminated, 'Set once the container has ended.'],
 })
-export type ContainerState = Static<typeof ContainerState>
 
-export const ImageVolumeStatus = message('ImageVolumeStatus', {
+const ImageVolumeStatus = message('ImageVolumeStatus', {
   imageRef: [1, string.expected(), 'The exact image that is mounted.'],
 })
-export type ImageVolumeStatus = Static<typeof ImageVolumeStatus>
 
-export const VolumeStatus = message('VolumeStatus', {
+const VolumeStatus = message('VolumeStatus', {
   image: [1, ImageVolumeStatus, 'The image of an image volume.'],
 })
-export type VolumeStatus = Static<typeof VolumeStatus>
 
 export const VolumeMountStatus = message('VolumeMountStatus', {
   name: [1, string.always(), 'The volume.'],
@@ -57,10 +52,9 @@ export const LinuxContainerUser = message('LinuxContainerUser', {
 })
 export type LinuxContainerUser = Static<typeof LinuxContainerUser>
 
-export const ContainerUser = message('ContainerUser', {
+const ContainerUser = message('ContainerUser', {
   linux: [1, LinuxContainerUser, 'The identity on Linux.'],
 })
-export type ContainerUser = Static<typeof ContainerUser>
 
 export const ResourceHealth = message('ResourceHealth', {
   resourceID: [1, string.always(), 'The device.'],
@@ -69,11 +63,10 @@ export const ResourceHealth = message('ResourceHealth', {
 })
 export type ResourceHealth = Static<typeof ResourceHealth>
 
-export const ResourceStatus = message('ResourceStatus', {
+const ResourceStatus = message('ResourceStatus', {
   name: [1, string.always(), 'Name of the resource.'],
   resources: [2, keyed(ResourceHealth, 'resourceID'), 'Health of each device.'],
 })
-export type ResourceStatus = Static<typeof ResourceStatus>
 
 export const ContainerStatus = message(
   'ContainerStatus',

@@ -14,10 +14,9 @@ export const PodCondition = message('PodCondition', {
 })
 export type PodCondition = Static<typeof PodCondition>
 
-export const HostIP = message('HostIP', {
+const HostIP = message('HostIP', {
   ip: [1, string.always(), 'The address.'],
 })
-export type HostIP = Static<typeof HostIP>
 
 export const PodIP = message('PodIP', {
   ip: [1, string.always(), 'The address.'],
@@ -30,12 +29,11 @@ export const PodResourceClaimStatus = message('PodResourceClaimStatus', {
 })
 export type PodResourceClaimStatus = Static<typeof PodResourceClaimStatus>
 
-export const ContainerExtendedResourceRequest = message('ContainerExtendedResourceRequest', {
+const ContainerExtendedResourceRequest = message('ContainerExtendedResourceRequest', {
   containerName: [1, string.always(), 'The container of the request.'],
   resourceName: [2, string.always(), 'The extended resource requested.'],
   requestName: [3, string.always(), 'The request of the claim that answers it.'],
 })
-export type ContainerExtendedResourceRequest = Static<typeof ContainerExtendedResourceRequest>
 
 export const PodExtendedResourceClaimStatus = message('PodExtendedResourceClaimStatus', {
   requestMappings: [1, atomic(ContainerExtendedResourceRequest).always(), 'Which request of the claim is for which extended resource.'],
@@ -43,18 +41,16 @@ export const PodExtendedResourceClaimStatus = message('PodExtendedResourceClaimS
 })
 export type PodExtendedResourceClaimStatus = Static<typeof PodExtendedResourceClaimStatus>
 
-export const NodeAllocatableMappedResources = message('NodeAllocatableMappedResources', {
+const NodeAllocatableMappedResources = message('NodeAllocatableMappedResources', {
   name: [1, string.always(), 'Name of the resource.'],
   quantity: [2, quantity.always(), 'How much of it the claim holds.'],
 })
-export type NodeAllocatableMappedResources = Static<typeof NodeAllocatableMappedResources>
 
-export const NodeAllocatableOverheadResources = message('NodeAllocatableOverheadResources', {
+const NodeAllocatableOverheadResources = message('NodeAllocatableOverheadResources', {
   name: [1, string.always(), 'Name of the resource.'],
   perPod: [2, quantity.optional(), 'Overhead for the pod.'],
   perContainer: [3, quantity.optional(), 'Overhead for each container that uses the claim.'],
 })
-export type NodeAllocatableOverheadResources = Static<typeof NodeAllocatableOverheadResources>
 
 export const NodeAllocatableResourceClaimStatus = message('NodeAllocatableResourceClaimStatus', {
   resourceClaimName: [1, string.always(), 'The claim.'],

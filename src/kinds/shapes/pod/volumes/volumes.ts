@@ -88,11 +88,10 @@ export const ImageVolumeSource = message('ImageVolumeSource', {
 })
 export type ImageVolumeSource = Static<typeof ImageVolumeSource>
 
-export const PersistentVolumeClaimVolumeSource = message('PersistentVolumeClaimVolumeSource', {
+const PersistentVolumeClaimVolumeSource = message('PersistentVolumeClaimVolumeSource', {
   claimName: [1, string.always(), 'Name of the claim.'],
   readOnly: [2, bool, 'Whether the volume may only be read.'],
 })
-export type PersistentVolumeClaimVolumeSource = Static<typeof PersistentVolumeClaimVolumeSource>
 
 export const ProjectedVolumeSource = message('ProjectedVolumeSource', {
   sources: [1, atomic(VolumeProjection).always().omittable(), 'What is put into the one directory.'],
@@ -111,7 +110,7 @@ export const SecretVolumeSource = message('SecretVolumeSource', {
 export type SecretVolumeSource = Static<typeof SecretVolumeSource>
 
 /** The source of a volume; exactly one is set. */
-export const volumeSources = {
+const volumeSources = {
   hostPath: [1, HostPathVolumeSource, 'A file or directory of the node.'],
   emptyDir: [2, EmptyDirVolumeSource, 'A directory with the lifetime of the pod.'],
   gcePersistentDisk: [3, GCEPersistentDiskVolumeSource, 'A disk of GCE; deprecated.'],
