@@ -153,7 +153,7 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Me
   yield NO_CONVERSIONS
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
   yield NO_CONVERSIONS
-  const { kept, lost } = yield* settle({ next: object, ...apply, live }, managers, { self })
+  const { kept, lost } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
   yield NO_CONVERSIONS
   const time = deepEqual(live, object) ? undefined : writer.time
   const identifiers = [...lost.keys()].sort(compareText)

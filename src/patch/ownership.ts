@@ -21,8 +21,8 @@ import {
 import { emptyValueOf } from './structure.ts'
 import { fitToSchema } from './typed-sets.ts'
 
-/** An object that is needed in another version of its kind. */
-export type Conversion = { readonly object: JsonObject; readonly apiVersion: string }
+/** An object that is needed in another version of its kind; a decoded one is whole and as its type wants it. */
+export type Conversion = { readonly object: JsonObject; readonly apiVersion: string; readonly isDecoded?: boolean }
 
 /**
  * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
@@ -136,7 +136,7 @@ export function* updateManagers(write: Write & { live: JsonObject; next: JsonObj
   const known = knownManagers(write, managers)
   const manager = { operation: 'Update', ...writer, name: writer.name || UNKNOWN } as const
   const self = identifierOf(manager)
-  const { kept, comparison } = yield* settle(change, known, { self })
+  const { kept, comparison } = yield* settle(change, known, { self, isDecoded: true })
   yield NO_CONVERSIONS
   const changed = union(comparison.modified, comparison.added)
   const taken = difference(changed, UNOWNED_FIELDS)
@@ -175,15 +175,15 @@ export type Settled = {
   readonly comparison: Comparison
 }
 
-/** Takes what a change touches from its owners, all but `self`. */
+/** Takes what a change touches from its owners, all but `self`. What is stored is decoded; `isDecoded` says whether the next object is. */
 export function* settle(
   change: Write & { live: JsonObject; next: JsonObject },
   managers: Managers,
-  { self }: { self: string | undefined },
+  { self, isDecoded }: { self: string | undefined; isDecoded: boolean },
 ): Converting<Settled> {
   const { type, live, next, resetFields = EMPTY_SET } = change
   const comparison = withoutFields(compare(type, live, next), resetFields)
-  const comparisons = yield* compareInVersions(change, comparison, managers)
+  const comparisons = yield* compareInVersions({ ...change, isDecoded }, comparison, managers)
   const kept = new Map<string, Manager>()
   const lost = new Map<string, FieldSet>()
   for (const [identifier, manager] of managers) {
@@ -204,18 +204,21 @@ export function* settle(
 
 /** The comparison in the version of the write, and in every other version that managers name. */
 function* compareInVersions(
-  change: Write & { live: JsonObject; next: JsonObject },
+  change: Write & { live: JsonObject; next: JsonObject; isDecoded: boolean },
   comparison: Comparison,
   managers: Managers,
 ): Converting<ReadonlyMap<string, Comparison>> {
-  const { live, next, writer } = change
+  const { live, next, isDecoded, writer } = change
   const comparisons = new Map([[writer.apiVersion, comparison]])
   if (change.typeIn === undefined) return comparisons
   const versions = [...new Set([...managers.values()].map(({ apiVersion }) => apiVersion))].filter(
     version => version !== writer.apiVersion && typeIn(change, version) !== undefined,
   )
   if (versions.length === 0) return comparisons
-  const converted = yield versions.flatMap(apiVersion => [live, next].map(object => ({ object, apiVersion })))
+  const converted = yield versions.flatMap(apiVersion => [
+    { object: live, apiVersion, isDecoded: true },
+    { object: next, apiVersion, isDecoded },
+  ])
   for (const [i, version] of versions.entries()) {
     yield NO_CONVERSIONS
     comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))

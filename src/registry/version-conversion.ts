@@ -10,11 +10,11 @@ import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Conversion, Converting } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
-import type { AnyObject } from '../schema/object-meta.ts'
+import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { DefaultingContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
-import type { AnyType } from '../schema/types.ts'
+import type { AnyType, MessageShape } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
 import type { Write } from './write.ts'
 import { yieldIfDue } from './yielding.ts'
@@ -24,7 +24,7 @@ export function toServed(resource: Resource, stored: AnyObject): AnyObject | Pro
   const { conversion } = resource
   if (!conversion) return stored
   if (conversion.convert) return allServed(resource, [stored]).then(([served]) => served!)
-  return shaped(resource, conversion.fromStored(unshared(resource, stored)))
+  return shaped(resource, conversion.fromStored(unshared(resource, stored)), stored)
 }
 
 /** An object in the stored version, with the defaults of that version. */
@@ -32,7 +32,7 @@ export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingC
   const { conversion } = resource
   if (!conversion) return served
   const settle = (converted: AnyObject) => {
-    const object = shaped(conversion.storedVersion, converted)
+    const object = shaped(conversion.storedVersion, converted, served)
     setDefaults(conversion.storedVersion, object, ctx)
     return object
   }
@@ -48,7 +48,7 @@ const unshared = ({ def }: Resource, object: AnyObject): AnyObject => (def.custo
 export function convertVersion(object: AnyObject, from: Resource, to: Resource): MaybePromise<AnyObject> {
   if (from === to) return object
   const converted = convertAll(from.conversion ? from : to, [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }])
-  return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject))
+  return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject, object))
 }
 
 /** The bytes of a stored object in the served version. */
@@ -71,7 +71,7 @@ export function servedList(resource: Resource, items: readonly Uint8Array[]): Ma
 
 async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {
   const converted = await resource.conversion!.convert!(stored, resource)
-  return converted.map((object, i) => (object === stored[i] ? object : shaped(resource, object)))
+  return converted.map((object, i) => (object === stored[i] ? object : shaped(resource, object, stored[i]!)))
 }
 
 /** A watch of stored objects whose events are in the served version. */
@@ -108,10 +108,14 @@ function convertFor<R>(write: Write, work: Converting<R>, asked: ReturnType<Conv
 }
 
 /** Objects in the wanted versions; a webhook is called once for each version. */
-function convertAll({ versions: resources, conversion }: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
-  const resourceOf = (version: unknown) => resources.find(each => each.apiVersion === version)!
+function convertAll(resource: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
+  const { versions: resources, conversion } = resource
+  // An object without a version is one before anything was set.
+  const resourceOf = (version: unknown) => resources.find(each => each.apiVersion === version) ?? resource
   if (!conversion?.convert)
-    return wanted.map(({ object, apiVersion }) => between(resourceOf(object['apiVersion']), resourceOf(apiVersion), object))
+    return wanted.map(({ object, apiVersion, isDecoded }) =>
+      between(resourceOf(object['apiVersion']), resourceOf(apiVersion), object, isDecoded),
+    )
   const versions = [...new Set(wanted.map(({ apiVersion }) => apiVersion))]
   const asked = versions.map(async version => {
     const objects = wanted.filter(({ apiVersion }) => apiVersion === version).map(({ object }) => object as unknown as AnyObject)
@@ -123,19 +127,43 @@ function convertAll({ versions: resources, conversion }: Resource, wanted: reado
   })
 }
 
-function between(from: Resource, to: Resource, object: JsonObject): JsonObject {
+function between(from: Resource, to: Resource, object: JsonObject, isDecoded = false): JsonObject {
   if (from === to) return object
   // Without a webhook, custom kinds only change their apiVersion; unknown fields are not pruned here.
   if (to.def.custom) return { ...object, apiVersion: to.apiVersion }
   // Parts may be missing: the fields of one manager need not be a complete object.
-  const whole = conform(from.type, object).value as AnyObject
-  const stored = from.conversion ? shaped(from.conversion.storedVersion, from.conversion.toStored(whole)) : whole
-  return (to.conversion ? shaped(to, to.conversion.fromStored(stored)) : stored) as unknown as JsonObject
+  const whole = (isDecoded ? object : conform(from.type, object).value) as AnyObject
+  const stored = from.conversion ? shaped(from.conversion.storedVersion, from.conversion.toStored(whole), whole) : whole
+  return (to.conversion ? shaped(to, to.conversion.fromStored(stored), stored) : stored) as unknown as JsonObject
 }
 
-/** A converted object as it would be after decoding: no undefined values, fields in their declared order. */
-const shaped = (resource: Resource, object: AnyObject): AnyObject =>
-  conformObject(resource, (resource.def.custom ? object : withoutUndefined(object)) as unknown as JsonObject).value
+/**
+ * What a source was converted to, as it would be after decoding: no undefined values, fields in their declared order. Metadata of
+ * built-in kinds is the same in every version, and most of a large object can be in it: it is taken over as it is.
+ */
+function shaped(resource: Resource, object: AnyObject, source: AnyObject): AnyObject {
+  if (resource.def.custom) return conformObject(resource, object as unknown as JsonObject).value
+  const { metadata, ...rest } = object
+  const made = conform(resource.type, withoutUndefined({ ...rest, metadata: {} })).value as AnyObject
+  made.metadata = metadata === source.metadata ? { ...metadata } : inOrder(metadata)
+  return made
+}
+
+/** What conversions keep in annotations may have been the last of them. */
+function inOrder(metadata: ObjectMeta): ObjectMeta {
+  const ordered: Record<string, unknown> = {}
+  for (const name of METADATA_FIELDS) {
+    const value: unknown = metadata[name]
+    if (value !== undefined && !(name === 'annotations' && isEmpty(value as object))) ordered[name] = value
+  }
+  return ordered
+}
+const METADATA_FIELDS = Object.keys((ObjectMeta.shape as MessageShape).fields) as (keyof ObjectMeta)[]
+
+function isEmpty(object: object): boolean {
+  for (const _ in object) return false
+  return true
+}
 
 /** The same value where nothing in it is undefined. */
 function withoutUndefined(value: any): any {

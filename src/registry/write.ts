@@ -69,13 +69,22 @@ export type Write = {
   reservation: Reservation | undefined
   /** The object as it was before it got a generated name. */
   unnamed: { readonly object: AnyObject; readonly resource: Resource } | undefined
+  /** The object in the served version as admission was shown it, where that is not the stored version. */
+  shown: AnyObject | undefined
   /** The result of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
-  done: { readonly json: Uint8Array; readonly object: AnyObject | undefined } | undefined
+  done: Done | undefined
   result: Result | undefined
   /** Whether a worker has validated the object. */
   isValidated: boolean
   /** When it last let other requests run, on the clock of `performance.now`. */
   yieldedAt: number
+}
+
+export type Done = {
+  readonly json: Uint8Array
+  readonly object: AnyObject | undefined
+  /** The revision that the bytes have, where they are those of the write's own object. */
+  readonly revision?: Revision
 }
 
 /** What a verb does differently in a step. Where it defines nothing, the step does what is usual for an object. */
@@ -172,6 +181,7 @@ export function newWrite(
     attributes: undefined,
     reservation: undefined,
     unnamed: undefined,
+    shown: undefined,
     done: undefined,
     result: undefined,
     isValidated: false,
@@ -266,7 +276,7 @@ function read(request: Write): MaybePromise<void> {
   if (!found && change.does !== 'either') throw notFound(resource, name)
   request.found = found
   request.resource = resource
-  request.done = undefined
+  request.done = request.shown = undefined
   request.stored = request.old = request.before = undefined
   if (!found || (change.does === 'delete' && found.fault !== undefined)) return
   request.stored = decodeStored(resource, found)
@@ -497,6 +507,7 @@ function admitStored(request: Write): MaybePromise<void> {
   const shown = change.show ? change.show(request) : shownObject(request)
   return whenDone(shown, object => {
     attributes.object = object
+    if (!change.show && object !== request.object) request.shown = object
     return deps.admission!.validate(attributes)
   })
 }
@@ -536,7 +547,8 @@ async function insert(request: Write): Promise<void> {
   if (!swapped.ok) return
   noteWriter(request, swapped.revision)
   const latest = cache.get(key)
-  request.done = { json: latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision), object }
+  const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+  request.done = { json, object, revision: swapped.revision }
 }
 
 /** Remembers who made a write that was stored. */
@@ -555,7 +567,7 @@ async function swap(request: Write): Promise<void> {
   const object = request.object!
   // A record of an outdated schema or version is written again even without a change.
   if (!stale && deepEqual(object, stored)) {
-    request.done = { json: found!.json, object }
+    request.done = { json: found!.json, object, revision }
     return
   }
   const value = encodeWrite(object)
@@ -572,7 +584,7 @@ async function swap(request: Write): Promise<void> {
   noteWriter(request, swapped.revision)
   const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
-  request.done = { json, object: isRemoved ? undefined : object }
+  request.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }
 }
 
 /** Whether an update removes the last thing that prevented a deletion. */
@@ -588,12 +600,18 @@ function isReleased(
 
 /** Answers with what is stored now, in the served version. */
 function toServedVersion(request: Write): MaybePromise<void> {
-  const { call, change, found, warnings, done } = request
+  const { call, change, found, warnings } = request
   if (change.respond) return change.respond(request)
   const code = found ? 200 : 201
-  return whenDone(servedJson(call.resource, done!.json), json => {
+  return whenDone(answerOf(request), json => {
     request.result = { type: 'object', code, resource: call.resource, json, warnings }
   })
+}
+
+/** The bytes of what is stored in the served version: of the object that was converted already, where there is one. */
+function answerOf({ call, shown, done }: Write): MaybePromise<Uint8Array> {
+  const { json, revision } = done!
+  return shown && revision !== undefined ? encodeObject(shown, String(revision)) : servedJson(call.resource, json)
 }
 
 /** The error for a create whose name is taken. */

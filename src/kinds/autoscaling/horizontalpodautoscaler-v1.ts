@@ -9,6 +9,7 @@ import {
   dropFormAnnotations,
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerBehavior,
+  hasFormAnnotations,
   FORM_ANNOTATIONS as KEYS,
   type HorizontalPodAutoscalerObject as Stored,
 } from './horizontalpodautoscaler.ts'
@@ -109,7 +110,9 @@ const usedCpu = (percent: number): MetricStatus => ({
   resource: { name: 'cpu', current: { averageUtilization: percent } },
 })
 
+/** Metadata without what this version keeps in annotations. */
 function plain(metadata: ObjectMeta): ObjectMeta {
+  if (!hasFormAnnotations(metadata)) return metadata
   const copy = { ...metadata, ...(metadata.annotations && { annotations: { ...metadata.annotations } }) }
   dropFormAnnotations(copy)
   return copy

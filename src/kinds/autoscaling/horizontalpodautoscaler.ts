@@ -129,10 +129,15 @@ export const FORM_ANNOTATIONS = {
 
 /** Takes them off an object that has the fields themselves. */
 export function dropFormAnnotations(metadata: ObjectMeta): void {
-  if (!metadata.annotations) return
-  for (const key of Object.values(FORM_ANNOTATIONS)) delete metadata.annotations[key]
-  if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations
+  const { annotations } = metadata
+  if (!annotations || !hasFormAnnotations(metadata)) return
+  for (const key of Object.values(FORM_ANNOTATIONS)) delete annotations[key]
+  if (Object.keys(annotations).length === 0) delete metadata.annotations
 }
+
+/** Whether there is anything to drop: there can be very many other annotations, which then need not be copied. */
+export const hasFormAnnotations = ({ annotations }: ObjectMeta): boolean =>
+  annotations !== undefined && Object.values(FORM_ANNOTATIONS).some(key => Object.hasOwn(annotations, key))
 
 const SCALE_UP: ScalingRules = {
   stabilizationWindowSeconds: 0,
