@@ -306,6 +306,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   // Everything else is started after the server has been reported as ready.
   const startRest = async () => {
     if (signal.aborted) return
+    listener.readAuthorities()
     for (const controller of [customKinds.cleanup, apiServiceController(catalog), flowSchemaConditions]) controllers.run(controller)
     await aggregation.start(api)
     await ownDuties?.startOthers()

@@ -51,6 +51,8 @@ export class Listener implements AsyncDisposable {
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
   #anchors: Anchors | undefined
+  /** What is to be trusted from the first handshake on. */
+  #unread: TlsMaterial | undefined
   #draining = false
   #isLeaving = false
   #isDown = false
@@ -63,12 +65,16 @@ export class Listener implements AsyncDisposable {
     this.#serve = serve
     this.#tls = createTlsServer({
       ...contextOf(tls),
+      ca: [],
       ALPNProtocols: ['h2', 'http/1.1'],
       requestCert: true,
       rejectUnauthorized: false,
       handshakeTimeout: LIMITS.handshakeMs,
     })
     this.#tls.maxConnections = LIMITS.connections
+    this.#unread = tls
+    // Before Node begins the handshake.
+    this.#tls.prependListener('connection', () => this.readAuthorities())
     this.#tls.on('connection', socket => this.#isDown && socket.destroy())
     this.#tls.on('secureConnection', socket => this.#accept(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
@@ -94,8 +100,18 @@ export class Listener implements AsyncDisposable {
     return this.#tls.address() as AddressInfo
   }
 
+  /**
+   * Reads the authorities of clients. Before Node takes any, it reads the 140 of its own, which would be a tenth of a start. So it is
+   * done once the server is ready, or for the first connection, if that is earlier.
+   */
+  readAuthorities(): void {
+    if (this.#unread) this.#tls.setSecureContext(contextOf(this.#unread))
+    this.#unread = undefined
+  }
+
   /** New handshakes see the new certificates; open connections stay. */
   reload(tls: TlsMaterial): void {
+    this.#unread = undefined
     this.#anchors = anchorsOf(tls)
     this.#tls.setSecureContext(contextOf(tls))
   }
