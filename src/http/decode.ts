@@ -1,6 +1,7 @@
 /** The body of a call, read within its limit; the registry knows what it must be and decodes it. */
 
 import { LIMITS } from '../lib/limits.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Body, Call } from '../registry/api.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import { header, type Request } from './message.ts'
@@ -14,14 +15,15 @@ const isConnect = ({ resource, subresource }: Call) =>
   subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
 
 /** The body of a write; undefined for deletes without one. */
-export async function decode(req: Request, call: Call): Promise<Body | undefined> {
+export function decode(req: Request, call: Call): MaybePromise<Body | undefined> {
   if (isConnect(call)) return undefined
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The media type is checked before the body is read, unless the body is optional.
   const early = optional ? undefined : bodyType(req, call)
   // A body with too large a content-length is not read.
   const isAnnounced = Number(header(req.headers, 'content-length')) > LIMITS.bodyBytes
-  const bytes = isAnnounced ? undefined : await req.readBody(LIMITS.bodyBytes)
-  if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.bodyBytes}`)
-  return optional && bytes.byteLength === 0 ? undefined : { mediaType: early ?? bodyType(req, call), bytes }
+  return whenDone(isAnnounced ? undefined : req.readBody(LIMITS.bodyBytes), bytes => {
+    if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.bodyBytes}`)
+    return optional && bytes.byteLength === 0 ? undefined : { mediaType: early ?? bodyType(req, call), bytes }
+  })
 }

@@ -2,6 +2,7 @@
 import type { Duplex, Readable } from 'node:stream'
 import type { ClientCertificate } from '../authn/client-certificate.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { UnsentResponses } from './flow-control/unsent-responses.ts'
 
 /** Header fields by lower-case name. */
@@ -38,7 +39,7 @@ export interface Request {
   /** The body as it comes, for whom it is passed on to; undefined when there is none. */
   readonly stream?: Readable | undefined
   /** The whole body; undefined once more than `limit` bytes have come, and then the rest is not read. */
-  readBody(limit: number): Promise<Uint8Array | undefined>
+  readBody(limit: number): MaybePromise<Uint8Array | undefined>
 }
 
 /** The destination of a streamed response; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */

@@ -10,6 +10,7 @@ import { PendingStreams } from '../flow-control/pending-streams.ts'
 import { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Peer, Request, Response } from '../message.ts'
 import type { Log } from '../observability/log.ts'
+import { answerDirectly } from './direct.ts'
 import { answerHttp1 } from './http1.ts'
 import { type Anchors, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
@@ -170,10 +171,35 @@ export class Listener implements AsyncDisposable {
     const peer = peerOf(socket, this.#anchors)
     if (socket.alpnProtocol === 'h2') this.#attempt(socket, () => this.#acceptHttp2(socket, peer))
     else {
-      this.#http1Connections.set(socket, { socket, peer, active: 0, isLeaving: false })
+      const connection = { socket, peer, active: 0, isLeaving: false }
+      this.#http1Connections.set(socket, connection)
       socket.on('close', () => this.#http1Connections.delete(socket))
-      this.#http1.emit('connection', socket)
+      this.#acceptHttp1(connection)
     }
+  }
+
+  #acceptHttp1(connection: Http1Connection): void {
+    const { socket, peer } = connection
+    answerDirectly(socket, {
+      peer,
+      serve: this.#serve,
+      draining: () => this.#isLeft(connection),
+      opened: () => connection.active++,
+      closed: () => this.#closed(connection),
+      failed: this.#failed,
+      leave: () => this.#http1.emit('connection', socket),
+    })
+  }
+
+  /** Whether the client of a connection is to go elsewhere with its next request. */
+  #isLeft({ isLeaving }: Http1Connection): boolean {
+    return this.#draining || this.#isLeaving || isLeaving
+  }
+
+  /** A request of a connection has been answered. */
+  #closed(connection: Http1Connection): void {
+    connection.active--
+    if (connection.active === 0 && this.#isLeft(connection)) connection.socket.end()
   }
 
   async #acceptHttp2(socket: TLSSocket, peer: Peer): Promise<void> {
@@ -200,11 +226,8 @@ export class Listener implements AsyncDisposable {
       if (connection === undefined) return void message.socket.destroy()
       if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
-      const draining = () => this.#draining || this.#isLeaving || connection.isLeaving
-      const closed = () => {
-        connection.active--
-        if (draining() && connection.active === 0) connection.socket.end()
-      }
+      const draining = () => this.#isLeft(connection)
+      const closed = () => this.#closed(connection)
       this.#attempt(message.socket, () => answerHttp1(message, response, { peer: connection.peer, serve, draining, closed }))
     })
     server.on('upgrade', (message, socket, head) => {
@@ -259,10 +282,13 @@ export class Listener implements AsyncDisposable {
     return server
   }
 
+  #failed = (error: unknown): void =>
+    this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
+
   /** Serving never throws; a failure here is between response and socket, which is destroyed then. */
   #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {
     const failed = (error: unknown) => {
-      this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
+      this.#failed(error)
       outlet.destroy()
     }
     try {

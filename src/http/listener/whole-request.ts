@@ -1,0 +1,51 @@
+/** Reads an HTTP/1.1 request that has come whole and in its plainest form. About everything else node:http decides. */
+import { LIMITS } from '../../lib/limits.ts'
+
+export type WholeRequest = {
+  readonly method: string
+  readonly target: string
+  /** By lower-case name; none is repeated. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Names and values in turn, as they were sent. */
+  readonly headerLines: readonly string[]
+  readonly body: Uint8Array
+}
+
+/** Header lines in visible ASCII, with a value. What else the protocol allows is seldom sent. */
+const HEAD = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
+const LENGTH = /^\d{1,7}$/
+const LINE = '\r\n'
+const END = '\r\n\r\n'
+const NOTHING = new Uint8Array(0)
+/** Headers that change how the rest of the connection is read. */
+const NOT_PLAIN: ReadonlySet<string> = new Set(['expect', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+
+/** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
+export function readWhole(bytes: Buffer): WholeRequest | undefined {
+  const end = bytes.indexOf(END)
+  if (end < 0 || end > LIMITS.headerBytes) return undefined
+  const text = bytes.toString('latin1', 0, end)
+  const found = HEAD.exec(text)
+  if (found === null) return undefined
+  const headerLines: string[] = []
+  const headers: Record<string, string> = {}
+  let at = text.indexOf(LINE)
+  while (at >= 0) {
+    const start = at + LINE.length
+    const colon = text.indexOf(':', start)
+    at = text.indexOf(LINE, colon)
+    const sent = text.slice(start, colon)
+    const name = sent.toLowerCase()
+    const value = text.slice(colon + 1, at < 0 ? end : at).trim()
+    // Names that every object has count as repeated.
+    if (name in headers || NOT_PLAIN.has(name)) return undefined
+    headers[name] = value
+    headerLines.push(sent, value)
+  }
+  if (headers['host'] === undefined || headerLines.length > 2 * LIMITS.headerPairs) return undefined
+  const { connection, 'content-length': length = '0' } = headers
+  if (connection !== undefined && connection.toLowerCase() !== 'keep-alive') return undefined
+  const rest = bytes.length - end - END.length
+  if (!LENGTH.test(length) || Number(length) !== rest) return undefined
+  return { method: found[1]!, target: found[2]!, headers, headerLines, body: rest === 0 ? NOTHING : bytes.subarray(end + END.length) }
+}
