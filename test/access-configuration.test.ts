@@ -136,6 +136,30 @@ test('a webhook that fails leaves the decision to others or denies, as its failu
   assert.match(metrics, new RegExp(`apiserver_authorization_config_controller_last_config_info\\{${identity},hash="sha256:${hash}"\\} 1`))
 })
 
+test('who may patch and not create cannot create by an apply, nor when it cannot be found out', patient, async t => {
+  const webhook = await reviewWebhook(t, ({ user, resourceAttributes: { verb } = {} as any }) => {
+    if (verb === 'patch') return { allowed: true }
+    return user === 'jane' ? 400 : { allowed: false }
+  })
+  const server = await startInProcess(t, {
+    tokenAuthFile: tokens(t),
+    authorizationConfig: fileWith(t, authorizers(webhook.kubeconfig)),
+  })
+  const path = `${CONFIG_MAPS}/new`
+  const apply = (user: string) =>
+    ask(server, `${path}?fieldManager=test`, {
+      ...as(user),
+      method: 'PATCH',
+      headers: { ...as(user).headers, 'content-type': 'application/apply-patch+yaml' },
+      body: configMap('new'),
+    })
+  const unknown = await apply('jane')
+  assert.equal(unknown.status, 500)
+  assert.equal(unknown.json.message, 'Internal error occurred: the server rejected our request for an unknown reason')
+  assert.match((await apply('joe')).json.message, /^configmaps "new" is forbidden: User "joe" cannot create resource "configmaps"/)
+  assert.equal((await ask(server, path)).status, 404)
+})
+
 test('a configuration file that cannot be used stops a start, and changes nothing later', patient, async t => {
   const webhook = await reviewWebhook(t, () => ({ allowed: true }))
   const good = authorizers(webhook.kubeconfig)

@@ -10,13 +10,8 @@ import { bodyType } from './negotiate.ts'
 /** Whether a call takes no body. */
 export const isRead = ({ verb }: Call) => verb === 'get' || verb === 'list' || verb === 'watch'
 
-/** Whether a call connects to what an object stands for: its body, of any media type, is not for this server. */
-const isConnect = ({ resource, subresource }: Call) =>
-  subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
-
 /** The body of a write; undefined for deletes without one. */
 export function decode(req: Request, call: Call): MaybePromise<Body | undefined> {
-  if (isConnect(call)) return undefined
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The media type is checked before the body is read, unless the body is optional.
   const early = optional ? undefined : bodyType(req, call)

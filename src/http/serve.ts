@@ -12,7 +12,7 @@ import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { unauthorized, unavailable } from '../schema/status-error.ts'
+import { internalError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { compress } from './compress.ts'
@@ -140,8 +140,8 @@ type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt'> & {
 }
 
 /**
- * Throws unless the user may. A promise only when the authorizer has to wait. The answer is that of kube-apiserver where nobody allowed
- * the request and an authorizer failed: that is a fault of the server, not of the client.
+ * Throws unless the user may. A promise only when the authorizer has to wait. Where nobody allowed the request and an authorizer failed,
+ * that is a fault of the server, not of the client: then it is the response, in kube-apiserver's words, which are no Status.
  */
 function authorize({ user, attributes, api }: Asker, request: Request): MaybePromise<Response | undefined> {
   const settle = (decision: Decision) => {
@@ -203,8 +203,13 @@ class Context implements CallContext {
     this.#asker = asker
   }
 
+  /** Throws unless the user may also create; where an authorizer failed, the fault is the server's, as for the request itself. */
   async authorizeCreate(): Promise<void> {
-    await authorize({ ...this.#asker, attributes: { ...this.#asker.attributes, verb: 'create' } }, this.#request)
+    const { user, api } = this.#asker
+    const attributes = { ...this.#asker.attributes, verb: 'create' }
+    const decision = await api.authorizer.authorize(user, attributes, this.#request)
+    if (decision.verdict === 'allow') return
+    throw decision.error === undefined ? forbidden(user, attributes, decision.reason) : internalError(decision.error)
   }
 
   get signal(): Cancellation {
