@@ -12,14 +12,20 @@
 import { isObject, type Json, type JsonObject } from './json-value.ts'
 import { writtenText } from './written-number.ts'
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
+/** Characters by the letters that stand for them after a backslash, in texts of Go. */
+export const CONTROL_CHARACTERS: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+
+/** How the characters are written that cannot stand for themselves in double quotes. */
+export const QUOTED_AS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(CONTROL_CHARACTERS).map(([letter, char]) => [char, `\\${letter}`])),
   '"': '\\"',
   '\\': '\\\\',
 }
@@ -33,7 +39,7 @@ export const isPrintable = (char: string): boolean => PRINTABLE.test(char)
 export function goQuote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`
   let out = '"'
-  for (const char of text) out += ESCAPES[char] ?? (isPrintable(char) ? char : escaped(char.codePointAt(0)!))
+  for (const char of text) out += QUOTED_AS[char] ?? (isPrintable(char) ? char : escaped(char.codePointAt(0)!))
   return `${out}"`
 }
 

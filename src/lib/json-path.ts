@@ -2,6 +2,7 @@
  * JSON paths as kubectl and printer columns write them: `{.spec.containers[0].image}`, with slices, unions, wildcards, filters such as
  * `[?(@.type=="Ready")]` and `..`. Parts of a template in braces find values; `range` and `end` are not part of it.
  */
+import { CONTROL_CHARACTERS } from './go-text.ts'
 import type { Json } from './json-value.ts'
 
 /** A path that cannot be read, or that does not fit the value. */
@@ -192,18 +193,7 @@ function bound(text: string | undefined): Bound {
   return { value: Number(text), known: true, derived: false }
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  a: '\u0007',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-}
+const ESCAPES: Readonly<Record<string, string>> = { ...CONTROL_CHARACTERS, '\\': '\\', "'": "'", '"': '"' }
 const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.?))/gsu
 
 function unquoted(text: string): string {

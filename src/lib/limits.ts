@@ -35,8 +35,8 @@ export const LIMITS = {
   notedWrites: 256 * KIB,
   notedUsers: 1_000,
   writesAskedFor: 1_000,
-  /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one turn of the event loop. */
-  backgroundWrites: { atOnce: 32, perTurn: 4 },
+  /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one iteration of the event loop. */
+  backgroundWrites: { atOnce: 32, perIteration: 4 },
   /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */
   migration: { page: 500, atOnce: 16, perSecond: 1000 },
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
@@ -46,7 +46,7 @@ export const LIMITS = {
   streamsPerConnection: 100,
   /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
   refusedStreams: 100_000,
-  /** Requests of one HTTP/2 connection that wait for their turn; further ones are not looked at before. */
+  /** Requests of one HTTP/2 connection that wait for a seat; further ones are not looked at before. */
   waitingPerConnection: 16,
   connections: 16_384,
   /** From connect to the end of the TLS handshake. */

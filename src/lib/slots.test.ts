@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Slots } from './slots.ts'
 
 test('only so many run at once, in order, and a failure frees its slot', async () => {
-  const slots = new Slots({ atOnce: 2, perTurn: 2 })
+  const slots = new Slots({ atOnce: 2, perIteration: 2 })
   const order: number[] = []
   let running = 0
   let most = 0
@@ -24,8 +24,8 @@ test('only so many run at once, in order, and a failure frees its slot', async (
   assert.equal(await slots.run(work(5)), 5)
 })
 
-test('only so many begin in one turn of the event loop', async () => {
-  const slots = new Slots({ atOnce: 100, perTurn: 3 })
+test('only so many begin in one iteration of the event loop', async () => {
+  const slots = new Slots({ atOnce: 100, perIteration: 3 })
   let begun = 0
   const all = Promise.all(Array.from({ length: 10 }, () => slots.run(async () => void begun++)))
   const counts: number[] = []

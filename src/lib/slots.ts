@@ -1,21 +1,21 @@
 /**
- * Paces work: only so much is under way at the same time, and only so much is begun in one turn of the event loop, so that whatever
+ * Paces work: only so much is under way at the same time, and only so much is begun in one iteration of the event loop, so that whatever
  * else came meanwhile is looked at in between. What has to wait is begun in the order in which it came.
  */
 export class Slots {
   #free: number
   #begun = 0
   #isPumping = false
-  readonly #perTurn: number
+  readonly #perIteration: number
   readonly #waiting: (() => void)[] = []
 
-  constructor({ atOnce, perTurn }: { readonly atOnce: number; readonly perTurn: number }) {
+  constructor({ atOnce, perIteration }: { readonly atOnce: number; readonly perIteration: number }) {
     this.#free = atOnce
-    this.#perTurn = perTurn
+    this.#perIteration = perIteration
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0 && this.#begun < this.#perTurn) this.#begin()
+    if (this.#free > 0 && this.#begun < this.#perIteration) this.#begin()
     else await new Promise<void>(resolve => this.#waiting.push(resolve))
     this.#pump()
     try {
@@ -31,14 +31,14 @@ export class Slots {
     this.#begun++
   }
 
-  /** In the next turn of the event loop, more may begin. */
+  /** In the next iteration of the event loop, more may begin. */
   #pump(): void {
     if (this.#isPumping) return
     this.#isPumping = true
     setImmediate(() => {
       this.#isPumping = false
       this.#begun = 0
-      while (this.#waiting.length > 0 && this.#free > 0 && this.#begun < this.#perTurn) {
+      while (this.#waiting.length > 0 && this.#free > 0 && this.#begun < this.#perIteration) {
         this.#begin()
         this.#waiting.shift()!()
       }

@@ -148,7 +148,7 @@ const STORE = STEPS.indexOf(store)
 
 /** How often a write is tried while others keep coming first, and names are generated that are taken. */
 const ATTEMPTS = 16
-/** Writers of one process take turns; those of several do not know of each other. */
+/** Writers in one process wait for each other (`contention.ts`); those of several processes do not know of each other. */
 const SHARED_ATTEMPTS = 64
 const NAME_ATTEMPTS = 8
 

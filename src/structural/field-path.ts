@@ -1,4 +1,5 @@
 /** Paths such as `.spec.size` and `['a.b'].c` that name a field of a schema. */
+import { CONTROL_CHARACTERS } from '../lib/go-text.ts'
 import { getOwn } from '../lib/json-value.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -72,17 +73,7 @@ function endOfToken(path: string, from: number): number {
   return path.length
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  a: '\u0007',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  "'": "'",
-  '\\': '\\',
-}
+const ESCAPES: Readonly<Record<string, string>> = { ...CONTROL_CHARACTERS, "'": "'", '\\': '\\' }
 
 function unquoted(token: string): { readonly text: string } | { readonly fault: string } {
   if (token.length < 2 || !token.startsWith("'") || !token.endsWith("'")) return { fault: `expected single quoted string but got ${token}` }

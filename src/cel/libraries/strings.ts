@@ -1,5 +1,6 @@
 /** The string functions of cel-go's extension, version 2; indexes and sizes count code points. */
 
+import { QUOTED_AS } from '../../lib/go-text.ts'
 import type { FunctionDecl, Library } from '../checker/library.ts'
 import { dynType, intType, listType, stringType } from '../checker/types.ts'
 import { showValue } from '../runtime/show-value.ts'
@@ -166,20 +167,8 @@ function trimSpace(text: string): CelValue {
   return text.slice(start, end)
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-  '"': '\\"',
-}
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that have escapes.
-const quoteText = (text: string): CelValue => `"${wellFormed(text).replace(/[\x07-\r\\"]/g, char => ESCAPES[char]!)}"`
+const quoteText = (text: string): CelValue => `"${wellFormed(text).replace(/[\x07-\r\\"]/g, char => QUOTED_AS[char]!)}"`
 
 /** Halves of pairs that stand alone are no characters. */
 const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')

@@ -112,13 +112,13 @@ export function planComprehension(planner: Planner, expr: ComprehensionExpr): Pl
   if (expr.iterVar2 !== undefined) planner.close(expr.iterVar2)
   const result = planner.plan(expr.result).step
   planner.close(expr.accuVar)
-  const turn = (frame: Frame): boolean => {
+  const iterate = (frame: Frame): boolean => {
     frame.checkCost()
     if (condition(frame) === false) return false
     frame.slots[gathered] = step(frame)
     return true
   }
-  const loop = second === undefined ? oneVariable(first, turn) : twoVariables(first, second, turn)
+  const loop = second === undefined ? oneVariable(first, iterate) : twoVariables(first, second, iterate)
   return {
     step(frame) {
       const over = range(frame)
@@ -139,35 +139,35 @@ function growing(value: CelValue): CelValue {
 }
 
 type Loop = (frame: Frame, over: CelValue) => CelFault | undefined
-type Turn = (frame: Frame) => boolean
+type Iterate = (frame: Frame) => boolean
 
-function oneVariable(slot: number, turn: Turn): Loop {
+function oneVariable(slot: number, iterate: Iterate): Loop {
   return (frame, over) => {
     if (over instanceof CelList) {
       const { size } = over
       for (let i = 0; i < size; i++) {
         frame.slots[slot] = over.at(i)
-        if (!turn(frame)) break
+        if (!iterate(frame)) break
       }
       return undefined
     }
     if (!(over instanceof CelMap)) return fault(`got '${goTypeOf(over)}', expected iterable type`)
     for (const key of over.keys()) {
       frame.slots[slot] = key
-      if (!turn(frame)) break
+      if (!iterate(frame)) break
     }
     return undefined
   }
 }
 
-function twoVariables(first: number, second: number, turn: Turn): Loop {
+function twoVariables(first: number, second: number, iterate: Iterate): Loop {
   return (frame, over) => {
     if (over instanceof CelList) {
       const { size } = over
       for (let i = 0; i < size; i++) {
         frame.slots[first] = i
         frame.slots[second] = over.at(i)
-        if (!turn(frame)) break
+        if (!iterate(frame)) break
       }
       return undefined
     }
@@ -175,7 +175,7 @@ function twoVariables(first: number, second: number, turn: Turn): Loop {
     for (const key of over.keys()) {
       frame.slots[first] = key
       frame.slots[second] = over.find(key)!
-      if (!turn(frame)) break
+      if (!iterate(frame)) break
     }
     return undefined
   }

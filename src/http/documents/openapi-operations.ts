@@ -1,5 +1,5 @@
 /** The paths and operations of a resource, in a representation that both OpenAPI versions are generated from. */
-import type { JsonObject } from '../../lib/json-value.ts'
+import { type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Verb } from '../../schema/kind.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import { capitalize, groupInWords } from './openapi-names.ts'
@@ -33,6 +33,23 @@ export type Spoken = {
   readonly watchEvent: JsonObject
   /** The body of a subresource, where it is not the object. */
   readonly bodyOf: (subresource: string) => JsonObject | undefined
+}
+
+type Writing = {
+  readonly operation: (operation: Operation) => JsonObject
+  readonly parameter: (parameter: Parameter) => JsonObject
+}
+
+/** The paths of a document, their operations and parameters as its version of OpenAPI writes them. */
+export function pathItems(paths: readonly PathItem[], { operation: write, parameter }: Writing): JsonObject {
+  const items: JsonObject = {}
+  for (const { path, parameters, operations } of paths) {
+    const item: JsonObject = {}
+    for (const operation of operations) item[operation.method] = write(operation)
+    if (parameters.length) item['parameters'] = parameters.map(parameter)
+    setOwn(items, path, item)
+  }
+  return items
 }
 
 const MEDIA: readonly string[] = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']

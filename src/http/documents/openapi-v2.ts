@@ -1,23 +1,16 @@
 /** OpenAPI 2: one document for the whole API, which older clients read. */
-import { type JsonObject, setOwn } from '../../lib/json-value.ts'
+import type { JsonObject } from '../../lib/json-value.ts'
 import type { Contents } from './openapi-contents.ts'
-import type { Operation } from './openapi-operations.ts'
+import { type Operation, pathItems } from './openapi-operations.ts'
 import type { Parameter } from './openapi-parameters.ts'
 import { DESCRIPTIONS } from './openapi-v3.ts'
 
 /** The document of all parts together. */
 export function openApiV2({ paths, definitions }: Contents): JsonObject {
-  const items: JsonObject = {}
-  for (const { path, parameters, operations } of paths) {
-    const item: JsonObject = {}
-    for (const operation of operations) item[operation.method] = operationV2(operation)
-    if (parameters.length) item['parameters'] = parameters.map(parameterV2)
-    setOwn(items, path, item)
-  }
   return {
     swagger: '2.0',
     info: { title: 'Keelson', version: 'unversioned' },
-    paths: items,
+    paths: pathItems(paths, { operation: operationV2, parameter: parameterV2 }),
     definitions: definitions.all(),
     securityDefinitions: {
       BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },

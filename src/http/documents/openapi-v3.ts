@@ -1,22 +1,15 @@
 /** OpenAPI 3: one document for each part of the API. */
-import { type JsonObject, setOwn } from '../../lib/json-value.ts'
+import type { JsonObject } from '../../lib/json-value.ts'
 import type { Contents } from './openapi-contents.ts'
-import type { Operation } from './openapi-operations.ts'
+import { type Operation, pathItems } from './openapi-operations.ts'
 import type { Parameter } from './openapi-parameters.ts'
 
 /** The document of one part. */
 export function openApiV3({ paths, definitions }: Contents): JsonObject {
-  const items: JsonObject = {}
-  for (const { path, parameters, operations } of paths) {
-    const item: JsonObject = {}
-    for (const operation of operations) item[operation.method] = operationV3(operation)
-    if (parameters.length) item['parameters'] = parameters.map(parameterV3)
-    setOwn(items, path, item)
-  }
   return {
     openapi: '3.0.0',
     info: { title: 'Keelson', version: 'unversioned' },
-    paths: items,
+    paths: pathItems(paths, { operation: operationV3, parameter: parameterV3 }),
     components: {
       schemas: definitions.all(),
       securitySchemes: { BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' } },

@@ -36,7 +36,7 @@ export class Dispatcher implements Disposable {
   /** Started without waiting, in this iteration of the event loop. */
   #started = 0
   #scheduled = 0
-  #turnBegan = 0
+  #iterationBegan = 0
   #idle = true
   #next = 0
   #checking: NodeJS.Timeout | undefined
@@ -72,7 +72,7 @@ export class Dispatcher implements Disposable {
   mayStart(): boolean {
     const isShared = this.#sharedUntil > 0 && this.now() < this.#sharedUntil
     if (this.#started >= (isShared ? FEW : BURST)) return false
-    if (this.#started++ === 0) setImmediate(this.#endTurn)
+    if (this.#started++ === 0) setImmediate(this.#endIteration)
     return true
   }
 
@@ -83,7 +83,7 @@ export class Dispatcher implements Disposable {
     this.#checking ??= setInterval(this.#rejectLate, CHECK_MS).unref()
   }
 
-  #endTurn = (): void => {
+  #endIteration = (): void => {
     this.#started = 0
   }
 
@@ -92,7 +92,7 @@ export class Dispatcher implements Disposable {
     if (this.#scheduled > 0) return
     const ready = this.#levels.reduce((sum, level) => sum + level.ready, 0)
     this.#scheduled = Math.min(BURST, ready)
-    this.#turnBegan = 0
+    this.#iterationBegan = 0
     this.#idle = true
     for (let i = 0; i < this.#scheduled; i++) setImmediate(this.#startOne)
   }
@@ -100,11 +100,11 @@ export class Dispatcher implements Disposable {
   #startOne = (): void => {
     this.#scheduled--
     const now = this.now()
-    if (this.#turnBegan === 0) this.#turnBegan = now
+    if (this.#iterationBegan === 0) this.#iterationBegan = now
     const isShared = now < this.#sharedUntil
     const rests = isShared && now < this.#restsUntil
     const forAll = !isShared || (this.#idle && !rests)
-    if (now - this.#turnBegan < SLICE_MS && this.#startNext(forAll ? Number.POSITIVE_INFINITY : FEW)) {
+    if (now - this.#iterationBegan < SLICE_MS && this.#startNext(forAll ? Number.POSITIVE_INFINITY : FEW)) {
       this.#idle = false
       if (isShared && forAll) this.#restAfter(now)
     }

@@ -42,20 +42,20 @@ const ATTEMPTS = 5
 export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): ClaimWriter {
   const claims = client.of(ResourceClaim)
   /** By uid of a claim: the last write of this scheduler to it. Its own writes do not get in each other's way. */
-  const turns = new Map<string, Promise<unknown>>()
+  const lastWrites = new Map<string, Promise<unknown>>()
 
   function read({ metadata: { namespace = '', name = '', uid } }: ClaimObject): ClaimObject | undefined {
     const claim = claims.get({ namespace, name })
     return claim?.metadata.uid === uid ? claim : undefined
   }
 
-  async function inTurn<T>(uid: string, write: () => Promise<T>): Promise<T> {
-    const turn = (turns.get(uid) ?? Promise.resolve()).catch(() => {}).then(write)
-    turns.set(uid, turn)
+  async function afterLast<T>(uid: string, write: () => Promise<T>): Promise<T> {
+    const writing = (lastWrites.get(uid) ?? Promise.resolve()).catch(() => {}).then(write)
+    lastWrites.set(uid, writing)
     try {
-      return await turn
+      return await writing
     } finally {
-      if (turns.get(uid) === turn) turns.delete(uid)
+      if (lastWrites.get(uid) === writing) lastWrites.delete(uid)
     }
   }
 
@@ -106,9 +106,9 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
 
   return {
     read,
-    bind: (claim, pod, allocation) => inTurn(claim.metadata.uid ?? '', () => bindNow(claim, pod, allocation)),
+    bind: (claim, pod, allocation) => afterLast(claim.metadata.uid ?? '', () => bindNow(claim, pod, allocation)),
     unreserve: (claim, pod) =>
-      inTurn(claim.metadata.uid ?? '', async () => {
+      afterLast(claim.metadata.uid ?? '', async () => {
         const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: 'delete', uid: pod.metadata.uid }] } }
         await claims.patch(claim.metadata, patch, { type: 'strategic', subresource: 'status' })
       }),
@@ -122,7 +122,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
       return written.object
     },
     remove: claim =>
-      inTurn(claim.metadata.uid ?? '', async () => {
+      afterLast(claim.metadata.uid ?? '', async () => {
         const current = read(claim)
         if (!current) return
         const finalizers = (current.metadata.finalizers ?? []).filter(each => each !== CLAIM_FINALIZER)

@@ -57,7 +57,7 @@ type Pending = Write & {
 
 const EVENTS_PER_CHUNK = 256
 const BYTES_PER_CHUNK = 4 << 20
-const ENTRIES_PER_TURN = 512
+const ENTRIES_AT_ONCE = 512
 const SWEEP_REVISIONS = 512
 const REMOVES_AT_ONCE = 256
 
@@ -110,8 +110,8 @@ class EmbeddedStore implements Store, AsyncDisposable {
     this.#assertOpen()
     const { found, remaining } = this.#history.page(prefix, page)
     const revision = page.at ?? this.#history.newest
-    if (found.length <= ENTRIES_PER_TURN) return { revision, entries: this.#entries(found), remaining }
-    const reading = this.#entriesInTurns(found)
+    if (found.length <= ENTRIES_AT_ONCE) return { revision, entries: this.#entries(found), remaining }
+    const reading = this.#entriesYielding(found)
     this.#reads.add(reading)
     try {
       return { revision, entries: await reading, remaining }
@@ -308,12 +308,12 @@ class EmbeddedStore implements Store, AsyncDisposable {
   }
 
   /** Yields now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
-  async #entriesInTurns(found: readonly Versioned<Stored>[]): Promise<Entry[]> {
+  async #entriesYielding(found: readonly Versioned<Stored>[]): Promise<Entry[]> {
     const snapshot = this.#engine.snapshot()
     try {
       const entries: Entry[] = []
       while (entries.length < found.length) {
-        for (const entry of this.#entries(found.slice(entries.length, entries.length + ENTRIES_PER_TURN), snapshot)) entries.push(entry)
+        for (const entry of this.#entries(found.slice(entries.length, entries.length + ENTRIES_AT_ONCE), snapshot)) entries.push(entry)
         await new Promise(setImmediate)
         this.#assertOpen()
       }

@@ -20,29 +20,32 @@ export const AzureDiskVolumeSource = message('AzureDiskVolumeSource', {
 })
 export type AzureDiskVolumeSource = Static<typeof AzureDiskVolumeSource>
 
-export const AzureFileVolumeSource = message('AzureFileVolumeSource', {
+export const azureFileFields = {
   secretName: [1, string.always(), 'The secret with the name and key of the storage account.'],
   shareName: [2, string.always(), 'Name of the share.'],
   readOnly: [3, bool, 'Whether the volume may only be read.'],
-})
+} as const
+export const AzureFileVolumeSource = message('AzureFileVolumeSource', azureFileFields)
 export type AzureFileVolumeSource = Static<typeof AzureFileVolumeSource>
 
-export const CephFSVolumeSource = message('CephFSVolumeSource', {
+export const cephFSFields = {
   monitors: [1, atomic(string).always(), 'Addresses of the Ceph monitors.'],
   path: [2, string, 'Directory that is mounted; the root when empty.'],
   user: [3, string, 'Name of the Ceph user.'],
   secretFile: [4, string, 'File on the node that holds the key of the user.'],
   secretRef: [5, LocalObjectReference, 'The secret with which the storage is reached.'],
   readOnly: [6, bool, 'Whether the volume may only be read.'],
-})
+} as const
+export const CephFSVolumeSource = message('CephFSVolumeSource', cephFSFields)
 export type CephFSVolumeSource = Static<typeof CephFSVolumeSource>
 
-export const CinderVolumeSource = message('CinderVolumeSource', {
+export const cinderFields = {
   volumeID: [1, string.always(), 'Identifier of the volume in Cinder.'],
   fsType: [2, string, 'File system to mount; the driver chooses when it is empty.'],
   readOnly: [3, bool, 'Whether the volume may only be read.'],
   secretRef: [4, LocalObjectReference, 'The secret with which the storage is reached.'],
-})
+} as const
+export const CinderVolumeSource = message('CinderVolumeSource', cinderFields)
 export type CinderVolumeSource = Static<typeof CinderVolumeSource>
 
 export const FCVolumeSource = message('FCVolumeSource', {
@@ -54,13 +57,14 @@ export const FCVolumeSource = message('FCVolumeSource', {
 })
 export type FCVolumeSource = Static<typeof FCVolumeSource>
 
-export const FlexVolumeSource = message('FlexVolumeSource', {
+export const flexFields = {
   driver: [1, string.always(), 'Name of the driver.'],
   fsType: [2, string, 'File system to mount; the driver chooses when it is empty.'],
   secretRef: [3, LocalObjectReference, 'The secret with which the storage is reached.'],
   readOnly: [4, bool, 'Whether the volume may only be read.'],
   options: [5, mapOf(string), 'Options that the driver understands.'],
-})
+} as const
+export const FlexVolumeSource = message('FlexVolumeSource', flexFields)
 export type FlexVolumeSource = Static<typeof FlexVolumeSource>
 
 export const FlockerVolumeSource = message('FlockerVolumeSource', {
@@ -84,14 +88,15 @@ export const GitRepoVolumeSource = message('GitRepoVolumeSource', {
 })
 export type GitRepoVolumeSource = Static<typeof GitRepoVolumeSource>
 
-export const GlusterfsVolumeSource = message('GlusterfsVolumeSource', {
+export const glusterfsFields = {
   endpoints: [1, string.always(), 'The endpoints object that lists the servers.'],
   path: [2, string.always(), 'Path of the volume.'],
   readOnly: [3, bool, 'Whether the volume may only be read.'],
-})
+} as const
+export const GlusterfsVolumeSource = message('GlusterfsVolumeSource', glusterfsFields)
 export type GlusterfsVolumeSource = Static<typeof GlusterfsVolumeSource>
 
-export const ISCSIVolumeSource = message('ISCSIVolumeSource', {
+export const iscsiFields = {
   targetPortal: [1, string.always(), 'Portal of the target, with a port unless it is 3260.'],
   iqn: [2, string.always(), 'Qualified name of the target.'],
   lun: [3, int32.always(), 'Number of the logical unit.'],
@@ -103,7 +108,8 @@ export const ISCSIVolumeSource = message('ISCSIVolumeSource', {
   chapAuthSession: [11, bool, 'Whether sessions authenticate with CHAP.'],
   secretRef: [10, LocalObjectReference, 'The secret with which the storage is reached.'],
   initiatorName: [12, string.optional(), 'Name the initiator gives itself.'],
-})
+} as const
+export const ISCSIVolumeSource = message('ISCSIVolumeSource', iscsiFields)
 export type ISCSIVolumeSource = Static<typeof ISCSIVolumeSource>
 
 export const NFSVolumeSource = message('NFSVolumeSource', {
@@ -136,7 +142,7 @@ export const QuobyteVolumeSource = message('QuobyteVolumeSource', {
 })
 export type QuobyteVolumeSource = Static<typeof QuobyteVolumeSource>
 
-export const RBDVolumeSource = message('RBDVolumeSource', {
+export const rbdFields = {
   monitors: [1, atomic(string).always(), 'Addresses of the Ceph monitors.'],
   image: [2, string.always(), 'Name of the image.'],
   fsType: [3, string, 'File system to mount; the driver chooses when it is empty.'],
@@ -145,10 +151,11 @@ export const RBDVolumeSource = message('RBDVolumeSource', {
   keyring: [6, string.publishedDefault('/etc/ceph/keyring'), 'Path of the key ring on the node.'],
   secretRef: [7, LocalObjectReference, 'The secret with which the storage is reached.'],
   readOnly: [8, bool, 'Whether the volume may only be read.'],
-})
+} as const
+export const RBDVolumeSource = message('RBDVolumeSource', rbdFields)
 export type RBDVolumeSource = Static<typeof RBDVolumeSource>
 
-export const ScaleIOVolumeSource = message('ScaleIOVolumeSource', {
+export const scaleIOFields = {
   gateway: [1, string.always(), 'Address of the gateway.'],
   system: [2, string.always(), 'Name of the storage system.'],
   secretRef: [3, LocalObjectReference.always(), 'The secret with which the storage is reached.'],
@@ -159,16 +166,18 @@ export const ScaleIOVolumeSource = message('ScaleIOVolumeSource', {
   volumeName: [8, string, 'Name of the volume.'],
   fsType: [9, string.publishedDefault('xfs'), 'File system to mount.'],
   readOnly: [10, bool, 'Whether the volume may only be read.'],
-})
+} as const
+export const ScaleIOVolumeSource = message('ScaleIOVolumeSource', scaleIOFields)
 export type ScaleIOVolumeSource = Static<typeof ScaleIOVolumeSource>
 
-export const StorageOSVolumeSource = message('StorageOSVolumeSource', {
+export const storageOSFields = {
   volumeName: [1, string, 'Name of the volume.'],
   volumeNamespace: [2, string, 'Namespace of the volume in StorageOS.'],
   fsType: [3, string, 'File system to mount; the driver chooses when it is empty.'],
   readOnly: [4, bool, 'Whether the volume may only be read.'],
   secretRef: [5, LocalObjectReference, 'The secret with which the storage is reached.'],
-})
+} as const
+export const StorageOSVolumeSource = message('StorageOSVolumeSource', storageOSFields)
 export type StorageOSVolumeSource = Static<typeof StorageOSVolumeSource>
 
 export const VsphereVirtualDiskVolumeSource = message('VsphereVirtualDiskVolumeSource', {
