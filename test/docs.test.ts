@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { FLAGS } from '../src/flags/serve-flags.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FOLDERS = ['docs', 'docs/decisions']
@@ -47,6 +48,14 @@ for (const document of DOCUMENTS) {
     )
   })
 }
+
+test('docs/flags.md has a row for every flag, which says what the help says', () => {
+  const rows = readFileSync(join(ROOT, 'docs/flags.md'), 'utf8')
+    .split('\n')
+    .filter(line => line.startsWith('| `--'))
+  const escaped = (cell: string) => cell.replaceAll('|', '\\|')
+  assert.deepEqual(rows.sort(), FLAGS.map(({ name, takes, doc }) => `| \`--${name} ${escaped(takes)}\` | ${escaped(doc)} |`).sort())
+})
 
 test('every test that is cited by the beginning of its title exists', () => {
   const coverage = readFileSync(join(ROOT, 'docs/spec-coverage.md'), 'utf8')

@@ -139,7 +139,6 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['server', 'version.ts', 'says which version runs'],
   ['flags', 'lib', 'durations'],
   ['flags', 'server', 'flags become its configuration'],
-  ['cli.ts', 'flags', 'help lists them'],
   ['cli.ts', 'commands', 'runs commands'],
   ['cli.ts', 'server', 'errors of the configuration have their own exit'],
   ['cli.ts', 'storage', 'errors of the store have their own exit'],

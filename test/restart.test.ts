@@ -6,6 +6,7 @@ import { request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { FLAGS } from '../src/flags/serve-flags.ts'
 import {
   ask,
   CONFIG_MAPS,
@@ -262,12 +263,34 @@ test('a data directory that may not be written is a clear error', patient, async
 const NOBODY = 65534
 
 test('help names every command and flag, and version is one line', patient, async () => {
-  for (const args of [['--help'], ['help'], ['-h'], [], ['serve', '--help']]) {
+  const flags = FLAGS.map(({ name }) => `--${name}`)
+  const commands = ['serve', 'run', 'kubectl', 'history', 'envtest', 'kube-apiserver', 'migrate', 'kubeconfig', 'version']
+  const flagsOf: Record<string, readonly string[]> = {
+    serve: flags,
+    run: ['--store', '--secure-port'],
+    history: ['--namespace', '--data-dir', '--kubeconfig'],
+    envtest: ['--dir'],
+    migrate: [
+      '--from',
+      '--to',
+      '--skip-unreadable',
+      '--etcd-cafile',
+      '--etcd-certfile',
+      '--etcd-keyfile',
+      '--etcd-prefix',
+      '--group-domain',
+    ],
+    kubeconfig: ['--data-dir', '--kubeconfig'],
+  }
+  const assertHelp = async (args: readonly string[], words: readonly string[]) => {
     const { code, stdout, stderr } = await keelson(...args)
     assert.deepEqual([code, stderr], [0, ''])
-    for (const word of ['serve', 'kubeconfig', 'version', '--data-dir', '--secure-port', '--token-auth-file', '--anonymous-auth'])
-      assert.ok(stdout.includes(word), word)
+    const named = new Set(stdout.split(/[\s,]+/))
+    const missing = words.filter(word => !named.has(word))
+    assert.deepEqual(missing, [], `keelson ${args.join(' ')}`)
   }
+  for (const args of [['--help'], ['help'], ['-h'], []]) await assertHelp(args, [...commands, ...Object.values(flagsOf).flat()])
+  for (const [command, words] of Object.entries(flagsOf)) await assertHelp([command, '--help'], [command, ...words])
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   for (const word of ['version', '--version']) assert.equal((await keelson(word)).stdout, `keelson ${version} (Kubernetes 1.37)\n`)
   const { code, stderr } = await keelson('sevre')
