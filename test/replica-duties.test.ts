@@ -79,58 +79,71 @@ test('the service of the API leads to all servers that are alive, and each has a
 })
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager'
+const REPLICA_SETS = '/apis/apps/v1/namespaces/default/replicasets'
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 
-test('one server runs the controllers; another takes over when it ends, and when it loses the store', patient, async t => {
-  const store = new MemoryStore()
-  const options = { controllers: ['*'], nodes: 1 }
-  const replicas = await Promise.all([1, 2, 3].map(() => startReplica(t, store, options)))
-  const observer = await startReplica(t, store, { controllers: ['none'], nodes: 0 })
-  const terms = async () => (await ask(observer, LEASE)).json.spec
-  const ready = (name: string, wanted: number) =>
-    eventually(`${name} has ${wanted} pods`, async () => {
-      const { json } = await ask(observer, `${DEPLOYMENTS}/${name}`)
-      return json.status?.readyReplicas === wanted ? true : undefined
+test(
+  'one server runs the controllers; another takes over when it ends or is cut off; nothing of the last one arrives late',
+  patient,
+  async t => {
+    const store = new MemoryStore()
+    const options = { controllers: ['*'], nodes: 1 }
+    const replicas = await Promise.all([1, 2, 3].map(() => startReplica(t, store, options)))
+    const observer = await startReplica(t, store, { controllers: ['none'], nodes: 0 })
+    const terms = async () => (await ask(observer, LEASE)).json.spec
+    const ready = (name: string, wanted: number, path = DEPLOYMENTS) =>
+      eventually(`${name} has ${wanted} pods`, async () => {
+        const { json } = await ask(observer, `${path}/${name}`)
+        return json.status?.readyReplicas === wanted ? true : undefined
+      })
+    const deployment = (name: string, count: number) => ({
+      metadata: { name },
+      spec: {
+        replicas: count,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+      },
     })
-  const deployment = (name: string, count: number) => ({
-    metadata: { name },
-    spec: {
-      replicas: count,
-      selector: { matchLabels: { app: name } },
-      template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
-    },
-  })
-  const holders = async () => {
-    const found = []
-    for (const each of [...replicas, observer]) found.push({ each, metrics: (await ask(each, '/metrics')).text })
-    return found.filter(({ metrics }) => /workqueue_adds_total\{[^}]*name="deployment-controller"/.test(metrics)).map(({ each }) => each)
-  }
-  await create(observer, DEPLOYMENTS, deployment('one', 3))
-  await ready('one', 3)
-  const [first, ...more] = await holders()
-  assert.equal(more.length, 0, 'one server runs the controllers')
-  assert.ok(first)
-  const before = await terms()
+    const holders = async () => {
+      const found = []
+      for (const each of [...replicas, observer]) found.push({ each, metrics: (await ask(each, '/metrics')).text })
+      return found.filter(({ metrics }) => /workqueue_adds_total\{[^}]*name="deployment-controller"/.test(metrics)).map(({ each }) => each)
+    }
+    await create(observer, DEPLOYMENTS, deployment('one', 3))
+    await ready('one', 3)
+    const [first, ...more] = await holders()
+    assert.equal(more.length, 0, 'one server runs the controllers')
+    assert.ok(first)
+    const before = await terms()
 
-  if (first === observer) throw new Error('a server without controllers leads')
-  await first.close()
-  await create(observer, DEPLOYMENTS, deployment('two', 3))
-  await ready('two', 3)
-  const after = await terms()
-  assert.notEqual(after.holderIdentity, before.holderIdentity)
+    if (first === observer) throw new Error('a server without controllers leads')
+    await first.close()
+    await create(observer, DEPLOYMENTS, deployment('two', 3))
+    await ready('two', 3)
+    const after = await terms()
+    assert.notEqual(after.holderIdentity, before.holderIdentity)
 
-  replicas.splice(replicas.indexOf(first), 1)
-  const [second] = await holders()
-  second!.view.cut()
-  await create(observer, DEPLOYMENTS, deployment('three', 3))
-  await ready('three', 3)
-  const last = await terms()
-  assert.notEqual(last.holderIdentity, after.holderIdentity)
-  assert.ok(last.leaseTransitions > after.leaseTransitions)
-  second!.view.mend()
-  const pods = await ask(observer, '/api/v1/namespaces/default/pods')
-  assert.equal(pods.json.items.length, 9, 'no pod was created twice')
-})
+    replicas.splice(replicas.indexOf(first), 1)
+    const [second] = await holders()
+    if (second === undefined || second === observer) throw new Error('nobody leads')
+    const { view } = second as Replica
+    view.holdWrites()
+    const { spec } = deployment('three', 3)
+    await create(observer, REPLICA_SETS, { metadata: { name: 'three' }, spec })
+    const heldPod = () => view.heldWrites.find(key => key.startsWith('/core/pods/default/three-'))
+    const late = await eventually('a pod is on its way', async () => heldPod())
+    view.cut()
+    await ready('three', 3, REPLICA_SETS)
+    const last = await terms()
+    assert.notEqual(last.holderIdentity, after.holderIdentity)
+    assert.ok(last.leaseTransitions > after.leaseTransitions)
+    await view.deliverWrites()
+    view.mend()
+    assert.equal((await store.get(late)).entry, undefined, 'the pod that arrived late was not created')
+    const pods = await ask(observer, '/api/v1/namespaces/default/pods')
+    assert.equal(pods.json.items.length, 9, 'no pod was created twice')
+  },
+)
 
 /** As clients do: a server whose cache is far behind, as on a busy machine, says so before it does anything, and when to ask again. */
 async function askAgain(...[replica, path, options]: Parameters<typeof ask>): ReturnType<typeof ask> {

@@ -30,6 +30,8 @@ export type WriteRequest = {
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
+  /** A key of the store that must still have this revision when it is stored. */
+  readonly fence?: { readonly key: string; readonly modified: number }
 }
 
 /** Hears of every change of every resource, in order and before the write is answered. It must be quick and must not throw. */

@@ -37,9 +37,18 @@ export type ElectionOptions = {
   readonly signal: AbortSignal
   /**
    * Called when this participant has become the leader. Resolves when all is stopped, after the signal of the term was aborted.
-   * `mayWrite` says whether the term still lasts, whatever else has been held up: nothing may be written when it does not.
+   * When it rejects the lease is given back, and another, or the same participant, tries.
    */
-  readonly lead: (term: AbortSignal, mayWrite: () => boolean) => Promise<void>
+  readonly lead: (term: Term) => Promise<void>
+}
+
+export type Term = {
+  /** Aborted when it ends. */
+  readonly signal: AbortSignal
+  /** Whether it still lasts, whatever else has been held up: nothing may be sent when it does not. */
+  readonly mayWrite: () => boolean
+  /** The revision of the lease as this participant wrote it last: as long as the lease has that one, nobody else has it. */
+  readonly leaseRevision: () => number
 }
 
 /** Takes part until the signal is aborted. */
@@ -52,11 +61,20 @@ export async function takePart(options: ElectionOptions): Promise<void> {
       continue
     }
     const term = new AbortController()
-    const leading = lead(term.signal, () => candidate.isLeading).catch(onError)
-    await keepLeading(candidate, timing, signal)
+    const failed = new AbortController()
+    const leading = lead({
+      signal: term.signal,
+      mayWrite: () => candidate.isLeading,
+      leaseRevision: () => candidate.leaseRevision,
+    }).catch(error => {
+      onError(error)
+      failed.abort()
+    })
+    await keepLeading(candidate, timing, AbortSignal.any([signal, failed.signal]))
     term.abort()
     await leading
     await candidate.release().catch(ignore)
+    if (failed.signal.aborted) await pause(timing.retryMs, signal)
   }
 }
 
@@ -76,6 +94,7 @@ class Candidate {
   #seen: { readonly record: string; readonly at: number } | undefined
   /** Until when this participant leads, on the clock of `performance.now`. */
   #until = Number.NEGATIVE_INFINITY
+  #leaseRevision = 0
 
   constructor(options: ElectionOptions) {
     this.#options = options
@@ -83,6 +102,9 @@ class Candidate {
 
   get isLeading(): boolean {
     return performance.now() < this.#until
+  }
+  get leaseRevision(): number {
+    return this.#leaseRevision
   }
   get leftMs(): number {
     return Math.max(0, this.#until - performance.now())
@@ -99,6 +121,7 @@ class Candidate {
     const written = stored ? await leases.update({ ...stored, spec }) : await leases.create({ metadata: { namespace, name }, spec })
     if (!written) return false
     this.#until = began + timing.renewMs
+    this.#leaseRevision = Number(written.object.metadata.resourceVersion)
     return true
   }
 

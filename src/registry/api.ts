@@ -11,6 +11,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
+import type { Fence } from '../storage/store.ts'
 
 /** One request for a resource, as its path and method say. `name` is empty for collections, `namespace` for all namespaces. */
 export type Call = {
@@ -50,6 +51,8 @@ export type CallContext = RequestContext & {
   readonly authorizeCreate?: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
+  /** What must still be so when it is stored. */
+  readonly fence?: Fence
   /** Measures the phases of the call. */
   readonly stopwatch?: Stopwatch
 }

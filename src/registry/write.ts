@@ -26,7 +26,7 @@ import {
   StatusError,
   timedOut,
 } from '../schema/status-error.ts'
-import type { Revision } from '../storage/store.ts'
+import type { Revision, Change as StoreChange } from '../storage/store.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -542,14 +542,20 @@ async function insert(request: Write): Promise<void> {
   if (change.does === 'create' && isRevision(object.metadata.resourceVersion))
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created')
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
-  const { ttlSeconds } = resource.def
-  const swapped = await caches.write(key, ttlSeconds === undefined ? { expect: 0, value } : { expect: 0, value, ttlSeconds }, object)
+  const swapped = await caches.write(key, storeChange(request, 0, value), object)
   if (!swapped.ok) return
   noteWriter(request, swapped.revision)
   const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
   request.done = { json, object, revision: swapped.revision }
 }
+
+/** What the store is asked to do: another value for a key, as long as what the write depends on is still so. */
+function storeChange({ resource, ctx }: Write, expect: Revision, value: Uint8Array | null): StoreChange {
+  const { ttlSeconds } = resource.def
+  return fenced(ctx, ttlSeconds === undefined ? { expect, value } : { expect, value, ttlSeconds })
+}
+export const fenced = ({ fence }: CallContext, change: StoreChange): StoreChange => (fence ? { ...change, fence } : change)
 
 /** Remembers who made a write that was stored. */
 export function noteWriter({ deps, ctx }: Write, revision: Revision): void {
@@ -576,10 +582,8 @@ async function swap(request: Write): Promise<void> {
     return
   }
   const isRemoved = isReleased(resource, object, stored!)
-  const { ttlSeconds } = resource.def
-  const change = { expect: revision, value: isRemoved ? null : value, ...(ttlSeconds !== undefined && { ttlSeconds }) }
   const cache = deps.caches.of(resource)
-  const swapped = await deps.caches.write(key, change, object)
+  const swapped = await deps.caches.write(key, storeChange(request, revision, isRemoved ? null : value), object)
   if (!swapped.ok) return
   noteWriter(request, swapped.revision)
   const latest = cache.get(key)

@@ -316,7 +316,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   if (store.isShared && duties.any) {
     const { runWhileLeading } = await import('./controllers/leadership.ts')
     const start = async (...term: Parameters<typeof duties.start>) => (await duties.start(...term)).startOthers()
-    leadership = runWhileLeading({ client, clientFor: guardedClientFor, groupDomain, log, clock, signal, start })
+    leadership = runWhileLeading({ client, store, catalog, clientFor: guardedClientFor, groupDomain, log, clock, signal, start })
     const { ended } = leadership
     onClose(() => ended)
   }

@@ -9,6 +9,7 @@ import {
   type Change,
   type Entry,
   type Extent,
+  FencedOff,
   type Page,
   type PageRequest,
   type Read,
@@ -87,9 +88,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     return this.close()
   }
 
-  #swap(key: string, { expect, value, ttlSeconds }: Change): Swap {
+  #swap(key: string, { expect, value, ttlSeconds, fence }: Change): Swap {
     this.#assertOpen()
     checkKey(key)
+    if (fence && (this.#history.latest(fence.key)?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const current = this.#history.latest(key)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }

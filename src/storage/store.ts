@@ -57,7 +57,14 @@ export type Change = {
   readonly ttlSeconds?: number
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
   readonly unique?: boolean
+  /** What must still be so when the write is made; `FencedOff` is thrown when it is not. */
+  readonly fence?: Fence
 }
+/**
+ * A key and the revision that it has, 0 where there is none. Whoever writes the key keeps back every write with this fence that has not
+ * been made by then, however long it was on its way: what the last leader sent must not follow what the next one does.
+ */
+export type Fence = { readonly key: string; readonly modified: Revision }
 export type Swap = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly current: Entry | undefined }
 
 export type Event = {
@@ -93,6 +100,13 @@ export class FutureRevision extends Error {
  * reading the key back does not tell.
  */
 export class OutcomeUnknown extends Error {}
+
+/** Thrown by a swap whose fence was written meanwhile. Nothing was written. */
+export class FencedOff extends Error {
+  constructor({ key, modified }: Fence) {
+    super(`${key} is no longer at revision ${modified}`)
+  }
+}
 
 /** Thrown by a swap whose value is larger than the store takes. Nothing was written. */
 export class ValueTooLarge extends Error {}

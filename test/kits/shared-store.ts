@@ -1,6 +1,6 @@
 /** One store that several servers use, as each of them sees it: late at times, or not at all. */
 import type { MemoryStore } from '../../src/storage/memory.ts'
-import { type Batch, type Revision, type Store, StoreUnavailable } from '../../src/storage/store.ts'
+import { type Batch, type Revision, type Store, StoreUnavailable, type Swap } from '../../src/storage/store.ts'
 
 /** What one server sees of a store that others write to as well. */
 export class SharedView implements Store {
@@ -10,6 +10,8 @@ export class SharedView implements Store {
   #release = () => {}
   #isCut = false
   #lost = new AbortController()
+  /** Writes that are on their way, where they are held up. */
+  #held: { readonly key: string; arrive(): Promise<unknown> }[] | undefined
   /** How often it was asked for the newest revision. */
   questions = 0
 
@@ -35,6 +37,19 @@ export class SharedView implements Store {
     this.#lost.abort()
     this.#lost = new AbortController()
   }
+  /** Holds up writes on their way to the store. */
+  holdWrites(): void {
+    this.#held = []
+  }
+  get heldWrites(): readonly string[] {
+    return this.#held?.map(({ key }) => key) ?? []
+  }
+  /** What is held up arrives after all, late. Resolves when the store has decided on all of it. */
+  async deliverWrites(): Promise<void> {
+    const held = this.#held ?? []
+    this.#held = undefined
+    await Promise.allSettled(held.map(({ arrive }) => arrive()))
+  }
   mend(): void {
     this.#isCut = false
     this.release()
@@ -42,7 +57,15 @@ export class SharedView implements Store {
 
   get = (...[key, at]: Parameters<Store['get']>) => this.#reach(() => this.#inner.get(key, at))
   list = (...[prefix, page]: Parameters<Store['list']>) => this.#reach(() => this.#inner.list(prefix, page))
-  swap = (...[key, change]: Parameters<Store['swap']>) => this.#reach(() => this.#inner.swap(key, change))
+  swap = (...[key, change]: Parameters<Store['swap']>) =>
+    this.#reach(() => {
+      const held = this.#held
+      if (!held) return this.#inner.swap(key, change)
+      return new Promise<Swap>((resolve, reject) => {
+        const arrive = () => this.#inner.swap(key, change).then(resolve, reject)
+        held.push({ key, arrive })
+      })
+    })
   extent = () => this.#reach(() => this.#inner.extent())
   compact = (before: Revision) => this.#reach(() => this.#inner.compact(before))
   probe = () => this.#reach(() => this.#inner.probe())

@@ -16,6 +16,7 @@ import { Budget } from '../../schema/budget.ts'
 import { keyOf, type Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { unavailable } from '../../schema/status-error.ts'
+import type { Fence } from '../../storage/store.ts'
 
 export type BackendParts = {
   readonly caches: Caches
@@ -37,8 +38,11 @@ export type Clients = {
   /** For controllers and nodes: only so many of their writes are under way at once, so that clients do not wait behind all of them. */
   readonly backgroundClientFor: ClientFor
   /** The latter, for those who may not write at all times: a write fails when they may not, at the latest when it is to be stored. */
-  readonly guardedClientFor: (mayWrite: () => boolean) => ClientFor
+  readonly guardedClientFor: (guard: WriteGuard) => ClientFor
 }
+
+/** By what writes are refused: early, by who sends them, and at the latest by the store. */
+export type WriteGuard = { readonly mayWrite: () => boolean; readonly fence: Fence }
 
 /** The clients of all components. They share their informers and the decoded objects in the caches. */
 export function createClients(parts: BackendParts): Clients {
@@ -46,17 +50,17 @@ export function createClients(parts: BackendParts): Clients {
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
   const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
-  const guarded = (mayWrite: () => boolean): Backend => {
+  const guarded = ({ mayWrite, fence }: WriteGuard): Backend => {
     const beforeStore = () => {
       if (!mayWrite()) throw unavailable('another server has taken over')
     }
-    return { ...background, write: request => background.write({ ...request, beforeStore }) }
+    return { ...background, write: request => background.write({ ...request, beforeStore, fence }) }
   }
   return {
     clientFor: identity => new Client(backend, informers, identity),
     backgroundClientFor: identity => new Client(background, informers, identity),
-    guardedClientFor(mayWrite) {
-      const guardedBackend = guarded(mayWrite)
+    guardedClientFor(guard) {
+      const guardedBackend = guarded(guard)
       return identity => new Client(guardedBackend, informers, identity)
     },
   }
@@ -94,7 +98,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       const decision: Decision = await authorizer().authorize(user, attributes, UNHURRIED)
       if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
     },
-    async write({ user, manager, body, authorizeCreate, beforeStore, ...call }) {
+    async write({ user, manager, body, authorizeCreate, beforeStore, fence, ...call }) {
       beforeStore?.()
       const context = {
         user,
@@ -108,6 +112,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         signal: UNHURRIED.signal,
         authorizeCreate,
         ...(beforeStore && { beforeStore }),
+        ...(fence && { fence }),
       }
       const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
       return result.type === 'object' ? result.json : undefined

@@ -1,16 +1,33 @@
 /**
  * What only one server over a store does at a time: controllers, the scheduler and simulated nodes. A store that belongs to one server
  * needs no election. The lease is that of kube-controller-manager, so that one of these that still runs keeps ours from starting.
+ *
+ * A leader that was held up may believe for too long that it leads: its process was stopped between looking at its clock and sending a
+ * write, or the write was on its way for seconds. So each term begins with a write to a key of its own, which the store makes only while
+ * the lease is as the new leader wrote it; and every write of the leader is made by the store only while that key is as its term began:
+ *
+ *     lease     A ── A ──────────── B ── B ──
+ *     term      A ───────────────────── B ───        A could not write it any more once B has the lease
+ *     writes    A  A  A          A ✗       A ✗  B
+ *
+ * Between the two, A has not written for long by its own clock, and B has not begun.
  */
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import type { Client, ClientFor } from '../../client/client.ts'
-import { type Timing, takePart } from '../../client/leader-election.ts'
+import { type Term, type Timing, takePart } from '../../client/leader-election.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { Lease } from '../../kinds/coordination/lease.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { keyOf } from '../../schema/resource.ts'
+import type { Fence, Store } from '../../storage/store.ts'
+import type { WriteGuard } from '../clients/client-backend.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
 
+/** Who leads; kube-apiserver does not look there. */
+const TERM = '/keelson/leader'
 const LEASE = { namespace: 'kube-system', name: 'kube-controller-manager' }
 /** Shorter than those of kube-controller-manager: the servers are close to the store, and users wait for the next leader. */
 const TIMING: Timing = { leaseMs: 6_000, renewMs: 4_000, retryMs: 1_000 }
@@ -18,8 +35,10 @@ const TIMING: Timing = { leaseMs: 6_000, renewMs: 4_000, retryMs: 1_000 }
 export type LeadershipParts = {
   /** Writes the lease. */
   readonly client: Client
+  readonly store: Store
+  readonly catalog: Catalog
   /** Clients whose writes fail when they are not allowed any more. */
-  readonly clientFor: (mayWrite: () => boolean) => ClientFor
+  readonly clientFor: (guard: WriteGuard) => ClientFor
   readonly groupDomain: string
   readonly log: Log
   readonly clock: Clock
@@ -35,21 +54,24 @@ export interface Leadership {
   readonly ended: Promise<void>
 }
 
-export function runWhileLeading({ client, clientFor, groupDomain, log, clock, signal, start }: LeadershipParts): Leadership {
+export function runWhileLeading(parts: LeadershipParts): Leadership {
+  const { client, clientFor, groupDomain, log, clock, signal, start } = parts
+  const holder = `${hostname()}_${randomUUID()}`
   let queues: ControllerRunner['queues'] = []
   const ended = takePart({
     ...LEASE,
     client,
-    holder: `${hostname()}_${randomUUID()}`,
+    holder,
     timing: TIMING,
     onError: error => log.warn({ error: String(error) }, 'what the leader does could not be started'),
     signal,
-    async lead(term, mayWrite) {
+    async lead(term) {
+      const fence = await beginTerm(parts, holder, term)
       log.info({}, 'this server runs the controllers from now on')
-      const ending = AbortSignal.any([term, signal])
+      const ending = AbortSignal.any([term.signal, signal])
       // Every controller listens for the end.
       setMaxListeners(0, ending)
-      const runner = controllerRunner({ clientFor: clientFor(mayWrite), groupDomain, log, clock, signal: ending })
+      const runner = controllerRunner({ clientFor: clientFor({ mayWrite: term.mayWrite, fence }), groupDomain, log, clock, signal: ending })
       queues = runner.queues
       await start(runner, ending)
       if (!ending.aborted) await new Promise(resolve => ending.addEventListener('abort', resolve, { once: true }))
@@ -59,4 +81,15 @@ export function runWhileLeading({ client, clientFor, groupDomain, log, clock, si
     },
   })
   return { queues: () => queues, ended }
+}
+
+/** Writes who leads from now on, while the lease still says so too. Writes of whoever led before are not made any more. */
+async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holder: string, { leaseRevision }: Term): Promise<Fence> {
+  const { group, version, names } = Lease.def
+  const leases = catalog.find(group.replace('{group_domain}', groupDomain), version, names.plural)!
+  const { entry } = await store.get(TERM)
+  const lease = { key: keyOf(leases, LEASE.namespace, LEASE.name), modified: leaseRevision() }
+  const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value: Buffer.from(holder), fence: lease })
+  if (!swap.ok) throw new Error('another server has taken over')
+  return { key: TERM, modified: swap.revision }
 }

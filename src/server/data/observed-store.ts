@@ -4,7 +4,16 @@ import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { outcomeUnknown, tooLarge, unavailable } from '../../schema/status-error.ts'
 import type { DatabaseSize } from '../../storage/embedded/engine.ts'
-import { type Change, OutcomeUnknown, type Revision, type Store, StoreUnavailable, type Swap, ValueTooLarge } from '../../storage/store.ts'
+import {
+  type Change,
+  FencedOff,
+  OutcomeUnknown,
+  type Revision,
+  type Store,
+  StoreUnavailable,
+  type Swap,
+  ValueTooLarge,
+} from '../../storage/store.ts'
 
 /** Seconds. */
 const REQUESTS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
@@ -108,6 +117,7 @@ export class ObservedStore {
       this.#failures++
       // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
+      if (error instanceof FencedOff) throw unavailable('another server has taken over')
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)
       if (!(error instanceof StoreUnavailable)) throw error
       if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')

@@ -10,6 +10,8 @@ import {
   type Entry,
   type Event,
   type Extent,
+  type Fence,
+  FencedOff,
   type Page,
   type PageRequest,
   type Read,
@@ -187,9 +189,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
   }
 
   /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
-  #decide(key: string, { expect, value, ttlSeconds }: Change): Promise<Swap> {
+  #decide(key: string, { expect, value, ttlSeconds, fence }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
+    if (fence) this.#checkFence(fence)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const slot = this.#pending.get(key)
     const pending = slot?.write
@@ -213,6 +216,12 @@ class EmbeddedStore implements Store, AsyncDisposable {
     else this.#pending.set(key, { write })
     this.#commits.add(write)
     return write.result
+  }
+
+  #checkFence(fence: Fence): void {
+    const pending = this.#pending.get(fence.key)?.write
+    const current = pending ? pending.after : this.#history.latest(fence.key)
+    if ((current?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
   }
 
   /** Watches are notified of a write before it is acknowledged. */

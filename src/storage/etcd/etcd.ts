@@ -12,6 +12,7 @@ import {
   type Entry,
   type Event,
   type Extent,
+  FencedOff,
   FutureRevision,
   OutcomeUnknown,
   type Page,
@@ -286,7 +287,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
-  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false }: Change): Promise<Swap> {
+  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fence }: Change): Promise<Swap> {
     if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
     const stored = value && (await this.#format.encode(key, value, object))
     const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
@@ -294,11 +295,14 @@ export class EtcdStore implements Store, AsyncDisposable {
     const own = value && stored && this.#own.begin(key, stored, value)
     let revision: Revision | undefined
     try {
-      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease })
+      const fencedBy = fence && { key: this.#etcdKey(fence.key), modified: fence.modified }
+      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, fence: fencedBy })
+      if (!answer.ok && fence && (answer.fence?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
       if (!answer.ok) return { ok: false, current: await this.#entry(key, answer.record) }
       revision = answer.revision
       return { ok: true, revision }
     } catch (error) {
+      if (error instanceof FencedOff) throw error
       if (isLeaseLost(error)) this.#leases.forget()
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)

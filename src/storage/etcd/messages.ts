@@ -35,10 +35,14 @@ export type SwapRequest = {
   /** Nothing deletes. */
   readonly value: Uint8Array | null
   readonly lease?: number
+  /** Another key, which must be unchanged as well. */
+  readonly fence?: { readonly key: Uint8Array; readonly modified: number } | undefined
 }
 export type SwapResponse = Header & {
   readonly ok: boolean /** What is there instead, if it failed. */
   readonly record: KeyValue | undefined
+  /** What is at the key of the fence, if it failed. */
+  readonly fence: KeyValue | undefined
 }
 
 export type WatchCreate = {
@@ -66,10 +70,10 @@ export const range: Method<RangeRequest, RangeResponse> = {
   read: readRange,
 }
 
-/** A transaction of one comparison. */
+/** A transaction of one comparison, or of two where there is a fence. */
 export const swap: Method<SwapRequest, SwapResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  write({ key, expect, value, lease = 0 }) {
+  write({ key, expect, value, lease = 0, fence }) {
     const comparison = new Writer()
     if ('modified' in expect) comparison.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
     else comparison.bytes(3, key).number(4, expect.version)
@@ -81,21 +85,22 @@ export const swap: Method<SwapRequest, SwapResponse> = {
             new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease),
           )
     const read = new Writer().message(1, new Writer().bytes(1, key))
-    return new Writer({ reserve: 5, size: (value?.length ?? 0) + 4 * key.length + 128 })
-      .message(1, comparison)
-      .message(2, change)
-      .message(3, read)
+    const size = (value?.length ?? 0) + 4 * key.length + 2 * (fence?.key.length ?? 0) + 160
+    const transaction = new Writer({ reserve: 5, size }).message(1, comparison)
+    if (fence) transaction.message(1, new Writer().number(2, COMPARE_MODIFIED).bytes(3, fence.key).number(6, fence.modified))
+    transaction.message(2, change).message(3, read)
+    return fence ? transaction.message(3, new Writer().message(1, new Writer().bytes(1, fence.key))) : transaction
   },
   read(message) {
     let revision = 0
     let ok = false
-    let record: KeyValue | undefined
+    const read: (KeyValue | undefined)[] = []
     readFields(message, ({ field, number, bytes }) => {
       if (field === 1) revision = readRevision(bytes)
       else if (field === 2) ok = number !== 0
-      else if (field === 3) record = readOperation(bytes)
+      else if (field === 3) read.push(readOperation(bytes))
     })
-    return { revision, ok, record }
+    return { revision, ok, record: read[0], fence: read[1] }
   },
 }
 

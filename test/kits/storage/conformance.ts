@@ -1,7 +1,7 @@
 /** What every store must do, as tests to run over each of them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FutureRevision, type Store } from '../../../src/storage/store.ts'
+import { type Fence, FencedOff, FutureRevision, type Store, type Swap } from '../../../src/storage/store.ts'
 import { bytes, type Opener, put, read, revisionOf, type Subject, text } from './conformance-kit.ts'
 import { describeClosing, describeCompaction, describeExpiry } from './conformance-lifetime.ts'
 import { describeModel } from './conformance-model.ts'
@@ -86,6 +86,47 @@ function describeSwaps(open: Opener): void {
     assert.equal(winners.length, 1)
     const { entry } = await store.get('/a')
     for (const swap of swaps) if (!swap.ok) assert.deepEqual(text(swap.current!.value), text(entry!.value))
+  })
+
+  test('a swap behind a fence is made while the fence has its revision, and only then', async t => {
+    const store = await open(t)
+    const behind = (fence: Fence, expect = 0) => store.swap('/a', { expect, value: bytes('x'), fence })
+    const none = await behind({ key: '/fence', modified: 0 })
+    assert.ok(none.ok)
+    const first = await put(store, '/fence', '1')
+    await assert.rejects(behind({ key: '/fence', modified: 0 }, none.revision), FencedOff)
+    const again = await behind({ key: '/fence', modified: first }, none.revision)
+    assert.ok(again.ok)
+    // What loses against another write, behind a fence that holds, is told what is there.
+    assert.deepEqual(await behind({ key: '/fence', modified: first }), { ok: false, current: (await store.get('/a')).entry })
+    await put(store, '/fence', '2')
+    await assert.rejects(behind({ key: '/fence', modified: first }, again.revision), FencedOff)
+    await assert.rejects(store.swap('/a', { expect: again.revision, value: null, fence: { key: '/fence', modified: first } }), FencedOff)
+    const gone = await put(store, '/fence', null)
+    await assert.rejects(behind({ key: '/fence', modified: gone }, again.revision), FencedOff)
+    assert.equal((await store.extent()).newest, gone)
+  })
+
+  test('of swaps behind a fence that is written meanwhile only those are made that come before it', async t => {
+    const store = await open(t)
+    const fence = { key: '/fence', modified: await put(store, '/fence', '1') }
+    const swaps: Promise<Swap | undefined>[] = []
+    const attempt = (i: number) => {
+      const swap = store.swap(`/k/${i}`, { expect: 0, value: bytes('x'), fence })
+      swaps.push(
+        swap.catch(error => {
+          assert.ok(error instanceof FencedOff, String(error))
+          return undefined
+        }),
+      )
+    }
+    for (let i = 0; i < 100; i++) attempt(i)
+    const writing = store.swap('/fence', { expect: fence.modified, value: bytes('2') })
+    for (let i = 100; i < 200; i++) attempt(i)
+    const written = revisionOf(await writing)
+    const made = (await Promise.all(swaps)).flatMap(swap => (swap ? [revisionOf(swap)] : []))
+    assert.ok(made.every(revision => revision < written))
+    assert.equal((await store.list('/k/')).entries.length, made.length)
   })
 
   test('counters raised by many writers at once lose no step', async t => {
