@@ -170,6 +170,13 @@ test('sets and messages that may be absent have an entry of their own among the 
   assert.deepEqual(Object.keys(address['f:parentRef']), ['.', 'f:name', 'f:namespace', 'f:resource'])
   const { json } = await send(target, 'GET', '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt')
   assert.ok(!('.' in json.metadata.managedFields[0].fieldsV1['f:spec']))
+  // An empty list that is always written is owned by who sent it, and stored as none.
+  const ranges = '/api/v1/namespaces/default/limitranges'
+  const sent = { metadata: { name: 'none' }, spec: { limits: [] } }
+  const { json: none } = await send(target, 'POST', ranges, sent)
+  assert.deepEqual([none.spec, none.metadata.managedFields[0].fieldsV1], [{ limits: null }, { 'f:spec': { 'f:limits': {} } }])
+  const { json: same } = await send(target, 'PUT', `${ranges}/none`, { ...none, ...sent, metadata: none.metadata })
+  assert.equal(same.metadata.resourceVersion, none.metadata.resourceVersion, 'nothing has changed')
 })
 
 test('a config map that is too large is reported as a whole', patient, async t => {

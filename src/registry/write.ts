@@ -10,6 +10,7 @@ import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
+import { nullEmptyLists } from '../schema/empty-lists.ts'
 import type { AnyObject, ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
@@ -438,6 +439,7 @@ function claim(request: Write): MaybePromise<void> {
 function prepare(request: Write): void {
   const { resource, object, before, call, ctx, change } = request
   if (!object || storesNothing(change)) return
+  if (!resource.def.custom) nullEmptyLists(resource.type, object)
   if (!before) {
     prepareCreate(resource, object, ctx)
     return

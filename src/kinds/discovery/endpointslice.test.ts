@@ -64,11 +64,6 @@ test('topology of old clients is dropped, and the node in it kept where it was',
   assert.deepEqual([kept.deprecatedTopology, kept.nodeName], [undefined, 'n1'])
 })
 
-test('empty lists are none', () => {
-  const made = created(EndpointSlice, slice({ endpoints: [], ports: [] }))
-  assert.deepEqual([made.endpoints, made.ports], [null, null])
-})
-
 test('host names and odd spellings are warned about', () => {
   assert.deepEqual(warnings(EndpointSlice, slice({ addressType: 'FQDN', endpoints: [] })), [
     'spec.addressType: FQDN endpoints are deprecated',

@@ -64,8 +64,8 @@ export const EndpointSlice = defineKind({
   },
   generation: ({ metadata, addressType, endpoints, ports }) => [metadata.labels, addressType, endpoints, ports],
 
-  prepareForCreate: o => prepare(o, undefined),
-  prepareForUpdate: prepare,
+  prepareForCreate: o => dropTopology(o, undefined),
+  prepareForUpdate: dropTopology,
   *validate({ addressType, endpoints, ports }, at, { old }) {
     // What is stored was once valid; it may stay.
     const isKept = old !== undefined && deepEqual(endpoints ?? [], old.endpoints ?? [])
@@ -89,12 +89,6 @@ export const EndpointSlice = defineKind({
     Age: age,
   },
 })
-
-function prepare(slice: Slice, old: Slice | undefined): void {
-  dropTopology(slice, old)
-  // The stored object does not distinguish an empty list from none, and clients get null.
-  for (const list of ['endpoints', 'ports'] as const) if (slice[list]?.length === 0) slice[list] = null as never
-}
 
 /** Topology is written only by clients of older versions; the node's name in it is kept where it was before. */
 function dropTopology({ endpoints }: Slice, old: Slice | undefined): void {
