@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, Watching } from './kit.ts'
-import { type Replica, startReplicas } from './kits/replicas.ts'
+import { type Replica, startReplica, startReplicas } from './kits/replicas.ts'
 
 const create = async (replica: Replica, path: string, body: object): Promise<any> => {
   const { status, json, text } = await ask(replica, path, { method: 'POST', body })
@@ -213,4 +213,76 @@ test('a version that is not there yet is waited for, then refused', patient, asy
   const future = Number(metadata.resourceVersion) + 1_000_000
   const { status, json } = await ask(b, `${CONFIG_MAPS}?resourceVersion=${future}&resourceVersionMatch=NotOlderThan`)
   assert.deepEqual([status, json.reason, json.details.causes[0].reason], [504, 'Timeout', 'ResourceVersionTooLarge'])
+})
+
+test('exact versions and pages from before the history of a server are read from the store', patient, async t => {
+  const [a] = (await startReplicas(t, 1)) as [Replica]
+  const { store } = a
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await create(a, CONFIG_MAPS, configMap(name, { value: 'first' }))
+  const whole = (await ask(a, CONFIG_MAPS)).json
+  const { resourceVersion } = whole.metadata
+  const page = (await ask(a, `${CONFIG_MAPS}?limit=2`)).json
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  await ask(a, `${CONFIG_MAPS}/b`, { method: 'PATCH', headers, body: { data: { value: 'second' } } })
+  await ask(a, `${CONFIG_MAPS}/d`, { method: 'DELETE' })
+  // More than a server reads of the past when it starts.
+  for (let i = 0; i < 10_001; i++) await store.swap(`/keelson/filler/${i}`, { expect: 0, value: new Uint8Array(1) })
+  const late = await startReplica(t, store)
+  assert.equal((await ask(late, `${CONFIG_MAPS}/b`)).json.data.value, 'second')
+  for (const replica of [a, late]) {
+    const exact = `resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`
+    assert.deepEqual((await ask(replica, `${CONFIG_MAPS}?${exact}`)).json, whole)
+    const first = (await ask(replica, `${CONFIG_MAPS}?${exact}&limit=3`)).json
+    const second = (await ask(replica, `${CONFIG_MAPS}?limit=3&continue=${first.metadata.continue}`)).json
+    assert.deepEqual([...first.items, ...second.items], whole.items)
+    const rest = (await ask(replica, `${CONFIG_MAPS}?continue=${page.metadata.continue}`)).json
+    assert.deepEqual([...page.items, ...rest.items], whole.items, 'the pages of one list are of one version')
+    assert.equal(rest.metadata.resourceVersion, page.metadata.resourceVersion)
+    for (const name of ['b', 'd']) {
+      const read = await ask(replica, `${CONFIG_MAPS}/${name}?${exact}`)
+      const listed = whole.items.find((item: any) => nameOf(item) === name)
+      assert.deepEqual(read.json, { kind: 'ConfigMap', apiVersion: 'v1', ...listed })
+    }
+  }
+  await store.compact((await store.extent()).newest)
+  for (const query of [`resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`, `continue=${page.metadata.continue}`]) {
+    const { status, json } = await ask(late, `${CONFIG_MAPS}?${query}`)
+    assert.deepEqual([status, json.reason], [410, 'Expired'], 'the store has forgotten it, too')
+  }
+})
+
+test('what a server shows never goes backwards, however far behind it falls', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  const path = `${CONFIG_MAPS}/counter`
+  const { metadata } = await create(a, CONFIG_MAPS, configMap('counter', { value: '0' }))
+  const watching = await Watching.open(t, b, `${CONFIG_MAPS}?watch=true&resourceVersion=${metadata.resourceVersion}`)
+  const WRITES = 60
+  let acknowledged = 0
+  const write = async () => {
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    for (let value = 1; value <= WRITES; value++) {
+      if (value % 10 === 3) b.view.hold()
+      const { status, text } = await ask(a, path, { method: 'PATCH', headers, body: { data: { value: `${value}` } } })
+      assert.equal(status, 200, text)
+      acknowledged = value
+      if (value % 10 === 7) b.view.release()
+    }
+  }
+  const countOf = (object: any) => Number(object.data.value)
+  /** Reads on and on; what is seen must not be older than what was seen before. */
+  const read = async (query: string, least: () => number) => {
+    for (let seen = 0; seen < WRITES; ) {
+      const wanted = Math.max(seen, least())
+      const object = await ask(b, path + query)
+      const list = await ask(b, CONFIG_MAPS + query)
+      for (const shown of [countOf(object.json), countOf(list.json.items.find((item: any) => nameOf(item) === 'counter'))]) {
+        assert.ok(shown >= Math.max(wanted, seen), `${query} showed ${shown} after ${wanted}, ${seen}`)
+        seen = shown
+      }
+    }
+  }
+  const watch = async () => {
+    for (let value = 1; value <= WRITES; value++) assert.equal(countOf((await watching.next())!.object), value)
+  }
+  await Promise.all([write(), read('?resourceVersion=0', () => 0), read('', () => acknowledged), watch()])
 })
