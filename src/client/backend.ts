@@ -30,9 +30,15 @@ export type WriteRequest = {
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
-  /** A key of the store that must still have this revision when it is stored. */
-  readonly fence?: { readonly key: string; readonly modified: number }
+  /** What must still be so when it is stored. */
+  readonly fence?: Fence
 }
+
+/** A key of the store, and the revision that it must have. */
+export type Fence = { readonly key: string; readonly modified: number }
+
+/** By what writes are refused: early, by who sends them, and at the latest by the store. */
+export type WriteGuard = { readonly mayWrite: () => boolean; readonly fence: Fence }
 
 /** Hears of every change of every resource, in order and before the write is answered. It must be quick and must not throw. */
 export interface Observer {

@@ -4,7 +4,7 @@ import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
 import type { Caches } from '../../cache/caches.ts'
 import type { ObjectRevision } from '../../cache/object-revision.ts'
 import type { Selection as CacheSelection, Term } from '../../cache/selection.ts'
-import type { Backend, Selection, WriteRequest } from '../../client/backend.ts'
+import type { Backend, Selection, WriteGuard, WriteRequest } from '../../client/backend.ts'
 import { Client, type ClientFor } from '../../client/client.ts'
 import { Informers } from '../../client/informer.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -16,7 +16,6 @@ import { Budget } from '../../schema/budget.ts'
 import { keyOf, type Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { unavailable } from '../../schema/status-error.ts'
-import type { Fence } from '../../storage/store.ts'
 
 export type BackendParts = {
   readonly caches: Caches
@@ -40,9 +39,6 @@ export type Clients = {
   /** The latter, for those who may not write at all times: a write fails when they may not, at the latest when it is to be stored. */
   readonly guardedClientFor: (guard: WriteGuard) => ClientFor
 }
-
-/** By what writes are refused: early, by who sends them, and at the latest by the store. */
-export type WriteGuard = { readonly mayWrite: () => boolean; readonly fence: Fence }
 
 /** The clients of all components. They share their informers and the decoded objects in the caches. */
 export function createClients(parts: BackendParts): Clients {

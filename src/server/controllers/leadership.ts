@@ -15,6 +15,7 @@
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
+import type { WriteGuard } from '../../client/backend.ts'
 import type { Client, ClientFor } from '../../client/client.ts'
 import { type Term, type Timing, takePart } from '../../client/leader-election.ts'
 import type { Log } from '../../http/observability/log.ts'
@@ -23,7 +24,6 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { keyOf } from '../../schema/resource.ts'
 import type { Fence, Store } from '../../storage/store.ts'
-import type { WriteGuard } from '../clients/client-backend.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
 
 /** Who leads; kube-apiserver does not look there. */
