@@ -1,6 +1,7 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
@@ -211,15 +212,27 @@ export class Caches implements AsyncDisposable {
     return this.#write(key, { expect: 0, value, unique: true }, { value, object, isKept: true })
   }
 
-  async #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
-    if (decoded) this.#decoded.push(decoded)
-    try {
-      const swapped = await this.#store.swap(key, decoded ? { object: decoded.object, ...change } : change)
-      if (swapped.ok && this.#revision < swapped.revision) await this.reached(swapped.revision)
-      return swapped
-    } finally {
-      if (decoded) this.#decoded.splice(this.#decoded.indexOf(decoded), 1)
-    }
+  #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
+    if (!decoded) return this.#store.swap(key, change).then(swapped => this.#settle(swapped))
+    this.#decoded.push(decoded)
+    const forget = () => this.#decoded.splice(this.#decoded.indexOf(decoded), 1)
+    return this.#store.swap(key, { object: decoded.object, ...change }).then(
+      swapped => {
+        const settled = this.#settle(swapped)
+        if (settled instanceof Promise) return settled.finally(forget)
+        forget()
+        return settled
+      },
+      error => {
+        forget()
+        throw error
+      },
+    )
+  }
+
+  /** A write that succeeded is one once it can be read here. */
+  #settle(swapped: Swap): MaybePromise<Swap> {
+    return swapped.ok && this.#revision < swapped.revision ? this.reached(swapped.revision).then(() => swapped) : swapped
   }
 
   watch(resource: Resource, request: WatchRequest): Watch {

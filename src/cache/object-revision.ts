@@ -111,11 +111,8 @@ export function objectRevisionOf(resource: Resource, entry: Entry, object = entr
   } catch (error) {
     return broken((error as Error).message)
   }
-  return new ObjectRevision(identity, entry.modified, {
-    json: withRevision(value, entry.modified, offset),
-    ...selectedBy(resource, decoded),
-    revisionOffset: offset,
-  })
+  const json = withRevision(value, entry.modified, offset)
+  return new ObjectRevision(identity, entry.modified, contentOf(resource, decoded, { json, revisionOffset: offset, stale: false }))
 }
 
 type Making = { readonly identity: Identity; readonly object: AnyObject | undefined; readonly broken: (fault: string) => ObjectRevision }
@@ -131,12 +128,9 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, br
   const value = bufferOf(revived.value)
   const offset = revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
-  return new ObjectRevision(identity, entry.modified, {
-    json: withRevision(value, entry.modified, offset),
-    ...selectedBy(resource, revived.object),
-    revisionOffset: offset,
-    stale: revived.value !== entry.value,
-  })
+  const json = withRevision(value, entry.modified, offset)
+  const bytes = { json, revisionOffset: offset, stale: revived.value !== entry.value }
+  return new ObjectRevision(identity, entry.modified, contentOf(resource, revived.object, bytes))
 }
 
 /** The deletion of an object: its last state, with the revision of the deletion. */
@@ -151,12 +145,14 @@ export function tombstoneOf(last: ObjectRevision, revision: Revision): ObjectRev
   )
 }
 
-/** What selectors and indexes need to know of an object. */
-function selectedBy(resource: Resource, object: AnyObject) {
+/** The bytes of an object, and what selectors and indexes need to know of it. */
+function contentOf(resource: Resource, object: AnyObject, { json, revisionOffset, stale }: Bytes): Content {
   const { uid = '', labels = NONE, ownerReferences, deletionTimestamp } = object.metadata
   const owners = ownerReferences?.length ? ownerReferences.map(reference => reference.uid) : NO_OWNERS
-  return { uid, labels, owners, terminating: Boolean(deletionTimestamp), fields: selectableFields(resource, object) }
+  const fields = selectableFields(resource, object)
+  return { json, uid, labels, fields, owners, terminating: Boolean(deletionTimestamp), revisionOffset, stale }
 }
+type Bytes = { readonly json: Buffer; readonly revisionOffset: number; readonly stale: boolean }
 
 function selectableFields(resource: Resource, object: AnyObject): Texts {
   const { selectable } = resource.def

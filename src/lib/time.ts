@@ -34,8 +34,15 @@ export function parseMicroTime(text: string): Instant {
 
 /** `2006-01-02T15:04:05Z`: fractions are dropped. */
 export function formatTime({ seconds }: Instant): string {
-  return `${dateAndTime(seconds)}Z`
+  // Almost always now, and many times in a second.
+  if (seconds !== lastSeconds) {
+    lastText = `${dateAndTime(seconds)}Z`
+    lastSeconds = seconds
+  }
+  return lastText
 }
+let lastSeconds: number | undefined
+let lastText = ''
 
 /** `2006-01-02T15:04:05.000000Z`: below a microsecond is dropped. */
 export function formatMicroTime({ seconds, nanos }: Instant): string {

@@ -530,7 +530,7 @@ function store(request: Write): MaybePromise<void> {
 }
 
 /** Creates the object, if its name is free. */
-async function insert(request: Write): Promise<void> {
+function insert(request: Write): MaybePromise<void> {
   const { resource, options, deps, change } = request
   const object = request.object!
   const { caches } = deps
@@ -544,12 +544,13 @@ async function insert(request: Write): Promise<void> {
   if (change.does === 'create' && isRevision(object.metadata.resourceVersion))
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created')
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
-  const swapped = await caches.write(key, storeChange(request, 0, value), object)
-  if (!swapped.ok) return
-  noteWriter(request, swapped.revision)
-  const latest = cache.get(key)
-  const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
-  request.done = { json, object, revision: swapped.revision }
+  return caches.write(key, storeChange(request, 0, value), object).then(swapped => {
+    if (!swapped.ok) return
+    noteWriter(request, swapped.revision)
+    const latest = cache.get(key)
+    const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+    request.done = { json, object, revision: swapped.revision }
+  })
 }
 
 /** What the store is asked to do: another value for a key, as long as what the write depends on is still so. */

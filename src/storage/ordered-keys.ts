@@ -20,6 +20,8 @@ export class OrderedKeys<T extends Item> {
   readonly #blocks: Block<T>[] = []
   /** No key yet for which the order of bytes and that of JavaScript's strings could differ. */
   #isPlain = true
+  /** The block of the last insertion; others may have taken its place since. */
+  #lastBlock = 0
 
   /** Adds an item whose key is not there yet. */
   insert(item: T): void {
@@ -30,11 +32,19 @@ export class OrderedKeys<T extends Item> {
       return
     }
     const atEnd = compareKeys(item.key, last.items.at(-1)!.key) > 0
-    const { block: at, offset } = atEnd ? { block: this.#blocks.length - 1, offset: last.items.length } : this.atOrAfter(item.key)
+    const { block: at, offset } = atEnd ? { block: this.#blocks.length - 1, offset: last.items.length } : this.#placeOf(item.key)
+    this.#lastBlock = at
     const block = this.#blocks[at]!
     block.items.splice(offset, 0, item)
     block.live += Number(item.live)
     if (block.items.length > BLOCK_LIMIT) this.#split(at)
+  }
+
+  /** Where a key belongs: mostly near the last one, as those that are written one after the other have much in common. */
+  #placeOf(key: string): Position {
+    const items = this.#blocks[this.#lastBlock]?.items
+    if (!items || !this.#comparesPlainly(key) || key <= items[0]!.key || key > items[items.length - 1]!.key) return this.atOrAfter(key)
+    return { block: this.#lastBlock, offset: lowest(items.length, i => items[i]!.key >= key) }
   }
 
   /** Removes an existing item. */

@@ -92,8 +92,16 @@ class DirectConnection {
     opened()
     try {
       const answer = serve(request)
-      if (answer instanceof Promise) answer.then(this.#send).catch(this.#failed)
+      if (answer instanceof Promise) answer.then(this.#sendLater, this.#failed)
       else this.#send(answer)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #sendLater = (answer: Response): void => {
+    try {
+      this.#send(answer)
     } catch (error) {
       this.#failed(error)
     }
@@ -104,9 +112,9 @@ class DirectConnection {
     this.#socket.destroy()
   }
 
-  #send = (answer: Response): MaybePromise<void> => {
+  #send(answer: Response): void {
     const socket = this.#socket
-    if (socket.destroyed) return abandon(answer)
+    if (socket.destroyed) return void abandon(answer)
     if (answer.cut) {
       answer.taken?.()
       socket.destroy()
@@ -115,7 +123,7 @@ class DirectConnection {
     const { headers, body } = answer
     this.#taken = answer.taken
     this.#isLast = answer.close === true || this.#options.draining()
-    if (body instanceof Uint8Array) return this.#sendBytes(answer, body)
+    if (body instanceof Uint8Array) return void this.#sendBytes(answer, body)
     const isStream = body.type === 'stream'
     const framing = framingOf(answer, isStream ? undefined : body.length)
     const outlet = new DirectOutlet(socket, framing, this.#finished)
@@ -123,9 +131,10 @@ class DirectConnection {
     this.#outlet = outlet
     this.#state = isStream ? 'streaming' : 'writing'
     socket.write(head, 'latin1')
-    if (isStream) return body.start(outlet)
+    if (isStream) return void body.start(outlet)
     socket.setTimeout(LIMITS.stallMs)
-    return pump(body.pieces, outlet)
+    // It never fails: a response that cannot be finished is cut off.
+    void pump(body.pieces, outlet)
   }
 
   #sendBytes(answer: Response, body: Uint8Array): void {

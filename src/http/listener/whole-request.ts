@@ -17,8 +17,26 @@ const LENGTH = /^\d{1,7}$/
 const LINE = '\r\n'
 const END = '\r\n\r\n'
 const NOTHING = new Uint8Array(0)
-/** Headers that change how the rest of the connection is read. */
-const NOT_PLAIN: ReadonlySet<string> = new Set(['expect', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+/** Headers that change how the rest of the connection is read, and names that every object has. */
+const NOT_PLAIN: ReadonlySet<string> = new Set([
+  ...['expect', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...Object.getOwnPropertyNames(Object.prototype).map(name => name.toLowerCase()),
+])
+/**
+ * Names as they are sent, and in lower case; empty for those that are not plain. Clients send the same few again and again, and V8 takes
+ * long to use a text that it has not seen before as the name of a property.
+ */
+const names = new Map<string, string>()
+const MOST_NAMES = 512
+
+function lowerCase(sent: string): string {
+  const known = names.get(sent)
+  if (known !== undefined) return known
+  const lower = sent.toLowerCase()
+  const name = NOT_PLAIN.has(lower) ? '' : lower
+  if (names.size < MOST_NAMES) names.set(sent, name)
+  return name
+}
 
 /** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
 export function readWhole(bytes: Buffer): WholeRequest | undefined {
@@ -35,10 +53,9 @@ export function readWhole(bytes: Buffer): WholeRequest | undefined {
     const colon = text.indexOf(':', start)
     at = text.indexOf(LINE, colon)
     const sent = text.slice(start, colon)
-    const name = sent.toLowerCase()
+    const name = lowerCase(sent)
     const value = text.slice(colon + 1, at < 0 ? end : at).trim()
-    // Names that every object has count as repeated.
-    if (name in headers || NOT_PLAIN.has(name)) return undefined
+    if (name === '' || headers[name] !== undefined) return undefined
     headers[name] = value
     headerLines.push(sent, value)
   }
