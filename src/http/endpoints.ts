@@ -51,7 +51,7 @@ export class Endpoints {
   /** kube-apiserver has two routers, and each has its own 404 response. */
   #missing(path: string): Response {
     const [root = '', group = ''] = path.split('/').slice(1)
-    if (root === 'api' || root === 'version' || (root === 'apis' && group !== '' && this.#catalog.groups().has(group)))
+    if (root === 'api' || root === 'version' || (root === 'apis' && group !== '' && this.#catalog.hasBuiltInGroup(group)))
       throw noSuchResource()
     return textResponse(404, '404 page not found\n')
   }

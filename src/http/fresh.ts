@@ -24,7 +24,7 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
   if (!freshness) return next
   const again = async (exchange: Exchange) => {
     await freshness.now()
-    if (exchange.route.type === 'refused') {
+    if (exchange.route.type !== 'call') {
       await freshness.served()
       exchange.route = route(exchange.request.method, exchange.request.target, catalog)
     }
@@ -34,8 +34,8 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
 }
 
 /** A read from a resourceVersion on waits for that alone, and one of any version for nothing; a next page names the version of the first. */
-function mayBeStale({ type, query, attributes: { verb } }: Route): boolean {
-  if (type === 'path') return true
-  if (type === 'refused' || (verb !== 'get' && verb !== 'list' && verb !== 'watch')) return false
+function mayBeStale({ type, query, attributes: { verb, resource } }: Route): boolean {
+  if (resource === undefined) return true
+  if (type !== 'call' || (verb !== 'get' && verb !== 'list' && verb !== 'watch')) return false
   return Boolean(query.get('resourceVersion') || query.get('continue'))
 }

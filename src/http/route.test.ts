@@ -63,7 +63,7 @@ const CASES: readonly [method: string, target: string, expected: string][] = [
   ['GET', '/api/v1/namespaces/ns/secrets/a%2Fb', '404'],
   ['GET', '/api/v1/watch', '404'],
   ['GET', '/api/v1/watch/namespaces/ns/secrets/a/status', '404'],
-  ['GET', '/apis/__proto__/v1/secrets', '404'],
+  ['GET', '/apis/__proto__/v1/secrets', 'path /apis/__proto__/v1/secrets'],
   ['GET', '/api/v1/constructor', '404'],
   // There is something there, but not by this method.
   ['POST', '/apis/apps/v1/daemonsets', '405'],

@@ -5,7 +5,7 @@ import type { Attributes } from '../schema/access.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { parseFieldSelector, requiredFieldValue } from '../schema/selectors.ts'
-import { badRequest, methodNotAllowed, noSuchResource, type StatusError } from '../schema/status-error.ts'
+import { badRequest, methodNotAllowed, noSuchResource, notFound, type StatusError } from '../schema/status-error.ts'
 
 /**
  * Attributes are what the path says, whether or not it is served: they are authorized before a missing path is distinguished from a
@@ -54,7 +54,10 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       ...(name === '' && query.has('labelSelector') && { labelSelector: query.get('labelSelector')! }),
     },
   }
-  return { attributes, query, ...resolve(asked, parsed, catalog.find(group, version, plural)) }
+  const found = resolve(asked, parsed, catalog.find(group, version, plural))
+  // Outside the groups of built-in kinds, what is missing is missing from the server as a whole.
+  const isNowhere = found === undefined && !catalog.hasBuiltInGroup(group)
+  return { attributes, query, ...(found ?? (isNowhere ? { type: 'path', path } : { type: 'refused', error: noSuchResource() })) }
 }
 
 type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean }
@@ -161,9 +164,11 @@ function nameInSelector(query: URLSearchParams): string {
 const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watch']
 const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
-function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefined): Target {
-  const verbs = resource === undefined || parsed.gap ? NONE : servedAt(asked, parsed, resource)
-  if (resource === undefined || verbs.length === 0) return { type: 'refused', error: noSuchResource() }
+/** Undefined where there is no such path. */
+function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefined): Target | undefined {
+  if (resource === undefined || parsed.gap) return undefined
+  const verbs = servedAt(asked, parsed, resource)
+  if (verbs.length === 0) return isBelowCustom(asked, parsed, resource) ? unknownSubresource(parsed, resource) : undefined
   const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, parsed)
   if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
   const { name, subresource } = parsed
@@ -183,6 +188,16 @@ function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath
   const found = resource.subresources.find(s => s.name === subresource)
   const open = Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
   return found === undefined || (depth > 3 && !open) ? NONE : found.verbs
+}
+
+/** Whatever is below an object of a custom kind is looked for as that object's subresource. */
+const isBelowCustom = ({ viaWatch }: Asked, { scope, depth }: ParsedPath, { def, namespaced }: Resource): boolean =>
+  def.custom !== undefined && !viaWatch && depth > 2 && (scope === 'namespace') === namespaced
+
+function unknownSubresource({ name }: ParsedPath, resource: Resource): Target {
+  const error = notFound(resource, name)
+  if (resource.def.deprecated !== undefined) error.warnings = [resource.def.deprecated]
+  return { type: 'refused', error }
 }
 
 /** 405, with a reason of its own for a resource that can be listed but not watched. */

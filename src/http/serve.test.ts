@@ -239,7 +239,14 @@ test('404 responses are those of the router that handles the path', async () => 
     const response = await answerTo(testRequest(target))
     assert.deepEqual([response.status, (await jsonOf(response)).message], [404, 'the server could not find the requested resource'], target)
   }
-  for (const target of ['/nope', '/apis/nope', '/healthz/nope', '/apis/nope/v1']) {
+  for (const target of [
+    '/nope',
+    '/apis/nope',
+    '/healthz/nope',
+    '/apis/nope/v1',
+    '/apis/nope/v1/things',
+    '/apis/nope/v1/namespaces/a/b/c',
+  ]) {
     const response = await answerTo(testRequest(target))
     assert.deepEqual([response.status, (await bytesOf(response)).toString()], [404, '404 page not found\n'], target)
     assert.equal(response.headers['content-type'], 'text/plain; charset=utf-8')

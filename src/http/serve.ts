@@ -12,7 +12,7 @@ import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { internalError, unauthorized, unavailable } from '../schema/status-error.ts'
+import { internalError, StatusError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { compress } from './compress.ts'
@@ -153,7 +153,23 @@ function authorize({ user, attributes, api }: Asker, request: Request): MaybePro
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
+/** Errors of a deprecated kind come with its warning, too. */
 function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
+  const { deprecated } = call.resource.def
+  if (deprecated === undefined) return answerCall(request, call, asker)
+  const warned = (error: unknown): never => {
+    if (error instanceof StatusError) error.warnings = [deprecated, ...error.warnings]
+    throw error
+  }
+  try {
+    const response = answerCall(request, call, asker)
+    return response instanceof Promise ? response.catch(warned) : response
+  } catch (error) {
+    return warned(error)
+  }
+}
+
+function answerCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
   const { registry, groupDomain, now } = asker.api
   const time = now()
   const isConnected = isConnect(call)

@@ -57,6 +57,12 @@ export class Catalog {
     return false
   }
 
+  /** Whether any kind of a group is built in. */
+  hasBuiltInGroup(group: string): boolean {
+    for (const version of this.#byGroup.get(group)?.keys() ?? []) if (this.isBuiltIn(group, version)) return true
+    return false
+  }
+
   /** Invalidates documents made from the catalog though no kind was added or removed, because one of them has changed. */
   touch(): void {
     this.#version++

@@ -34,7 +34,7 @@ export async function createSubresource(
 /** Reads the message. */
 function decodeMessage(declared: CreateSubresource<AnyObject>, write: Write): void {
   const { call, ctx, options, kind } = write
-  const { object, warnings } = decodeObject(expectedOf(declared, kind), bodyOf(ctx), options.fieldValidation)
+  const { object, warnings } = decodeObject(expectedOf(declared, kind), bodyOf(ctx), options.fieldValidation, write.deps.findKind)
   settleNamespace({ resource: kind, namespace: call.namespace }, object)
   write.object = object
   write.warnings.push(...warnings)

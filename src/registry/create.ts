@@ -19,7 +19,7 @@ const CREATE: Change = {
 
 function* decodeNew(write: Write): InParts<void> {
   const { call, ctx, options, kind } = write
-  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation)
+  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation, write.deps.findKind)
   settleNamespace(call, object)
   wipeIdentity(object)
   write.object = object

@@ -15,6 +15,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../schema/status-error.ts'
 import type { Body } from './api.ts'
+import { type FindKind, mistakenIdentity, versionOf } from './identify.ts'
 import type { FieldValidation } from './options.ts'
 
 /** What a body is expected to be. */
@@ -27,16 +28,19 @@ export type Expected = Conforming & {
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
-export const decodeObject = (expected: Expected, source: Body, validation: FieldValidation): Decoded =>
-  doAtOnce(decodingObject(expected, source, validation))
+export const decodeObject = (expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): Decoded =>
+  doAtOnce(decodingObject(expected, source, validation, findKind))
 
 /** The same in parts. */
-export function* decodingObject(expected: Expected, source: Body, validation: FieldValidation): InParts<Decoded> {
-  const { value, duplicates, strictError } = source.mediaType === PROTOBUF ? readProtobuf(expected, source) : parseBody(expected, source)
+export function* decodingObject(expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): InParts<Decoded> {
+  const { value, duplicates, strictError } =
+    source.mediaType === PROTOBUF ? readProtobuf(expected, source, findKind) : parseBody(expected, source)
   yield
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
-  const claimed = (expected.def?.custom ? recogniseCustom : recognise)(expected, value ?? {}, source.bytes)
+  const claimed = expected.def?.custom
+    ? recogniseCustom(expected, value ?? {}, source.bytes)
+    : recognise(expected, value ?? {}, { bytes: source.bytes, findKind })
   try {
     const conformed = conformObject(expected, value ?? {}, strictError === undefined ? duplicates : [])
     const { value: object } = conformed
@@ -97,9 +101,9 @@ export function transcodedOf(
 const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
 
 /** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to report. */
-function readProtobuf(expected: Expected, body: Body): ParsedBody {
+function readProtobuf(expected: Expected, body: Body, findKind: FindKind | undefined): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, body.bytes)
-  const claimed = recognise(expected, { kind, apiVersion })
+  const claimed = recognise(expected, { kind, apiVersion }, { bytes: body.bytes, findKind })
   try {
     const message = body.transcoded
       ? (transcodedOf(body, problem => cannotBe(expected, claimed, new Error(problem))).value as JsonObject)
@@ -121,25 +125,30 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
   }
 }
 
-const versionOf = ({ apiVersion }: { readonly apiVersion: string }) => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
-
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
   badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
 /** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
-function recognise(expected: Expected, value: { readonly [key: string]: Json }): { kind: string; version: string } {
-  const apiVersion = typeof value['apiVersion'] === 'string' && value['apiVersion'] !== '' ? value['apiVersion'] : expected.apiVersion
-  const kind = typeof value['kind'] === 'string' && value['kind'] !== '' ? value['kind'] : expected.kind
-  const version = versionOf({ apiVersion })
-  if (apiVersion !== expected.apiVersion && !expected.alsoVersions?.includes(apiVersion))
-    throw badRequest(
-      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
-    )
-  if (kind !== expected.kind)
-    throw badRequest(
-      `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: converting (v1.${kind}) to (core.${expected.kind}): unknown conversion`,
-    )
-  return { kind, version }
+function recognise(
+  expected: Expected,
+  value: { readonly [key: string]: Json },
+  { bytes, findKind }: { bytes: Uint8Array; findKind: FindKind | undefined },
+): { kind: string; version: string } {
+  const said = (field: 'apiVersion' | 'kind'): string => {
+    const text = value[field] ?? ''
+    if (typeof text !== 'string')
+      throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(text)} into Go struct field .${field} of type string`, bytes)
+    return text === '' ? expected[field] : text
+  }
+  const apiVersion = said('apiVersion')
+  const kind = said('kind')
+  const claimed = { kind, version: versionOf({ apiVersion }) }
+  const mistake = expected.alsoVersions?.includes(apiVersion)
+    ? mistakenIdentity({ ...expected, apiVersion }, { kind, apiVersion }, findKind)
+    : mistakenIdentity(expected, { kind, apiVersion }, findKind)
+  if (mistake?.startsWith('unexpected')) throw unidentified(expected, mistake, bytes)
+  if (mistake !== undefined) throw cannotBe(expected, claimed, new Error(mistake))
+  return claimed
 }
 
 /** Custom objects have to say what they are; one of another kind is read, and refused as an object that is not valid. */
@@ -147,23 +156,29 @@ function recogniseCustom(expected: Expected, value: JsonObject, bytes: Uint8Arra
   const claimed = { kind: expected.kind, version: versionOf(expected) }
   const { kind, apiVersion, metadata } = value
   if (typeof kind !== 'string' || kind === '')
-    throw cannotBe(expected, claimed, new Error(`Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`))
+    throw unidentified(expected, `Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`, bytes)
   if (apiVersion !== expected.apiVersion) {
     const sent = typeof apiVersion === 'string' ? apiVersion : ''
     throw badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
   }
   if (kind === expected.kind) return claimed
-  const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''
-  const group = expected.apiVersion.slice(0, expected.apiVersion.lastIndexOf('/'))
-  throw invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
+  throw otherCustomKind(expected, kind, metadata)
 }
 
-/** The error for a body that cannot be identified: it shows a part of the body. */
-function unrecognised(expected: Expected, problem: string, bytes: Uint8Array): StatusError {
-  return badRequest(
-    `the object provided is unrecognized (must be of type ${expected.kind}): couldn't get version/kind; json parse error: ${problem} (${excerpt(bytes)})`,
-  )
+/** The error for a custom object that says it is of another kind. */
+export function otherCustomKind(expected: Expected, kind: string, metadata: Json | undefined): StatusError {
+  const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''
+  const group = expected.apiVersion.slice(0, expected.apiVersion.lastIndexOf('/'))
+  return invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
 }
+
+/** The error for a body that does not say what it is. */
+const unrecognised = (expected: Expected, problem: string, bytes: Uint8Array): StatusError =>
+  unidentified(expected, `couldn't get version/kind; json parse error: ${problem}`, bytes)
+
+/** The error for a body that cannot be identified: it shows a part of the body. */
+const unidentified = ({ kind }: Expected, problem: string, bytes: Uint8Array): StatusError =>
+  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(bytes)})`)
 
 const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 const EXCERPT = 30

@@ -10,6 +10,7 @@ import type { Store } from '../storage/store.ts'
 import type { Allocations } from './allocations.ts'
 import type { Connect } from './api.ts'
 import type { Contention } from './contention.ts'
+import type { FindKind } from './identify.ts'
 import type { Validator } from './validation-job.ts'
 import type { Writers } from './writers.ts'
 
@@ -26,6 +27,8 @@ export type Deps = {
   readonly allocations: Allocations
   /** A resource that is served, for kinds whose objects are messages to others. */
   readonly find?: ((group: string, version: string, plural: string) => Resource | undefined) | undefined
+  /** A kind that is served, for bodies that say they are of another one. */
+  readonly findKind?: FindKind | undefined
   /** The components of the server and their health. */
   readonly parts?: (() => readonly ComponentHealth[]) | undefined
   /** Where objects that are never stored come from, by the name that their kind gives; those of one namespace or name, where that is asked for. */

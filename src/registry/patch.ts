@@ -59,6 +59,8 @@ function* patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Jso
   if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, bytes, stored)
   const { value: changes, duplicates } = parsePatch(bytes)
   yield
+  if (changes === null && mediaType === MERGE_PATCH) throw badRequest('Invalid JSON Patch')
+  if (changes === null) return { value: stored, problems: [], shown: () => goPrint({}) }
   if (!isObject(changes))
     throw badRequest(
       `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,

@@ -239,6 +239,20 @@ test('a strict strategic merge patch or apply is rejected with its own error tex
   )
 })
 
+test('a patch cannot make an object of another kind, except one that is merged as values', async t => {
+  const { send } = await bench(t)
+  await send('POST widgets', named('a'))
+  for (const changes of [{ kind: 'Other' }, { apiVersion: 'nope/v1' }, { kind: 5 }, { apiVersion: 'a/b/c' }]) {
+    const { code, body } = await send('PATCH widgets/a', changes)
+    assert.deepEqual([code, body.details.causes[0].field], [422, 'patch'], JSON.stringify(changes))
+  }
+  assert.equal((await send('PATCH widgets/a', { kind: null, apiVersion: '' })).code, 200)
+  const type = 'application/strategic-merge-patch+json'
+  assert.equal((await send('PATCH widgets/a', { kind: 'Other' }, { type })).body.kind, 'Widget')
+  assert.equal((await send('PATCH widgets/a', 'null', { type })).code, 200)
+  assert.deepEqual((await send('PATCH widgets/a', 'null')).body.message, 'Invalid JSON Patch')
+})
+
 test('unknown and duplicate fields are ignored, warned of or refused, as asked', async t => {
   const { send } = await bench(t)
   const text = '{"metadata":{"name":"a"},"spec":{"hue":1,"size":1,"size":2}}'

@@ -25,7 +25,7 @@ export function decodeReplacement(write: Write): MaybePromise<void> {
 
 function* decodingReplacement(write: Write): InParts<void> {
   const { call, ctx, options, kind } = write
-  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation)
+  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation, write.deps.findKind)
   checkIdentity(call, object)
   write.object = object
   write.warnings.push(...warnings)

@@ -31,7 +31,7 @@ const question = (context: ReviewContext): Change => ({
   does: 'message',
   decode(write) {
     const { call, options, kind } = write
-    const { object, warnings } = decodeObject(kind, bodyOf(write.ctx), options.fieldValidation)
+    const { object, warnings } = decodeObject(kind, bodyOf(write.ctx), options.fieldValidation, write.deps.findKind)
     settleNamespace(call, object)
     wipeIdentity(object)
     write.object = object

@@ -439,7 +439,7 @@ function claim(request: Write): MaybePromise<void> {
 function prepare(request: Write): void {
   const { resource, object, before, call, ctx, change } = request
   if (!object || storesNothing(change)) return
-  if (!resource.def.custom) nullEmptyLists(resource.type, object)
+  if (!resource.def.custom && !resource.def.keepsEmptyLists) nullEmptyLists(resource.type, object)
   if (!before) {
     prepareCreate(resource, object, ctx)
     return

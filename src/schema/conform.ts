@@ -243,11 +243,11 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
     case 'microTime':
       return timeReader(parseMicroTime, formatMicroTime)
     case 'quantity':
-      return (value, walk) => {
+      return value => {
         if (value === null) return undefined
         const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : (writtenText(value) ?? value)
-        if (typeof text !== 'string') throw misread(value, 'string', walk)
-        return reading(() => canonicalQuantity(text))
+        // Whatever else was sent is read as the text of a quantity, which it is not.
+        return reading(() => canonicalQuantity(typeof text === 'string' ? text : '{}'))
       }
     case 'intOrString':
       return (value, walk) => {

@@ -77,6 +77,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
 
   /** For a version that is served but not stored. */
   readonly conversion?: ConversionSpec<O>
+  /** Stored as JSON by kube-apiserver, which keeps the difference between an empty list and none. */
+  readonly keepsEmptyLists?: true
   /** For kinds that are defined at run time, replaces `spec`, `status` and `fields`. */
   readonly custom?: CustomSchema
 

@@ -216,6 +216,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     newUid: randomUUID,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
+    findKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     parts: () => [{ name: 'store', problem: data.problem() }],
     sources: nodeSources(client),
     access: { ...identity.access, ...authorizer },

@@ -18,7 +18,9 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
     const { attributes } = exchange.route
     const classified = flowControl.classify(user, attributes)
     const { schema, level, counts } = classified
-    exchange.flow = { schemaUid: schema.uid, levelUid: level.configuration.uid }
+    // Clients of what stays open, except watches, are not told: to kube-apiserver such requests belong to no flow.
+    if (attributes.verb === 'watch' || !isLongRunning(exchange))
+      exchange.flow = { schemaUid: schema.uid, levelUid: level.configuration.uid }
     dispatcher.seen(user.name)
     const flow = flowOf(classified, user, attributes)
     const seat = (waitedMs: number) => {

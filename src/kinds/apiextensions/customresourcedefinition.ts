@@ -24,6 +24,7 @@ export const CustomResourceDefinition = defineKind({
   kind: 'CustomResourceDefinition',
   scope: 'Cluster',
   names: { plural: 'customresourcedefinitions', short: ['crd', 'crds'], categories: ['api-extensions'] },
+  keepsEmptyLists: true,
   doc: 'A kind that is served beside the built-in ones. Its name is that of the resource and the group: PLURAL.GROUP.',
   unqualifiedFinalizers: true,
   spec: CustomResourceDefinitionSpec.expected(),

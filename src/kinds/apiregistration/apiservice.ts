@@ -35,6 +35,7 @@ export const APIService = defineKind({
   kind: 'APIService',
   scope: 'Cluster',
   names: { plural: 'apiservices', categories: ['api-extensions'] },
+  keepsEmptyLists: true,
   doc: 'Which server answers for a version of an API group.',
   unqualifiedFinalizers: true,
   spec: APIServiceSpec,

@@ -4,7 +4,7 @@ import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { atomic, message, type Static } from '../../schema/types.ts'
 import { LabelSelector, labelTermsOf, validateLabelSelector } from '../shapes/meta.ts'
-import { emptyRulesAreNull, PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
+import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
 
 const AggregationRule = message('AggregationRule', {
   clusterRoleSelectors: [1, atomic(LabelSelector), 'Cluster roles whose rules are aggregated here; one match is enough.'],
@@ -28,8 +28,6 @@ export const ClusterRole = defineKind({
   },
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,
-  prepareForCreate: emptyRulesAreNull,
-  prepareForUpdate: emptyRulesAreNull,
 
   *validate({ rules, aggregationRule }, at, { old }) {
     yield* validatePolicyRules(rules, at.rules, 'Cluster')

@@ -34,8 +34,3 @@ function* validatePolicyRule(rule: PolicyRule, at: Ref<PolicyRule>, scope: 'Name
   if (apiGroups.length === 0) yield required(at.apiGroups, 'resource rules must supply at least one api group')
   if (resources.length === 0) yield required(at.resources, 'resource rules must supply at least one resource')
 }
-
-/** The stored object does not distinguish an empty list from none, and clients get null. */
-export function emptyRulesAreNull(role: { rules?: unknown }): void {
-  if (Array.isArray(role.rules) && role.rules.length === 0) role.rules = null
-}

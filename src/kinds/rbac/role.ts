@@ -2,7 +2,7 @@
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { atomic } from '../../schema/types.ts'
-import { emptyRulesAreNull, PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
+import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
 
 export const Role = defineKind({
   group: 'rbac.authorization.{group_domain}',
@@ -16,8 +16,6 @@ export const Role = defineKind({
   },
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,
-  prepareForCreate: emptyRulesAreNull,
-  prepareForUpdate: emptyRulesAreNull,
 
   *validate({ rules }, { rules: at }) {
     yield* validatePolicyRules(rules, at, 'Namespaced')

@@ -1,0 +1,40 @@
+/** What a body says it is, against what its path expects, in the words of kube-apiserver. */
+import { goQuote } from '../lib/go-text.ts'
+import type { Resource } from '../schema/resource.ts'
+
+/** The built-in kind of an apiVersion and kind. */
+export type FindKind = (apiVersion: string, kind: string) => Resource | undefined
+export type Claim = { readonly kind: string; readonly apiVersion: string }
+
+/** What is wrong with a body that claims to be of another kind or version than its path. Without a list of kinds, those of one version are known. */
+export function mistakenIdentity(expected: Claim, claimed: Claim, findKind?: FindKind): string | undefined {
+  const { kind, apiVersion } = claimed
+  if (kind === expected.kind && apiVersion === expected.apiVersion) return undefined
+  if (apiVersion.split('/').length > 2) return `unexpected GroupVersion string: ${apiVersion}`
+  const registry = registryOf(expected)
+  if (!isRegistered(claimed, expected, findKind))
+    return `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme ${goQuote(registry.scheme)}`
+  return `converting (${versionOf(claimed)}.${kind}) to (${registry.internal}.${expected.kind}): unknown conversion`
+}
+
+function isRegistered(claimed: Claim, expected: Claim, findKind: FindKind | undefined): boolean {
+  if (!findKind) return claimed.apiVersion === expected.apiVersion
+  if (claimed.apiVersion === 'v1' && claimed.kind === 'Status') return true
+  const found = findKind(claimed.apiVersion, claimed.kind) ?? findKind(claimed.apiVersion, claimed.kind.replace(/List$/, ''))
+  return found !== undefined && found.def.custom === undefined && registryOf(claimed).scheme === registryOf(expected).scheme
+}
+
+/** Two groups are served by parts of kube-apiserver that know only their own kinds. */
+const SCHEMES: Readonly<Record<string, string>> = {
+  apiextensions: 'k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:56',
+  apiregistration: 'k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28',
+}
+const LEGACY_SCHEME = 'pkg/api/legacyscheme/scheme.go:30'
+
+function registryOf({ apiVersion }: Claim): { scheme: string; internal: string } {
+  const slash = apiVersion.indexOf('/')
+  const label = slash === -1 ? '' : apiVersion.slice(0, slash).split('.')[0]!
+  return { scheme: SCHEMES[label] ?? LEGACY_SCHEME, internal: label === '' || label === 'events' ? 'core' : label }
+}
+
+export const versionOf = ({ apiVersion }: Pick<Claim, 'apiVersion'>): string => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)
