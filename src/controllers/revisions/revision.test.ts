@@ -27,6 +27,16 @@ test('a revision holds a template, with the labels of that and the annotations o
   assert.deepEqual(templateOf(draft), template('a'))
   assert.deepEqual([holdsTemplate(draft, template('a')), holdsTemplate(draft, template('b'))], [true, false])
   assert.equal(templateOf({ data: { replicas: 3 } } as never), undefined)
+  // As Go writes a map, byte by byte: that is how Kubernetes finds the revision of a template.
+  const { spec } = template('a')
+  const keys = Object.keys((draft.data as { spec: { template: { spec: object } } }).spec.template.spec)
+  assert.deepEqual(
+    keys,
+    Object.keys(spec)
+      .filter(key => spec[key as never] !== undefined)
+      .sort(),
+  )
+  assert.match(JSON.stringify(draft.data), /^{"spec":{"template":{"\$patch":"replace","metadata":/)
 })
 
 test('a template that was kept before fields got defaults is the same template', () => {

@@ -8,6 +8,7 @@ import type { Draft, ResourceClient } from '../../client/client.ts'
 import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
 import { meansTheSame } from '../../kinds/shapes/compare.ts'
 import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { compareText } from '../../lib/go-text.ts'
 import { isObject } from '../../lib/json-value.ts'
 import { fillDefaults } from '../../schema/defaults.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
@@ -73,9 +74,17 @@ export function revisionFor(owner: Envelope, { template, revision, hash, hashLab
       ...(annotations && { annotations: { ...annotations } }),
       ownerReferences: [controllerReference(owner)],
     },
-    data: { spec: { template: { ...template, $patch: 'replace' } } },
+    data: sorted({ spec: { template: { ...template, $patch: 'replace' } } }),
     revision,
   } as Draft<RevisionObject>
+}
+
+/** The same with keys in their order: Kubernetes' controllers compare the text of a revision with that of a template. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(members.sort(([a], [b]) => compareText(a, b)).map(([key, member]) => [key, sorted(member)]))
 }
 
 /** Creates a revision, or finds the one that holds the same template already. Undefined when its name is another's: a collision. */
