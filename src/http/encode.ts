@@ -34,7 +34,7 @@ function warningsOf(result: Exclude<Result, { type: 'forward' }>): readonly stri
 
 function unwarned(result: Exclude<Result, { type: 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'watch') return watchResponse(result.stream, format)
-  if (result.type === 'bytes') return nodeResponse(result)
+  if (result.type === 'bytes') return nodeResponse(result, format)
   checkShape(result, format.shape)
   if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
@@ -42,15 +42,25 @@ function unwarned(result: Exclude<Result, { type: 'forward' }>, format: Format, 
 }
 
 /** What a node answers: as a whole, or piece by piece as it comes. */
-function nodeResponse({ code, mediaType, body }: Extract<Result, { type: 'bytes' }>): Response {
-  if (body instanceof Uint8Array) return bytesResponse(code, mediaType, body)
+function nodeResponse({ code, mediaType, body }: Extract<Result, { type: 'bytes' }>, { messages = false }: Format): Response {
+  if (body instanceof Uint8Array && !messages) return bytesResponse(code, mediaType, body)
   const start = (outlet: Outlet) => {
-    const pieces = body[Symbol.asyncIterator]()
+    const pieces = (messages ? inMessages(body) : (body as AsyncIterable<Uint8Array>))[Symbol.asyncIterator]()
     // A client that goes ends what it was reading.
     outlet.once('close', () => void pieces.return?.())
     void pump({ [Symbol.asyncIterator]: () => pieces }, outlet)
   }
-  return { status: code, headers: { 'content-type': mediaType }, body: { type: 'stream', start } }
+  const protocols = messages ? { protocols: READER_PROTOCOLS } : {}
+  return { status: code, headers: { 'content-type': mediaType }, body: { type: 'stream', start, ...protocols } }
+}
+
+const READER_PROTOCOLS = { 'binary.k8s.io': 'binary', 'base64.binary.k8s.io': 'base64' } as const
+
+/** An empty message shows that the connection is open. */
+async function* inMessages(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  yield new Uint8Array()
+  if (!(body instanceof Uint8Array)) yield* body
+  else if (body.byteLength > 0) yield body
 }
 
 /** Refuses the metadata of a list for an object, and the other way around. */

@@ -57,7 +57,12 @@ export type ResponseBody =
   /** Made while it is sent, at the pace of the client. A piece holds until the next is asked for. */
   | { readonly type: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
   /** Open until one side ends it. */
-  | { readonly type: 'stream'; readonly start: (outlet: Outlet) => void }
+  | {
+      readonly type: 'stream'
+      readonly start: (outlet: Outlet) => void
+      /** Over WebSocket: how messages are encoded by the protocol that was agreed on. Any protocol when it makes no difference. */
+      readonly protocols?: Readonly<Record<string, 'binary' | 'base64'>>
+    }
 
 export interface Response {
   readonly status: number

@@ -33,7 +33,7 @@ export const trace: Wrap =
         outlet.once('close', () => observed.closed())
         body.start(outlet)
       }
-      return { ...response, headers, body: { type: 'stream', start } }
+      return { ...response, headers, body: { ...body, start } }
     })
   }
 

@@ -326,3 +326,33 @@ test('an upgrade sent before the response to an earlier request closes the conne
   await once(client.socket, 'close')
   held.resolve({ type: 'list', resource: secrets, items: [], meta: { resourceVersion: '1' } })
 })
+
+test('a log is sent in messages: an empty one, then what there is, in base64 where that was agreed on', async () => {
+  async function* followed() {
+    yield Buffer.from('one\n')
+    yield Buffer.from('two\n')
+  }
+  const path = '/api/v1/namespaces/default/secrets/s'
+  const answers: Result[] = []
+  await using server = await testServer({ handle: () => answers.shift()! })
+  const log = (body: Uint8Array | AsyncIterable<Uint8Array>): Result => ({ type: 'bytes', code: 200, mediaType: 'text/plain', body })
+  async function receive(body: Uint8Array | AsyncIterable<Uint8Array>, protocols: string) {
+    answers.push(log(body))
+    const more = protocols === '' ? [] : [`Sec-WebSocket-Protocol: ${protocols}`]
+    const client = new Client(server.port, handshake(path, ['Authorization: Bearer secret-token', ...more]))
+    const head = await client.head
+    if (!head.startsWith('HTTP/1.1 101 ')) return head.slice(9, 12)
+    const frames: [number, string][] = []
+    for (;;) {
+      const { opcode, payload } = await client.frame()
+      if (opcode === 8) return [/sec-websocket-protocol: (.*)/i.exec(head)?.[1], ...frames]
+      frames.push([opcode, payload.toString()])
+    }
+  }
+  const whole = Buffer.from('container is alive\n')
+  assert.deepEqual(await receive(whole, ''), [undefined, [2, ''], [2, 'container is alive\n']])
+  assert.deepEqual(await receive(followed(), 'x, binary.k8s.io'), ['binary.k8s.io', [2, ''], [2, 'one\n'], [2, 'two\n']])
+  const encoded = whole.toString('base64')
+  assert.deepEqual(await receive(whole, 'base64.binary.k8s.io'), ['base64.binary.k8s.io', [1, ''], [1, encoded]])
+  assert.equal(await receive(followed(), 'channel.k8s.io'), '403')
+})

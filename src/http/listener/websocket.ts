@@ -1,4 +1,4 @@
-/** Watches over WebSocket: the handshake on an HTTP/1.1 request, and a connection that carries one message per event. */
+/** Watches and logs over WebSocket: the handshake on an HTTP/1.1 request, and a connection that carries one message per event. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
@@ -21,7 +21,7 @@ type Serve = (request: Request) => MaybePromise<Response>
 export type Upgrade = { readonly message: IncomingMessage; readonly socket: Socket; readonly head: Buffer }
 
 /**
- * Answers a request to switch protocols. Watches are answered over WebSocket; everything else, and every refusal, is an
+ * Answers a request to switch protocols. Watches and logs are answered over WebSocket; everything else, and every refusal, is an
  * ordinary response after which the connection is closed.
  */
 export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
@@ -40,9 +40,16 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
   const { body } = answer
   if (body instanceof Uint8Array || body.type !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
-  const webSocket = await accept(upgrade, protocols[0], answer.headers)
+  const { protocols: known } = body
+  const protocol = known ? protocols.find(name => Object.hasOwn(known, name)) : protocols[0]
+  if (protocol === undefined && protocols.length > 0) {
+    abandon(answer)
+    return sendHttp1(textResponse(403, ''), lastResponse(message, socket), message)
+  }
+  const webSocket = await accept(upgrade, protocol, answer.headers)
   if (webSocket === undefined) return abandon(answer)
-  body.start(new WebSocketOutlet(webSocket, socket, { binary: answer.headers['content-type'] !== 'application/json' }))
+  const encoding = known ? (known[protocol ?? ''] ?? 'binary') : answer.headers['content-type'] === 'application/json' ? 'text' : 'binary'
+  body.start(new WebSocketOutlet(webSocket, socket, encoding))
 }
 
 /** Other protocols are only passed on to their handlers. */
@@ -143,13 +150,13 @@ function lastResponse(message: IncomingMessage, socket: Socket): ServerResponse 
 class WebSocketOutlet implements Outlet {
   readonly #webSocket: WebSocket
   readonly #socket: Socket
-  readonly #message: { readonly binary: boolean }
+  readonly #encoding: 'text' | 'binary' | 'base64'
   readonly #onClose: (() => void)[] = []
 
-  constructor(webSocket: WebSocket, socket: Socket, message: { binary: boolean }) {
+  constructor(webSocket: WebSocket, socket: Socket, encoding: 'text' | 'binary' | 'base64') {
     this.#webSocket = webSocket
     this.#socket = socket
-    this.#message = message
+    this.#encoding = encoding
     webSocket.on('ping', payload => {
       // A client that does not read its pongs gets no more of them.
       if (webSocket.readyState === webSocket.OPEN && socket.writableLength < LIMITS.smallBytes) webSocket.pong(payload)
@@ -176,7 +183,8 @@ class WebSocketOutlet implements Outlet {
       this.#closed()
       return false
     }
-    this.#webSocket.send(bytes, this.#message, taken)
+    const message = this.#encoding === 'base64' ? Buffer.from(bytes).toString('base64') : bytes
+    this.#webSocket.send(message, { binary: this.#encoding === 'binary' }, taken)
     return !this.#socket.writableNeedDrain
   }
 
