@@ -152,6 +152,49 @@ test('the log of a container is the text of its script, as much of it as is aske
   assert.match((await ask(server, `${PODS}/none/log`)).json.message, /not found/)
 })
 
+test('commands see the environment and the files of their container', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const map = { metadata: { name: 'settings' }, data: { color: 'blue' } }
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps', { method: 'POST', body: map })).status, 201)
+  const containerOf = (more: object) => ({
+    name: 'c',
+    image: 'busybox',
+    env: [
+      { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      { name: 'COLOR', valueFrom: { configMapKeyRef: { name: 'settings', key: 'color' } } },
+    ],
+    volumeMounts: [{ name: 'settings', mountPath: '/etc/app' }],
+    ...more,
+  })
+  const specOf = (more: object) => ({
+    restartPolicy: 'Never',
+    containers: [containerOf(more)],
+    volumes: [{ name: 'settings', configMap: { name: 'settings', items: [{ key: 'color', path: 'paint' }] } }],
+  })
+  const script = 'echo "$POD is $(cat /etc/app/paint)"; if [ "$COLOR" = blue ]; then exit 3; fi'
+  // The kubelet replaces what is in brackets, unless it is written with two dollars.
+  await createPod(server, { name: 'told', spec: specOf({ command: ['sh', '-c'], args: [script.replace('$(cat', '$$(cat')] }) })
+  const { status } = await podIn(server, 'told', phase('Failed'))
+  assert.equal(status.containerStatuses[0].state.terminated.exitCode, 3)
+  assert.equal((await ask(server, `${PODS}/told/log`)).text, 'told is blue\n')
+  await createPod(server, { name: 'all', spec: specOf({ command: ['env'] }) })
+  await podIn(server, 'all', phase('Succeeded'))
+  const { text } = await ask(server, `${PODS}/all/log`)
+  for (const line of ['POD=all', 'COLOR=blue', 'HOSTNAME=all', 'KUBERNETES_SERVICE_PORT=443'])
+    assert.ok(text.split('\n').includes(line), line)
+  const mount = { name: 'settings', mountPath: '/x', subPathExpr: '$(ROOT)' }
+  await createPod(server, { name: 'astray', spec: specOf({ volumeMounts: [mount], env: [{ name: 'ROOT', value: '/tmp' }] }) })
+  const astray = await podIn(
+    server,
+    'astray',
+    pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'CreateContainerConfigError',
+  )
+  assert.equal(astray.status.containerStatuses[0].state.waiting.message, 'error SubPath `/tmp` must not be an absolute path')
+  await createPod(server, { name: 'lost', spec: { containers: [{ name: 'c', image: 'web:non-existent' }] } })
+  await podIn(server, 'lost', pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'ErrImagePull')
+})
+
 test('a log that is followed ends with the run', async t => {
   const server = await startInProcess(t, { nodes: 1 })
   await nodeReady(server)

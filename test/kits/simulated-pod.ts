@@ -1,6 +1,7 @@
 /** A pod on a simulated node without a server: time jumps from one thing that happens to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
+import { NOTHING_GIVEN } from '../../src/nodes/container/given.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
@@ -38,6 +39,7 @@ export class SimulatedPod {
       rejection: () => undefined,
       missingForVolumes: [],
       missingForContainer: () => undefined,
+      givenTo: () => NOTHING_GIVEN,
       resizeProblem: () => undefined,
       gate: name => GATES.includes(name),
       ...this.surroundings,

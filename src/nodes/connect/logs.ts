@@ -1,11 +1,12 @@
 /** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { formatMicroTime, instantOf, millisecondsOf, parseTime, TimeError } from '../../lib/time.ts'
 import { type FieldError, forbidden, invalid, refTo } from '../../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../../schema/status-error.ts'
+import type { Given } from '../container/given.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 import { scriptOf } from '../pod/script.ts'
 
@@ -92,10 +93,15 @@ export function statusOf({ status }: PodObject, container: string): ContainerSta
 }
 
 /** The text of a run, as much of it as the options ask for. */
-export function logText(pod: PodObject, run: LoggedRun, options: LogOptions, now: number): string {
+export function logText(
+  pod: PodObject,
+  run: LoggedRun,
+  options: LogOptions,
+  { now, givenTo }: { readonly now: number; readonly givenTo: (container: Container) => Given },
+): string {
   const container = containersOf(pod.spec).find(({ name }) => name === options.container)
   const isInit = pod.spec.initContainers?.some(({ name }) => name === options.container) ?? false
-  const log = container ? scriptOf(pod.metadata, container, { isInit }).log : ''
+  const log = container ? scriptOf(pod.metadata, container, { isInit, given: givenTo(container) }).log : ''
   if (log === '' || run.startedAt < sinceOf(options, now)) return ''
   const lines = log.replace(/\n$/, '').split('\n')
   const { tailLines = lines.length } = options

@@ -2,9 +2,12 @@
 import type { Client } from '../../client/client.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
 import type { Result } from '../../registry/api.ts'
 import { notImplemented, unavailable } from '../../schema/status-error.ts'
+import { sourcesOf } from '../container/sources.ts'
+import { givenTo } from '../container/to-container.ts'
 import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
 import type { NodeConnection, PodRequest } from './connector.ts'
 import { type LoggedRun, loggedRun, logOptions, logText, statusOf } from './logs.ts'
@@ -26,10 +29,12 @@ export const simulatedConnection = (client: Client, signal: AbortSignal): NodeCo
   },
 })
 
-function readLog(client: Client, { pod, container, call, ctx }: PodRequest, signal: AbortSignal): Result {
+function readLog(client: Client, { pod, container, node, call, ctx }: PodRequest, signal: AbortSignal): Result {
   const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
   const run = loggedRun(pod, options)
-  const text = Buffer.from(logText(pod, run, options, ctx.now.getTime()))
+  const sources = sourcesOf(client, pod.metadata.namespace ?? '', node)
+  const surroundings = { now: ctx.now.getTime(), givenTo: (each: Container) => givenTo(each, pod, sources) }
+  const text = Buffer.from(logText(pod, run, options, surroundings))
   const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
   if (!options.follow || options.previous || !isRunning(pod, container, run)) return { ...answer, body: text }
   return { ...answer, body: followLog(client, { pod, container, run, text, signals: [signal, abortSignalOf(ctx.signal)] }) }

@@ -17,8 +17,10 @@ test('a handful of commands are understood', () => {
   assert.deepEqual(run(['sleep', 'infinity']), [Infinity, 0, ''])
   assert.deepEqual(run(['echo', 'hello', 'world']), [0, 0, 'hello world\n'])
   assert.deepEqual(run([], [], 'registry.k8s.io/pause:3.10'), [Infinity, 0, ''])
-  for (const args of [[], ['pause'], ['netexec', '--http-port=80']]) assert.deepEqual(run([], args, 'agnhost:2'), [Infinity, 0, ''])
-  assert.equal(run([], ['mounttest'], 'agnhost:2'), undefined)
+  for (const args of [[], ['pause']]) assert.deepEqual(run([], args, 'agnhost:2'), [Infinity, 0, 'Paused\n'])
+  assert.deepEqual(run([], ['netexec', '--http-port=80'], 'agnhost:2'), [Infinity, 0, ''])
+  assert.deepEqual(run(['/agnhost-2'], ['entrypoint-tester', 'a'], 'agnhost:2'), [0, 0, '[/agnhost-2 entrypoint-tester a]\n'])
+  assert.equal(run([], ['dns-suffix'], 'agnhost:2'), undefined)
 })
 
 test('so are scripts that are lists of them', () => {
@@ -31,6 +33,55 @@ test('so are scripts that are lists of them', () => {
   assert.deepEqual(sh('echo up; while true; do curl localhost | grep x; sleep 1; done'), [Infinity, 0, 'up\n'])
   assert.deepEqual(sh('echo $HOME > /x'), [0, 0, ''])
   assert.deepEqual(run(['sh', '-ec'], ['exit 2']), [0, 2, ''])
+  assert.deepEqual(sh('true || false'), [0, 0, ''])
+  assert.deepEqual(sh('false || exit 4'), [0, 4, ''])
+})
+
+test('conditions, variables and what commands print are followed', () => {
+  assert.deepEqual(sh('if true; then exit 1; fi'), [0, 1, ''])
+  assert.deepEqual(sh('\n if [ 1 -ne 1 ]; then\n exit 1\n elif false\nthen sleep 1; else\n exit 5; fi\n'), [0, 5, ''])
+  assert.deepEqual(sh('if false; then exit 1; fi; echo on'), [0, 0, 'on\n'])
+  assert.deepEqual(sh(`A="a b"; echo $A "$A" \${A} '$A' \${B:-c}`), [0, 0, 'a b a b a b $A c\n'])
+  assert.deepEqual(sh('A=" x  y "; echo <"$A">; echo $A.'), undefined)
+  assert.deepEqual(sh('A=" x  y "; echo "$A"; echo $A.'), [0, 0, ' x  y \nx y .\n'])
+  assert.deepEqual(sh('exit $(expr 7 % 4)'), [0, 3, ''])
+  assert.deepEqual(sh('echo "$(echo $(echo deep; sleep 2))"'), [2, 0, 'deep\n'])
+  assert.deepEqual(sh('[[ "a" == "a" ]] && echo OK || echo no'), [0, 0, 'OK\n'])
+  assert.deepEqual(sh('echo kept > /tmp/x; cat /tmp/x; test -f /tmp/x && echo there'), [0, 0, 'kept\nthere\n'])
+  assert.deepEqual(sh('[ ! -z "" ]'), [0, 1, ''])
+  assert.deepEqual(sh('echo a \\\n  b # not this\necho c'), [0, 0, 'a b\nc\n'])
+})
+
+test('what a script does may depend on what is given to the container', () => {
+  const given = {
+    variables: () =>
+      new Map([
+        ['INDEX', '3'],
+        ['GREETING', 'hello'],
+      ]),
+    file: (path: string) =>
+      path === '/etc/app/key'
+        ? { content: 'value', mode: 0o600, group: 0 }
+        : path === '/etc/app/no'
+          ? ('missing' as const)
+          : ('unknown' as const),
+  }
+  const withGiven = (command: string[], args: string[] = [], image = 'busybox') => {
+    const found = understand({ image, command, args }, given)
+    return found && [found.exitCode, found.log]
+  }
+  assert.deepEqual(withGiven(['sh', '-c', `if [ $(expr \${INDEX} % 2) -ne 0 ]; then exit 1; else exit 0; fi`]), [1, ''])
+  assert.deepEqual(withGiven(['sh', '-c', 'echo $(GREETING); echo $$(GREETING)']), [0, 'hello\n'])
+  assert.deepEqual(withGiven(['echo', '$(GREETING)', '$$(GREETING)', '$(NONE)', '$']), [0, 'hello $(GREETING) $(NONE) $\n'])
+  assert.deepEqual(withGiven(['sh', '-c', 'env']), [0, 'INDEX=3\nGREETING=hello\n'])
+  assert.deepEqual(withGiven(['cat', '/etc/app/key']), [0, 'value'])
+  assert.deepEqual(withGiven(['cat', '/etc/app/no']), [1, "cat: can't open '/etc/app/no': No such file or directory\n"])
+  assert.deepEqual(withGiven(['sh', '-c', 'echo "$(cat /image/file)"']), [0, ''])
+  assert.equal(withGiven(['sh', '-c', '[ -r /data/seen ] && exit 1']), undefined)
+  const told = withGiven([], ['mounttest', '--file_mode=/etc/app/key', '--file_content=/etc/app/key'], 'agnhost:2')
+  assert.deepEqual(told, [0, 'mode of file "/etc/app/key": -rw-------\ncontent of file "/etc/app/key": value\n'])
+  assert.equal(withGiven([], ['mounttest', '--file_content=/etc/app/no'], 'agnhost:2')?.[0], 1)
+  assert.equal(withGiven([], ['mounttest', '--file_content=/image/file'], 'agnhost:2'), undefined)
 })
 
 test('what is written to the file for last words, and printed in a loop, is known', () => {
@@ -71,8 +122,11 @@ test('everything else is not', () => {
     'nginx',
     'sleep 1; ./serve',
     'exit $CODE',
-    'if true; then exit 1; fi',
-    'true || false',
+    'if true; then exit 1',
+    'for i in 1 2; do echo $i; done',
+    'exit $((1+1))',
+    '$(true',
+    'echo `id`',
     'sleep $N',
     'ls | wc',
     "echo 'open",
@@ -81,6 +135,8 @@ test('everything else is not', () => {
     assert.equal(sh(script), undefined, script)
   assert.equal(run(['nginx', '-g', 'daemon off;']), undefined)
   assert.equal(run([]), undefined)
+  assert.equal(sh('$('.repeat(2000)), undefined)
+  assert.equal(sh('if '.repeat(1000)), undefined)
   assert.equal(run(['sh', 'script.sh']), undefined)
   assert.equal(sh(`echo ${'x'.repeat(10_000)}`), undefined)
 })

@@ -15,8 +15,12 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { matchesLabels } from '../../kinds/shapes/meta.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
+import { mountProblem } from '../container/files.ts'
+import { sourcesOf } from '../container/sources.ts'
+import { givenTo } from '../container/to-container.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
@@ -160,13 +164,17 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           ]
           const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
           const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)
+          const sources = sourcesOf(client, namespace, node)
+          const hostIPs = internalIPs(node)
+          let addresses: readonly string[] = []
+          const given = (container: Container) => givenTo(container, withAddresses(pod, hostIPs, addresses), sources)
           let isDeferred = false
           const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
             now,
-            hostIPs: internalIPs(node),
+            hostIPs,
             newPodIPs() {
-              const addresses = kubelet.addresses.take(key)
+              addresses = kubelet.addresses.take(key)
               isDeferred = addresses.length === 0
               return addresses
             },
@@ -184,10 +192,12 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             },
             missingForVolumes: [...missing],
             missingForContainer(container) {
-              const found = missingForContainer(container, namespace, lookup)
+              const problem = () => mountProblem(container, given(container).variables)
+              const found = missingForContainer(container, namespace, lookup) ?? withoutObjects(problem())
               if (found) missing.push(found)
               return found
             },
+            givenTo: given,
             resizeProblem() {
               const problem = resizeProblem(pod.spec, others, node.status.allocatable)
               isDeferred = problem?.reason === 'Deferred'
@@ -249,6 +259,17 @@ const NOT_CERTIFIED = { events: [], nextAt: Number.POSITIVE_INFINITY } as const
 /** Whether certificates of a pod are looked after: from when the node takes it on until it ends. */
 const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolean =>
   isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
+
+const withoutObjects = (message: string | undefined): Missing | undefined => (message === undefined ? undefined : { message, objects: [] })
+
+/** The pod with the addresses that it is about to get. */
+function withAddresses(pod: PodObject, hostIPs: readonly string[], taken: readonly string[]): PodObject {
+  if (pod.status.podIP) return pod
+  const podIPs = pod.spec.hostNetwork ? hostIPs : taken
+  const addresses = (ips: readonly string[]) => ips.map(ip => ({ ip }))
+  const status = { hostIP: hostIPs[0], hostIPs: addresses(hostIPs), podIP: podIPs[0], podIPs: addresses(podIPs) }
+  return { ...pod, status: { ...pod.status, ...status } } as PodObject
+}
 
 const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`
 

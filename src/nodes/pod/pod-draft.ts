@@ -2,6 +2,7 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import type { Given } from '../container/given.ts'
 import type { Rejection } from './admission.ts'
 import type { ResizePending } from './conditions.ts'
 import { waitingStatus } from './container-state.ts'
@@ -28,6 +29,8 @@ export type Surroundings = {
   readonly rejection: () => Rejection | undefined
   readonly missingForVolumes: readonly Missing[]
   readonly missingForContainer: (container: Container) => Missing | undefined
+  /** Variables and files of a container. */
+  readonly givenTo: (container: Container) => Given
   /** Why the node cannot give the pod what its spec asks for now. */
   readonly resizeProblem: () => ResizePending | undefined
   readonly gate: Gate

@@ -52,7 +52,7 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar' })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', given: world.givenTo(container) })
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!

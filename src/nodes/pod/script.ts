@@ -6,6 +6,8 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
+import type { Given } from '../container/given.ts'
+import { pullErrorOf } from '../container/image.ts'
 import { readUses, type Use } from '../usage/use.ts'
 import { understand } from './command.ts'
 
@@ -103,13 +105,23 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['memory-usage', use('memoryUse')],
 ])
 
+type ScriptOptions = {
+  readonly isInit?: boolean
+  /** Variables and files that its command may refer to. */
+  readonly given?: Given | undefined
+}
+
 /**
  * What a container does: what its command says, unless annotations say otherwise. Init containers follow annotations for themselves
  * only, or a script for the pod would hold up every step.
  */
-export function scriptOf({ annotations }: { readonly annotations?: Annotations }, container: Container, { isInit = false } = {}): Script {
+export function scriptOf(
+  { annotations }: { readonly annotations?: Annotations },
+  container: Container,
+  { isInit = false, given }: ScriptOptions = {},
+): Script {
   const { name: own } = container
-  let script = ownScript(container)
+  let script = ownScript(container, given)
   if (!annotations) return script
   for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
@@ -120,14 +132,16 @@ export function scriptOf({ annotations }: { readonly annotations?: Annotations }
 }
 
 /** What a container does by itself: what its command and the commands of its probes say. */
-function ownScript(container: Container): Script {
+function ownScript(container: Container, given: Given | undefined): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
-  const understood = understand(container)
-  if (!understood && !startupProbe && !readinessProbe && !livenessProbe) return PLAIN
+  const understood = understand(container, given)
+  const pullError = pullErrorOf(container.image ?? '')
+  if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}
   const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
   return {
     ...PLAIN,
+    pullError,
     ...(exitCode !== undefined && { runMs, exitCodes: [exitCode], log: log ?? '' }),
     ...(lastWords && { terminationMessage: lastWords }),
     ...(startup !== undefined && { startupMs: NEVER, startupFailureMs: startup }),

@@ -1,0 +1,78 @@
+/** What the image agnhost does, with which Kubernetes tests itself: it waits, serves, or tells what it was given. */
+import { goQuote } from '../../lib/go-text.ts'
+import type { File, FileFound, Given } from './given.ts'
+import type { Understood } from './shell.ts'
+
+export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test(image)
+
+const SERVING = new Set(
+  'netexec nettest serve-hostname porter liveness webhook crd-conversion-webhook guestbook grpc-health-checking'.split(' '),
+)
+const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
+
+/** Undefined for what nothing is known of. The first word is the program. */
+export function runAgnhost(words: readonly string[], given: Given): Understood | undefined {
+  const [, does = 'pause', ...args] = words
+  if (does === 'pause') return { ...FOREVER, log: 'Paused\n' }
+  if (SERVING.has(does)) return FOREVER
+  if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
+  return does === 'mounttest' ? mountTest(args, given) : undefined
+}
+
+const NEW_CONTENT = 'mount-tester new file\n'
+const NEW_FILES: Readonly<Record<string, number>> = {
+  new_file_0644: 0o644,
+  new_file_0666: 0o666,
+  new_file_0660: 0o660,
+  new_file_0777: 0o777,
+}
+
+/** Tells about files, in an order of its own. */
+function mountTest(args: readonly string[], given: Given): Understood | undefined {
+  const flags = new Map(args.map(arg => /^--?(\w+)(?:=(.*))?$/s.exec(arg) ?? []).map(([, name = '', value = 'true']) => [name, value]))
+  const written = new Map<string, File>()
+  const at = (path: string): FileFound => written.get(path) ?? given.file(path)
+  let log = ''
+  let failed = false
+  for (const [flag, tell] of TELLING) {
+    const path = flags.get(flag)
+    if (path === undefined) continue
+    if (Object.hasOwn(NEW_FILES, flag)) written.set(path, { content: NEW_CONTENT, mode: NEW_FILES[flag]!, group: 0 })
+    const found = at(path)
+    const told = found === 'unknown' ? undefined : tell(path, found)
+    if (told === undefined) return undefined
+    failed ||= found === 'missing'
+    log += told
+  }
+  const isLooping = flags.has('file_content_in_loop') && flags.get('break_on_expected_content') === 'false'
+  const runMs = isLooping ? Number(flags.get('retry_time') ?? 180) * 1000 : 0
+  return Number.isNaN(runMs) ? undefined : { runMs, exitCode: failed ? 1 : 0, log, lastWords: '' }
+}
+
+type Tell = (path: string, found: File | 'missing') => string | undefined
+
+const NOT_THERE = 'no such file or directory'
+const stated =
+  (about: (path: string, file: File) => string | undefined): Tell =>
+  (path, found) =>
+    found === 'missing' ? `error from Stat(${goQuote(path)}): stat ${path}: ${NOT_THERE}\n` : about(path, found)
+
+const contentOf: Tell = (path, found) => {
+  if (found === 'missing') return `error reading file content for ${goQuote(path)}: open ${path}: ${NOT_THERE}\n`
+  return found.content === undefined ? undefined : `content of file ${goQuote(path)}: ${found.content}\n`
+}
+
+const TELLING: readonly (readonly [string, Tell])[] = [
+  ['fs_type', stated((path, { fileSystem }) => (fileSystem === undefined ? undefined : `mount type of ${goQuote(path)}: ${fileSystem}\n`))],
+  ...Object.keys(NEW_FILES).map(flag => [flag, contentOf] as const),
+  ['file_mode', stated((path, { mode, isDirectory }) => `mode of file ${goQuote(path)}: ${isDirectory ? 'd' : '-'}${bits(mode)}\n`)],
+  ['file_perm', stated((path, { mode }) => `perms of file ${goQuote(path)}: -${bits(mode)}\n`)],
+  ['file_owner', stated((path, { group }) => `owner UID of ${goQuote(path)}: 0\nowner GID of ${goQuote(path)}: ${group}\n`)],
+  ['file_content', contentOf],
+  [
+    'file_content_in_loop',
+    (path, found) => (found === 'missing' ? `Error reading file ${path}: open ${path}: ${NOT_THERE}, retrying\n` : contentOf(path, found)),
+  ],
+]
+
+const bits = (mode: number): string => [...'rwxrwxrwx'].map((bit, i) => ((mode >> (8 - i)) & 1 ? bit : '-')).join('')

@@ -1,0 +1,74 @@
+/** The environment variables of a container, as a kubelet makes them. */
+
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { EnvVar } from '../../kinds/shapes/pod/containers/environment.ts'
+import { isRelaxedEnvVarName } from '../../lib/names.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { expand } from './expansion.ts'
+import { fieldText, resourceText } from './fields.ts'
+import type { Sources } from './sources.ts'
+
+/** Those of services first, then whole objects, then each variable, which can refer to the ones before it. */
+export function environmentOf(pod: PodObject, container: Container, sources: Sources): ReadonlyMap<string, string> {
+  const given = new Map<string, string>()
+  for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
+    const entries = configMapRef ? sources.entries('configmaps', configMapRef.name) : sources.entries('secrets', secretRef?.name)
+    for (const [key, value] of entries ?? []) if (isRelaxedEnvVarName(prefix + key).length === 0) given.set(prefix + key, value())
+  }
+  const services = new Map(serviceVariables(sources.services(pod.spec.enableServiceLinks !== false)))
+  for (const variable of container.env ?? []) {
+    const value = variableValue(variable, { pod, container, sources, known: name => given.get(name) ?? services.get(name) })
+    if (value !== undefined) given.set(variable.name, value)
+  }
+  return new Map([['PATH', PATH], ['HOSTNAME', hostName(pod)], ...services, ...given])
+}
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+function hostName({ metadata, spec }: PodObject): string {
+  if (spec.hostNetwork) return spec.nodeName ?? ''
+  return (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, 63)
+}
+
+type At = {
+  readonly pod: PodObject
+  readonly container: Container
+  readonly sources: Sources
+  readonly known: (name: string) => string | undefined
+}
+
+/** Undefined when its source is optional and not there. */
+function variableValue({ value = '', valueFrom }: EnvVar, { pod, container, sources, known }: At): string | undefined {
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = valueFrom ?? {}
+  if (fieldRef) return fieldText(pod, fieldRef.fieldPath)
+  if (resourceFieldRef) return resourceText(pod, resourceFieldRef, { own: container, allocatable: sources.allocatable })
+  if (configMapKeyRef) return sources.entries('configmaps', configMapKeyRef.name)?.get(configMapKeyRef.key)?.()
+  if (secretKeyRef) return sources.entries('secrets', secretKeyRef.name)?.get(secretKeyRef.key)?.()
+  return valueFrom ? undefined : expand(value, known)
+}
+
+/** Where services are, in two conventions: that of Kubernetes and that of linked containers. */
+function* serviceVariables(services: Iterable<ObjectOf<typeof Service>>): Iterable<[string, string]> {
+  for (const { metadata, spec } of services) {
+    const { clusterIP = '', ports } = spec
+    const [first] = ports ?? []
+    if (clusterIP === '' || clusterIP === 'None' || !first) continue
+    const prefix = variableName(metadata.name ?? '')
+    yield [`${prefix}_SERVICE_HOST`, clusterIP]
+    yield [`${prefix}_SERVICE_PORT`, String(first.port)]
+    for (const { name = '', port } of ports ?? []) if (name !== '') yield [`${prefix}_SERVICE_PORT_${variableName(name)}`, String(port)]
+    for (const { protocol = 'TCP', port } of ports ?? []) {
+      const url = `${protocol.toLowerCase()}://${clusterIP.includes(':') ? `[${clusterIP}]` : clusterIP}:${port}`
+      if (port === first.port && protocol === (first.protocol ?? 'TCP')) yield [`${prefix}_PORT`, url]
+      const ofPort = `${prefix}_PORT_${port}_${protocol.toUpperCase()}`
+      yield [ofPort, url]
+      yield [`${ofPort}_PROTO`, protocol.toLowerCase()]
+      yield [`${ofPort}_PORT`, String(port)]
+      yield [`${ofPort}_ADDR`, clusterIP]
+    }
+  }
+}
+
+const variableName = (name: string): string => name.replaceAll('-', '_').toUpperCase()

@@ -1,0 +1,134 @@
+/** The files that the volumes of a pod bring into a container, as a kubelet writes them. */
+import { posix } from 'node:path'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container, VolumeMount } from '../../kinds/shapes/pod/containers/container.ts'
+import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
+import type { Volume } from '../../kinds/shapes/pod/volumes/volumes.ts'
+import { compareText } from '../../lib/go-text.ts'
+import { encodePem, pemBlocks } from '../../lib/pem.ts'
+import { expand } from './expansion.ts'
+import { fieldText, resourceText } from './fields.ts'
+import type { File, FileFound } from './given.ts'
+import type { Sources } from './sources.ts'
+
+type Place = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }
+type Variables = () => ReadonlyMap<string, string>
+
+/** What is at a path of a container. */
+export function fileAt(path: string, place: Place, variables: Variables): FileFound {
+  const wanted = posix.normalize(path)
+  const mount = mountOf(wanted, place.container)
+  const volume = mount && place.pod.spec.volumes?.find(({ name }) => name === mount.name)
+  if (!mount || !volume) return 'unknown'
+  const below = wanted.slice(trimmed(mount.mountPath).length)
+  const subPath = mount.subPathExpr ? expand(mount.subPathExpr, name => variables().get(name)) : (mount.subPath ?? '')
+  const inVolume = posix.join('/', subPath, below)
+  const group = Number(place.pod.spec.securityContext?.fsGroup ?? 0)
+  if (volume.emptyDir) {
+    const fileSystem = volume.emptyDir.medium === 'Memory' ? 'tmpfs' : EXT4
+    return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
+  }
+  const files = filesOf(volume, place)
+  if (!files) return 'unknown'
+  // Group and owner may read what a kubelet has written, where there is a group for that.
+  const readable = group === 0 ? 0 : 0o440
+  for (const { path: at, content, mode } of files)
+    if (posix.join('/', at) === inVolume) return { content: content(), mode: mode | readable, group }
+  return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true } : 'missing'
+}
+
+/** Why a volume cannot be mounted where a container wants it, in the words of a kubelet. */
+export function mountProblem({ volumeMounts }: Container, variables: Variables): string | undefined {
+  for (const { subPath = '', subPathExpr = '' } of volumeMounts ?? []) {
+    const missing = new Set<string>()
+    const value = (name: string) => {
+      const found = variables().get(name)
+      if (!found) missing.add(name)
+      return found
+    }
+    const path = subPathExpr === '' ? subPath : expand(subPathExpr, value)
+    if (missing.size > 0) return `missing value for ${[...missing].sort(compareText).join(', ')}`
+    if (path.startsWith('/')) return `error SubPath \`${path}\` must not be an absolute path`
+    if (path.split('/').includes('..')) return `unable to provision SubPath \`${path}\`: must not contain '..'`
+  }
+  return undefined
+}
+
+const trimmed = (path: string): string => posix.normalize(path).replace(/\/$/, '')
+
+/** The innermost mount that a path is in. */
+function mountOf(path: string, { volumeMounts }: Container): VolumeMount | undefined {
+  let found: VolumeMount | undefined
+  for (const mount of volumeMounts ?? []) {
+    const at = trimmed(mount.mountPath)
+    if ((path === at || path.startsWith(`${at}/`)) && at.length >= (found ? trimmed(found.mountPath).length : 0)) found = mount
+  }
+  return found
+}
+
+/** The number of the file system of a node's disk. */
+const EXT4 = '61267'
+
+type Made = { readonly path: string; readonly mode: number; readonly content: () => File['content'] }
+
+const DEFAULT_MODE = 0o644
+
+/** Undefined when what is in the volume comes from elsewhere. */
+function filesOf({ configMap, secret, downwardAPI, projected }: Volume, place: Place): Iterable<Made> | undefined {
+  if (configMap) return keyed('configmaps', configMap.name, configMap, place)
+  if (secret) return keyed('secrets', secret.secretName, secret, place)
+  if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, place)
+  if (!projected) return undefined
+  // Of several files with one path the last is what a kubelet leaves.
+  return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, place)]).reverse()
+}
+
+function projectedFiles(source: VolumeProjection, defaultMode: number | undefined, place: Place): Iterable<Made> {
+  const { configMap, secret, downwardAPI, clusterTrustBundle, serviceAccountToken, podCertificate } = source
+  if (configMap) return keyed('configmaps', configMap.name, { items: configMap.items, defaultMode }, place)
+  if (secret) return keyed('secrets', secret.name, { items: secret.items, defaultMode }, place)
+  if (downwardAPI) return downward(downwardAPI.items, defaultMode, place)
+  const mode = defaultMode ?? DEFAULT_MODE
+  if (clusterTrustBundle) {
+    const content = () => certificatesOf(place.sources.bundles(clusterTrustBundle))
+    return [{ path: clusterTrustBundle.path, mode, content }]
+  }
+  // What is secret to a pod nobody else is told.
+  const { credentialBundlePath, keyPath, certificateChainPath } = podCertificate ?? {}
+  const paths = [serviceAccountToken?.path, credentialBundlePath, keyPath, certificateChainPath]
+  return paths.filter(path => path).map(path => ({ path: path!, mode, content: () => undefined }))
+}
+
+type Keys = { readonly items?: readonly KeyToPath[] | null | undefined; readonly defaultMode?: number | undefined }
+
+function* keyed(
+  plural: 'configmaps' | 'secrets',
+  name: string | undefined,
+  { items, defaultMode }: Keys,
+  { sources }: Place,
+): Iterable<Made> {
+  const entries = sources.entries(plural, name)
+  const chosen = items?.length ? items : [...(entries?.keys() ?? [])].map(key => ({ key, path: key, mode: undefined }))
+  for (const { key, path, mode } of chosen) {
+    const content = entries?.get(key)
+    if (content) yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content }
+  }
+}
+
+function* downward(
+  items: readonly DownwardAPIVolumeFile[] | null | undefined,
+  defaultMode: number | undefined,
+  { pod, sources: { allocatable } }: Place,
+): Iterable<Made> {
+  for (const { path, fieldRef, resourceFieldRef, mode } of items ?? []) {
+    const content = () =>
+      resourceFieldRef ? resourceText(pod, resourceFieldRef, { allocatable }) : fieldText(pod, fieldRef?.fieldPath ?? '')
+    yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content }
+  }
+}
+
+/** Each certificate once. */
+function certificatesOf(bundles: readonly string[]): string {
+  const all = new Set(bundles.flatMap(text => pemBlocks(text).blocks.map(({ bytes }) => encodePem('CERTIFICATE', bytes))))
+  return [...all].join('')
+}

@@ -1,0 +1,248 @@
+/**
+ * Reads scripts of a shell as far as they are lists of simple commands, conditions, and an endless loop at the end:
+ *
+ *     if [ -f /etc/app/ready ]; then echo "$GREETING"; else exit 3; fi
+ *     while true; do date; sleep 1; done
+ */
+export type Piece = { readonly isQuoted: boolean } & (
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'variable'; readonly name: string; readonly orElse: string | undefined }
+  | { readonly type: 'output'; readonly script: Step }
+)
+export type Word = readonly Piece[]
+export type Redirect = { readonly isError: boolean; readonly to: Word }
+export type Step =
+  | { readonly type: 'command'; readonly words: readonly Word[]; readonly redirects: readonly Redirect[] }
+  | { readonly type: 'list'; readonly steps: readonly Step[] }
+  | { readonly type: 'and' | 'or'; readonly left: Step; readonly right: Step }
+  | { readonly type: 'if'; readonly condition: Step; readonly then: Step; readonly otherwise: Step }
+  | { readonly type: 'endless'; readonly body: readonly Step[] }
+
+export const LONGEST_SCRIPT = 4096
+const DEEPEST = 8
+
+/** Undefined when a script has more than that. */
+export function parseScript(script: string): Step | undefined {
+  if (script.length > LONGEST_SCRIPT) return undefined
+  try {
+    const parser = new Parser(script)
+    const step = parser.list([])
+    return parser.isAtEnd ? step : undefined
+  } catch (error) {
+    if (error instanceof NotUnderstood) return undefined
+    throw error
+  }
+}
+
+class NotUnderstood extends Error {}
+
+const NOTHING: Step = { type: 'list', steps: [] }
+/** Words that begin what is not read here. */
+const UNREAD = new Set(['for', 'until', 'case', 'select', 'function', '{', '!'])
+
+class Parser {
+  readonly #text: string
+  #at = 0
+  #depth = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  get isAtEnd(): boolean {
+    this.#skip(/[ \t\r\n;]/)
+    return this.#at >= this.#text.length
+  }
+
+  /** Steps until one of the words that end them; a bracket ends them, too. */
+  list(ends: readonly string[]): Step {
+    if (++this.#depth > DEEPEST) throw new NotUnderstood()
+    const steps: Step[] = []
+    while (!this.isAtEnd && this.#text[this.#at] !== ')' && !ends.includes(this.#peek())) steps.push(this.#andOr())
+    this.#depth--
+    return steps.length === 1 ? steps[0]! : { type: 'list', steps }
+  }
+
+  #andOr(): Step {
+    let left = this.#step()
+    for (;;) {
+      this.#blanks()
+      const operator = this.#text.slice(this.#at, this.#at + 2)
+      if (operator !== '&&' && operator !== '||') break
+      this.#at += 2
+      this.#skip(/[ \t\r\n]/)
+      left = { type: operator === '&&' ? 'and' : 'or', left, right: this.#step() }
+    }
+    const next = this.#text[this.#at] ?? '\n'
+    if (!';\n)'.includes(next)) throw new NotUnderstood()
+    return left
+  }
+
+  #step(): Step {
+    const word = this.#peek()
+    if (UNREAD.has(word)) throw new NotUnderstood()
+    if (word === 'if') return this.#if()
+    if (word === 'while') return this.#endless()
+    return this.#command()
+  }
+
+  #if(): Step {
+    this.#word()
+    const condition = this.list(['then'])
+    this.#expect('then')
+    const then = this.list(['elif', 'else', 'fi'])
+    const next = this.#peek()
+    if (next === 'elif') return { type: 'if', condition, then, otherwise: this.#if() }
+    let otherwise = NOTHING
+    if (next === 'else') {
+      this.#word()
+      otherwise = this.list(['fi'])
+    }
+    this.#expect('fi')
+    return { type: 'if', condition, then, otherwise }
+  }
+
+  #expect(word: string): void {
+    if (this.isAtEnd || this.#peek() !== word) throw new NotUnderstood()
+    this.#word()
+  }
+
+  /** What is in a loop need not be understood: only what it prints is of interest. */
+  #endless(): Step {
+    this.#word()
+    this.#blanks()
+    if (!/^(true|:|1)$/.test(this.#peek())) throw new NotUnderstood()
+    const body: Step[] = []
+    while (this.#at < this.#text.length) {
+      this.#skip(/[\s;&|()]/)
+      if (this.#peek() === 'do') this.#word()
+      else if (this.#at < this.#text.length) body.push(this.#command())
+    }
+    return { type: 'endless', body }
+  }
+
+  #command(): Step {
+    const words: Word[] = []
+    const redirects: Redirect[] = []
+    for (;;) {
+      this.#blanks()
+      const [whole = '', descriptor = ''] = /^(\d?)>>?/.exec(this.#text.slice(this.#at, this.#at + 3)) ?? []
+      if (whole !== '') {
+        this.#at += whole.length
+        const isError = descriptor === '2'
+        // To where the other one goes already.
+        const [same] = /^&\d/.exec(this.#text.slice(this.#at, this.#at + 2)) ?? []
+        if (same) this.#at += same.length
+        else {
+          this.#blanks()
+          redirects.push({ isError, to: this.#word() })
+        }
+        continue
+      }
+      const next = this.#text[this.#at] ?? '\n'
+      if (next === '<') throw new NotUnderstood()
+      if (ENDS.includes(next)) break
+      words.push(this.#word())
+    }
+    if (words.length === 0 && redirects.length === 0) throw new NotUnderstood()
+    return { type: 'command', words, redirects }
+  }
+
+  #word(): Word {
+    const pieces: Piece[] = []
+    while (this.#at < this.#text.length && !`${ENDS}<> \t`.includes(this.#text[this.#at]!)) pieces.push(...this.#piece())
+    if (pieces.length === 0) throw new NotUnderstood()
+    return pieces
+  }
+
+  #piece(): Piece[] {
+    const char = this.#text[this.#at]!
+    if (char === "'") return [{ type: 'text', text: this.#until("'"), isQuoted: true }]
+    if (char === '"') return this.#quoted()
+    if (char === '`') throw new NotUnderstood()
+    if (char === '$') return [this.#dollar(false)]
+    if (char === '\\') {
+      this.#at += 2
+      return [{ type: 'text', text: this.#text[this.#at - 1] ?? '', isQuoted: true }]
+    }
+    const start = this.#at
+    while (this.#at < this.#text.length && !`${ENDS}<> \t'"\`$\\`.includes(this.#text[this.#at]!)) this.#at++
+    return [{ type: 'text', text: this.#text.slice(start, this.#at), isQuoted: false }]
+  }
+
+  #quoted(): Piece[] {
+    const pieces: Piece[] = [{ type: 'text', text: '', isQuoted: true }]
+    let text = ''
+    for (this.#at++; this.#text[this.#at] !== '"'; ) {
+      const char = this.#text[this.#at]
+      if (char === undefined || char === '`') throw new NotUnderstood()
+      if (char === '$') {
+        pieces.push({ type: 'text', text, isQuoted: true }, this.#dollar(true))
+        text = ''
+      } else if (char === '\\' && '"\\$`'.includes(this.#text[this.#at + 1] ?? ' ')) {
+        text += this.#text[this.#at + 1]
+        this.#at += 2
+      } else {
+        text += char
+        this.#at++
+      }
+    }
+    this.#at++
+    return [...pieces, { type: 'text', text, isQuoted: true }]
+  }
+
+  /** A variable, or the output of a script. */
+  #dollar(isQuoted: boolean): Piece {
+    this.#at++
+    const next = this.#text[this.#at] ?? ''
+    if (next === '(') {
+      if (this.#text[this.#at + 1] === '(') throw new NotUnderstood()
+      this.#at++
+      const script = this.list([])
+      if (this.#text[this.#at] !== ')') throw new NotUnderstood()
+      this.#at++
+      return { type: 'output', script, isQuoted }
+    }
+    if (next === '{') {
+      const [, name = '', orElse] = /^([A-Za-z_]\w*)(?::-(.*)|:\?.*)?$/.exec(this.#until('}')) ?? []
+      if (name === '') throw new NotUnderstood()
+      return { type: 'variable', name, orElse, isQuoted }
+    }
+    const [name = ''] = /^[A-Za-z_]\w*/.exec(this.#text.slice(this.#at)) ?? []
+    if (name === '' && /[\w?#@*!$-]/.test(next)) throw new NotUnderstood()
+    this.#at += name.length
+    return name === '' ? { type: 'text', text: '$', isQuoted } : { type: 'variable', name, orElse: undefined, isQuoted }
+  }
+
+  /** The text up to a character that is not escaped, from behind the present one. */
+  #until(end: string): string {
+    const at = this.#text.indexOf(end, this.#at + 1)
+    if (at < 0) throw new NotUnderstood()
+    const text = this.#text.slice(this.#at + 1, at)
+    this.#at = at + 1
+    return text
+  }
+
+  /** The word that comes next, when it is plain; it stays where it is. */
+  #peek(): string {
+    this.#blanks()
+    return /^[^\s;&|()<>'"`$\\]*/.exec(this.#text.slice(this.#at, this.#at + 16))?.[0] ?? ''
+  }
+
+  /** Past blanks, and a comment up to the end of its line. */
+  #blanks(): void {
+    this.#skip(/[ \t\r]/)
+    if (this.#text.startsWith('\\\n', this.#at)) {
+      this.#at += 2
+      this.#blanks()
+    }
+    if (this.#text[this.#at] === '#') while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++
+  }
+
+  #skip(what: RegExp): void {
+    while (this.#at < this.#text.length && what.test(this.#text[this.#at]!)) this.#at++
+  }
+}
+
+/** What ends a command. */
+const ENDS = ';\n&|()'

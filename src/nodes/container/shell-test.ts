@@ -1,0 +1,28 @@
+/** The conditions of `test`, `[` and `[[`. */
+const NUMBERS: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+  '-eq': (a, b) => a === b,
+  '-ne': (a, b) => a !== b,
+  '-lt': (a, b) => a < b,
+  '-le': (a, b) => a <= b,
+  '-gt': (a, b) => a > b,
+  '-ge': (a, b) => a >= b,
+}
+
+/** Undefined when it is not understood, or depends on files that are not known. */
+export function holds(words: readonly string[], has: (path: string) => boolean | undefined): boolean | undefined {
+  const [first = '', second = '', third = ''] = words
+  if (first === '!' && words.length > 1) {
+    const opposite = holds(words.slice(1), has)
+    return opposite === undefined ? undefined : !opposite
+  }
+  if (words.length === 1) return first !== ''
+  if (words.length === 2) {
+    if (first === '-z' || first === '-n') return (second === '') === (first === '-z')
+    return /^-[efrs]$/.test(first) ? has(second) : undefined
+  }
+  if (words.length !== 3) return undefined
+  if (second === '=' || second === '==') return first === third
+  if (second === '!=') return first !== third
+  const compare = Object.hasOwn(NUMBERS, second) ? NUMBERS[second] : undefined
+  return compare && /^-?\d{1,15}$/.test(first) && /^-?\d{1,15}$/.test(third) ? compare(Number(first), Number(third)) : undefined
+}

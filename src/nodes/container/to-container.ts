@@ -1,0 +1,16 @@
+/** What a pod gives to one of its containers. */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { environmentOf } from './environment.ts'
+import { fileAt } from './files.ts'
+import type { Given } from './given.ts'
+import type { Sources } from './sources.ts'
+
+export function givenTo(container: Container, pod: PodObject, sources: Sources): Given {
+  let made: ReadonlyMap<string, string> | undefined
+  const variables = () => {
+    made ??= environmentOf(pod, container, sources)
+    return made
+  }
+  return { variables, file: path => fileAt(path, { pod, container, sources }, variables) }
+}
