@@ -126,7 +126,8 @@ class Conversion {
         return this.#scalar(event)
       case EVENT_ID.SEQUENCE: {
         const list: Json[] = []
-        this.#inside(() => list.push(this.#convert()))
+        this.#enter()
+        while (!this.#isLeft()) list.push(this.#convert())
         return list
       }
       case EVENT_ID.MAPPING: {
@@ -139,29 +140,38 @@ class Conversion {
     }
   }
 
-  /** Runs once for every item of the list or mapping that has just been opened. */
-  #inside(item: () => void): void {
+  /** Begins to read what is inside a list or mapping that has just been opened. */
+  #enter(): void {
     if (++this.#depth > LIMITS.yamlDepth) throw tooDeep()
-    while (this.#events[this.#next]!.type !== EVENT_ID.POP) item()
+  }
+
+  /** Whether there is nothing more inside; then it goes on behind that. */
+  #isLeft(): boolean {
+    if (this.#events[this.#next]!.type !== EVENT_ID.POP) return false
     this.#next++
     this.#depth--
+    return true
   }
 
   /** Sets the entries of a mapping one after the other: a merged mapping is overridden by what follows it and overrides what precedes it. */
   #fill(object: JsonObject): void {
-    this.#inside(() => {
+    this.#enter()
+    while (!this.#isLeft()) {
       const keyEvent = this.#events[this.#next]!
       if (this.#isMergeKey(keyEvent)) {
         this.#next++
         this.#merge(object)
-        return
+        continue
       }
-      const { key, shown } = this.#key()
+      const value = this.#key()
+      const key = typeof value === 'string' ? value : keyText(value)
       const valueEvent = this.#events[this.#next]!
-      const value = this.#convert()
-      if (Object.hasOwn(object, key)) this.#duplicate(object, { key, shown }, offsetOf(valueEvent) ?? offsetOf(keyEvent) ?? 0)
-      setOwn(object, key, value)
-    })
+      const part = this.#convert()
+      // An inherited name also reads as defined: only then the exact question is asked.
+      if (object[key] !== undefined && Object.hasOwn(object, key))
+        this.#duplicate(object, { key, isText: typeof value === 'string' }, offsetOf(valueEvent) ?? offsetOf(keyEvent) ?? 0)
+      setOwn(object, key, part)
+    }
   }
 
   #merge(object: JsonObject): void {
@@ -174,10 +184,11 @@ class Conversion {
     // Earlier mappings win, so they come last.
     this.#next++
     const starts: number[] = []
-    this.#inside(() => {
+    this.#enter()
+    while (!this.#isLeft()) {
       starts.push(this.#next)
       this.#next = this.#endOf(this.#next)
-    })
+    }
     const end = this.#next
     for (const start of starts.reverse()) {
       this.#next = start
@@ -217,8 +228,7 @@ class Conversion {
     return result
   }
 
-  /** JSON keys are text: numbers and booleans are written out. `shown` is the key as strict errors show it. */
-  #key(): { key: string; shown: string } {
+  #key(): string | number | bigint | boolean {
     this.#count()
     const index = this.#next++
     const event = this.#events[index]!
@@ -226,10 +236,7 @@ class Conversion {
     if (event.type !== EVENT_ID.SCALAR) throw new YamlError('yaml: invalid map key: a key must be a scalar')
     const value = this.#scalar(event, 'key')
     if (value === null) throw new YamlError('unsupported map key of type: null')
-    if (typeof value === 'string') return { key: value, shown: JSON.stringify(value) }
-    const isFloat = typeof value === 'number' && !Number.isInteger(value)
-    const key = isFloat ? formatSpecialFloat(value) : String(value)
-    return { key, shown: key }
+    return value as string | number | bigint | boolean
   }
 
   #scalar(event: ScalarEvent, role: 'value' | 'key' = 'value'): Json {
@@ -243,7 +250,10 @@ class Conversion {
   }
 
   #isMergeKey(event: Event): boolean {
-    if (event.type !== EVENT_ID.SCALAR || getScalarValue(this.#text, event) !== '<<') return false
+    // Escaped, it could begin with something else; most keys are plain.
+    if (event.type !== EVENT_ID.SCALAR || (event.style === SCALAR_STYLE.PLAIN && this.#text.charCodeAt(event.valueStart) !== LESS_THAN))
+      return false
+    if (getScalarValue(this.#text, event) !== '<<') return false
     const tag = this.#tagOf(event)
     return tag === undefined ? event.style === SCALAR_STYLE.PLAIN : tag === `${TAG_PREFIX}merge`
   }
@@ -259,11 +269,11 @@ class Conversion {
     return prefix + written.slice(handle.length)
   }
 
-  #duplicate(owner: JsonObject, { key, shown }: { key: string; shown: string }, offset: number): void {
+  #duplicate(owner: JsonObject, { key, isText }: { key: string; isText: boolean }, offset: number): void {
     // Removing it first moves the key to its last place in the order of keys, where the report belongs.
     delete owner[key]
     if (this.#strictErrors.length < MAX_DUPLICATES)
-      this.#strictErrors.push(`line ${lineOf(this.#text, offset)}: key ${shown} already set in map`)
+      this.#strictErrors.push(`line ${lineOf(this.#text, offset)}: key ${isText ? JSON.stringify(key) : key} already set in map`)
   }
 
   /** Counts nodes, each again for every alias that leads to it, and stops when too many of them are aliased. */
@@ -278,10 +288,11 @@ class Conversion {
   #resolveAliases(): Map<number, number | undefined> {
     const anchors = new Map<string, number>()
     const targets = new Map<number, number | undefined>()
-    this.#events.forEach((event, index) => {
+    if (!this.#text.includes('*')) return targets
+    for (const [index, event] of this.#events.entries()) {
       if (event.type === EVENT_ID.ALIAS) targets.set(index, anchors.get(anchorOf(this.#text, event)))
       else if (isContent(event) && event.anchorStart >= 0) anchors.set(anchorOf(this.#text, event), index)
-    })
+    }
     return targets
   }
 
@@ -352,6 +363,12 @@ function lineOf(text: string, offset: number): number {
   for (let i = text.indexOf('\n'); i >= 0 && i < offset; i = text.indexOf('\n', i + 1)) line++
   return line
 }
+
+const LESS_THAN = 0x3c
+
+/** JSON keys are text: numbers and booleans are written out. */
+const keyText = (value: number | bigint | boolean): string =>
+  typeof value === 'number' && !Number.isInteger(value) ? formatSpecialFloat(value) : String(value)
 
 const tooDeep = () => new YamlError(`yaml: exceeded max depth of ${LIMITS.yamlDepth}`)
 

@@ -1,8 +1,8 @@
 /**
  * Loaded into a server before it starts (`--import`): measures how long its event loop is blocked. On SIGUSR2 it writes the longest
- * time since the last signal to standard error, and how long the main thread worked in all, as `blocked MILLISECONDS of MILLISECONDS`.
- * That is processor time of the main thread where the system tells it, so that other processes on the machine do not count, and
- * elapsed time elsewhere.
+ * time since the last signal to standard error, how long the main thread worked in all, and the processor time of all threads, as
+ * `blocked MILLISECONDS of MILLISECONDS, all MILLISECONDS`. The first two are processor time of the main thread where the system tells
+ * it, so that other processes on the machine do not count, and elapsed time elsewhere.
  */
 import { readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
@@ -21,6 +21,7 @@ if (isMainThread) {
   let longest = 0
   let last = cpuMs()
   let told = last
+  let used = process.cpuUsage()
   setInterval(() => {
     const now = cpuMs()
     longest = Math.max(longest, now - last)
@@ -28,8 +29,10 @@ if (isMainThread) {
   }, SAMPLE_MS).unref()
   process.on('SIGUSR2', () => {
     const now = cpuMs()
-    process.stderr.write(`blocked ${longest.toFixed(1)} of ${(now - told).toFixed(1)}\n`)
+    const { user, system } = process.cpuUsage(used)
+    process.stderr.write(`blocked ${longest.toFixed(1)} of ${(now - told).toFixed(1)}, all ${((user + system) / 1000).toFixed(1)}\n`)
     longest = 0
-    told = now
+    told = cpuMs()
+    used = process.cpuUsage()
   })
 }

@@ -22,11 +22,9 @@ test('no request costs the server much or blocks others, and none is a failure o
   const agent = connection(t)
   for (const request of HOSTILE_REQUESTS)
     await t.test(request.name, async () => {
-      await mainThread(server)
-      const before = await cpuMs(server)
+      await costs(server)
       const [answer, live] = await Promise.all([send(server, request), ask(server, '/livez', { agent })])
-      const used = (await cpuMs(server)) - before
-      const { blocked, worked } = await mainThread(server)
+      const { blocked, worked, used } = await costs(server)
       if (process.env['KEELSON_HOSTILE_VERBOSE']) {
         const figures = [used, worked, blocked].map(ms => ms.toFixed(0).padStart(6))
         console.error(`${figures[0]} ms  ${figures[1]} ms of main thread  ${figures[2]} ms blocked  ${answer.status}  ${request.name}`)
@@ -81,18 +79,17 @@ const send = (server: ServerProcess, { method, path, type = 'application/json', 
     ...(body !== undefined && { body }),
   })
 
-/** The processor time that the server has used, in milliseconds. */
-async function cpuMs(server: ServerProcess): Promise<number> {
-  const { text } = await ask(server, '/metrics')
-  return Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)?.[1]) * 1000
-}
+type Costs = { readonly blocked: number; readonly worked: number; readonly used: number }
 
-/** How long the event loop of the server was blocked at most since the last call, and worked in all, in milliseconds (see `blocked-time.mjs`). */
-async function mainThread(server: ServerProcess): Promise<{ readonly blocked: number; readonly worked: number }> {
-  const reports = () => [...server.stderr().matchAll(/^blocked (\S+) of (\S+)$/gm)]
+/**
+ * What has happened since the last call, in milliseconds (see `blocked-time.mjs`): how long the event loop was blocked at most, how long
+ * the main thread worked, and the processor time of all threads.
+ */
+async function costs(server: ServerProcess): Promise<Costs> {
+  const reports = () => [...server.stderr().matchAll(/^blocked (\S+) of (\S+), all (\S+)$/gm)]
   const { length } = reports()
   server.child.kill('SIGUSR2')
   while (reports().length === length) await delay(1)
-  const [, blocked, worked] = reports().at(-1)!
-  return { blocked: Number(blocked), worked: Number(worked) }
+  const [blocked, worked, used] = reports().at(-1)!.slice(1).map(Number) as [number, number, number]
+  return { blocked, worked, used }
 }
