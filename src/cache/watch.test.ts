@@ -251,3 +251,12 @@ test('a watch that meets an object that cannot be read names it and ends, wherev
   assert.deepEqual(seen(sink), [end])
   assert.equal(w.cache.watchers.size, 0)
 })
+
+test('between large objects a watch yields to others', async () => {
+  const { put, open } = writable()
+  for (let i = 0; i < 5; i++) put(`a/x${i}`, 'x'.repeat(70_000))
+  const { sink, watch } = open(ANY, { initial: true })
+  assert.equal(sink.events.length, 1)
+  while (sink.events.length < 5) await settled()
+  watch.close()
+})

@@ -6,6 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
+import { yieldToOthers } from '../lib/yield.ts'
 import { expired, internalError, type StatusError, timedOut } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
@@ -19,8 +20,9 @@ import { EventsOf, type Watcher } from './watchers.ts'
 const BACKLOG_LIMIT = 1 << 20
 /** How long before its end a watch sends a last bookmark, as in Kubernetes. */
 const LAST_BOOKMARK_MS = 2000
-/** How many events are sent before the watch yields to other requests. */
+/** How many events, and objects of how many bytes, are sent before the watch yields to other requests: encoding them anew takes long. */
 const EVENTS_AT_ONCE = 512
+const BYTES_AT_ONCE = 1 << 16
 
 export type WatchRequest = {
   readonly selection: Selection
@@ -47,6 +49,8 @@ export class Watch implements WatchStream, Watcher {
   #position: Revision
   #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
   #waiting = false
+  /** Bytes of the objects that were sent since the watch last yielded. */
+  #sentBytes = 0
   /** No regular bookmark has come by yet. */
   #isNew = true
   #error: StatusError | undefined
@@ -134,9 +138,10 @@ export class Watch implements WatchStream, Watcher {
   }
 
   #go(): void {
+    this.#sentBytes = 0
     for (let sent = 0; this.#state === 'snapshot' || this.#state === 'replay'; sent++) {
       if (this.#sink!.backlog > BACKLOG_LIMIT) this.#await(resume => this.#sink!.onDrain(resume))
-      else if (sent === EVENTS_AT_ONCE) this.#await(setImmediate)
+      else if (sent === EVENTS_AT_ONCE || this.#sentBytes > BYTES_AT_ONCE) this.#await(resume => void yieldToOthers().then(resume))
       if (this.#waiting) return
       if (this.#state === 'snapshot') this.#sendInitial()
       else this.#replayNext()
@@ -186,7 +191,10 @@ export class Watch implements WatchStream, Watcher {
   /** A watch must not silently leave out an object: if one cannot be read, it ends with an error that names it. */
   #send(event: WatchEvent, { name }: ObjectRevision): boolean {
     if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
-    else this.#sink!.event(event)
+    else {
+      this.#sentBytes += event.json.length
+      this.#sink!.event(event)
+    }
     return this.#state !== 'ended'
   }
 

@@ -168,7 +168,7 @@ function compareKeys(a: string, b: string): number {
   if (same === both) return a.length - b.length
   const [x, y] = [a.charCodeAt(same), b.charCodeAt(same)]
   if (isAsciiLetter(x) && isAsciiLetter(y)) return x - y
-  return x < 0x80 && y < 0x80 ? compareAt(a, b, same) : compareCharacters(a, b)
+  return x < 0x80 && y < 0x80 ? compareAscii(a, b, same) : compareCharacters(a, b)
 }
 
 const isAsciiLetter = (code: number): boolean => (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a)
@@ -182,7 +182,40 @@ function compareCharacters(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** The characters are those of the two texts, or their code units as far as they are ASCII. */
+/** What `compareAt` decides, of characters that are ASCII: there can be very many keys, and they differ there most of the time. */
+function compareAscii(a: string, b: string, at: number): number {
+  const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)]
+  if (isAsciiLetter(x) !== isAsciiLetter(y)) return isAsciiLetter(x) ? 1 : -1
+  if (isAsciiLetter(x) || !(isAsciiDigit(x) || isAsciiDigit(y))) return x - y
+  const hasLead = (x === ZERO || y === ZERO) && hasNonzeroBefore(a, at)
+  const [endA, endB] = [endOfDigits(a, at), endOfDigits(b, at)]
+  const [startA, startB] = hasLead ? [at, at] : [skipZeros(a, at, endA), skipZeros(b, at, endB)]
+  // Of two numbers without leading zeros, the longer is the greater.
+  const size = endA - startA
+  if (size !== endB - startB) return size - (endB - startB)
+  for (let i = 0; i < size; i++) {
+    const difference = a.charCodeAt(startA + i) - b.charCodeAt(startB + i)
+    if (difference !== 0) return difference
+  }
+  return endA - endB || x - y
+}
+
+const ZERO = 0x30
+const isAsciiDigit = (code: number): boolean => code >= ZERO && code <= 0x39
+
+function endOfDigits(text: string, at: number): number {
+  let end = at
+  while (end - at < MOST_DIGITS && isAsciiDigit(text.charCodeAt(end))) end++
+  return end
+}
+
+function skipZeros(text: string, from: number, end: number): number {
+  let at = from
+  while (at < end && text.charCodeAt(at) === ZERO) at++
+  return at
+}
+
+/** The characters are those of the two texts. */
 function compareAt(left: ArrayLike<string>, right: ArrayLike<string>, at: number): number {
   const [a = '', b = ''] = [left[at], right[at]]
   const [isLetterA, isLetterB] = [/^\p{L}$/u.test(a), /^\p{L}$/u.test(b)]
@@ -206,8 +239,10 @@ function hasNonzeroBefore(characters: ArrayLike<string>, at: number): boolean {
 }
 
 /** Digits are cut at a length no key needs, so that comparing hostile keys stays cheap. */
+const MOST_DIGITS = 40
+
 function digitsFrom(characters: ArrayLike<string>, at: number): string {
   let run = ''
-  for (let i = at; i < characters.length && run.length < 40 && isDigit(characters[i] ?? ''); i++) run += characters[i]
+  for (let i = at; i < characters.length && run.length < MOST_DIGITS && isDigit(characters[i] ?? ''); i++) run += characters[i]
   return run
 }

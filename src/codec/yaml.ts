@@ -115,7 +115,7 @@ class Conversion {
   }
 
   #convert(): Json {
-    if (++this.#values > LIMITS.decodedNodes) throw tooManyValues()
+    if (++this.#values > LIMITS.yamlNodes) throw tooManyValues(LIMITS.yamlNodes)
     this.#count()
     const index = this.#next++
     const event = this.#events[index]!
@@ -320,13 +320,13 @@ class NodeCountingDepth {
   #tried = 0
 
   valueOf(): number {
-    if (++this.#tried > MOST_TRIED) throw tooManyValues()
+    if (++this.#tried > MOST_TRIED) throw tooManyValues(LIMITS.yamlNodes)
     return LIMITS.yamlDepth + 1
   }
 }
 
 /** A node is tried twice where it could be a compact collection or has properties, so this stops no text that may be read. */
-const MOST_TRIED = 5 * LIMITS.decodedNodes
+const MOST_TRIED = 5 * LIMITS.yamlNodes
 
 function eventsOf(text: string): Event[] {
   try {

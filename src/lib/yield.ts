@@ -2,7 +2,19 @@
  * Lets whatever else is waiting run, so that one large request does not delay the others. Twice, as what is asked for where the event
  * loop reads sockets is done before it reads them again.
  */
-export const yieldToOthers = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+export const yieldToOthers = (): Promise<void> =>
+  new Promise(resolve => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(() => setImmediate(goOn))
+  })
+
+const waiting: (() => void)[] = []
+
+/** One of those that wait goes on in each turn of the event loop. All at once would keep others waiting as if none had yielded. */
+function goOn(): void {
+  waiting.shift()!()
+  if (waiting.length > 0) setImmediate(goOn)
+}
 
 const YIELD_AFTER_MS = 20
 

@@ -252,8 +252,10 @@ function wrap<T>(context: string, action: () => T): T {
 /** The keys of a pointer, or undefined for the whole document. What stands before the first slash is ignored, as in kube-apiserver. */
 function split(path: string): string[] | undefined {
   const keys = path.split('/').slice(1)
-  return keys.length === 0 ? undefined : keys.map(key => key.replace(/~[01]/g, code => (code === '~1' ? '/' : '~')))
+  return keys.length === 0 ? undefined : keys.map(unescaped)
 }
+
+const unescaped = (key: string): string => (key.includes('~') ? key.replace(/~[01]/g, code => (code === '~1' ? '/' : '~')) : key)
 
 function find(root: Json, path: string): [Container, string] | undefined {
   const keys = split(path)

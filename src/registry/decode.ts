@@ -85,7 +85,7 @@ function parseBody(expected: Expected, body: Body): ParsedBody {
 
 /** What a body is as JSON that was sent as something else; `refuse` makes the error for one that is nothing. */
 export function transcodedOf(
-  { transcoded }: Body,
+  { transcoded, mediaType }: Body,
   refuse: (message: string) => StatusError,
 ): { value: Json; strictError: string | undefined } {
   if (!transcoded) throw new Error('the body has not been prepared')
@@ -93,7 +93,7 @@ export function transcodedOf(
   if (transcoded.outcome === 'parsed') return { value: transcoded.take(), strictError: undefined }
   const { value } = parseJson(transcoded.json, { trusted: true })
   // A mapping of many keys counts for more than workers count it.
-  if (typeof value === 'object' && value !== null) limitValues(value, LIMITS.decodedNodes)
+  if (typeof value === 'object' && value !== null) limitValues(value, mediaType === PROTOBUF ? LIMITS.decodedNodes : LIMITS.yamlNodes)
   return { value, strictError: transcoded.strictError }
 }
 

@@ -1,5 +1,6 @@
 /** Delete collection: each selected object by the rules of a single delete. */
 import type { ObjectRevision } from '../cache/object-revision.ts'
+import { yieldToOthers } from '../lib/yield.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -9,6 +10,7 @@ import { listObjects } from './list.ts'
 import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
 import { selectionOf } from './selection.ts'
 import { servedList } from './version-conversion.ts'
+import { SMALL_BYTES } from './yielding.ts'
 
 /** Concurrent deletions: enough to share commits, few enough not to delay other requests. */
 const WORKERS = 32
@@ -31,8 +33,10 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
 
   async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {
+      const { namespace, name, json } = value as ObjectRevision
+      // All begin at the same moment, with decoding what is stored.
+      if (json.byteLength > SMALL_BYTES) await yieldToOthers()
       if (ctx.signal.aborted) return
-      const { namespace, name } = value as ObjectRevision
       try {
         await removeObject(deps, { call: { ...call, namespace, name }, ctx, options })
       } catch (error) {

@@ -98,6 +98,27 @@ test('patches apply to the version they are sent in', async () => {
   assert.deepEqual([code, body.spec, body.metadata.annotations], [200, { sailor: 'eve', colours: 'red' }, undefined])
 })
 
+test('a write is answered with what a read in the same version would be', async () => {
+  const made = await v1('POST boats', { metadata: { name: 'answered', annotations: { crew: 'eve', a: 'b' } }, spec: { sailor: 'dan' } })
+  assert.deepEqual(made.body, (await v1('GET boats/answered')).body)
+  const changed = await v1('PATCH boats/answered', { spec: { colours: 'blue' } })
+  assert.deepEqual(changed.body, (await v1('GET boats/answered')).body)
+  await v1('DELETE boats/answered')
+})
+
+test('who creates an object may name managers of another version', async () => {
+  const fields = {
+    manager: 'm',
+    operation: 'Update',
+    apiVersion: 'harbour/v2',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:spec': { 'f:flag': {} } },
+  }
+  const { code } = await v1('POST boats', { metadata: { name: 'managed', managedFields: [fields] }, spec: { sailor: 'eve' } })
+  assert.equal(code, 201)
+  await v1('DELETE boats/managed')
+})
+
 test('the rules of the stored version hold in every served version', async () => {
   const { code, body } = await v1('POST boats', { metadata: { name: 'c' }, spec: { sailor: 'nobody' } })
   assert.deepEqual([code, body.details.causes[0].field], [422, 'spec.crew'])

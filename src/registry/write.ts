@@ -5,7 +5,7 @@
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, encodeWrite, parseObject, withRevision } from '../codec/stored-bytes.ts'
-import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { copyJson, deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
@@ -398,7 +398,7 @@ function identify(request: Write): void {
   if (!object || before || storesNothing(change)) return
   const { metadata } = object
   if (!metadata.name && metadata.generateName) {
-    request.unnamed = { object: structuredClone(object), resource: request.resource }
+    request.unnamed = { object: copyJson(object), resource: request.resource }
     metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
   }
   object.metadata = identified(metadata, deps.newUid(), time)

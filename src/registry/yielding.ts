@@ -9,7 +9,7 @@ import { StatusError, timedOut } from '../schema/status-error.ts'
 import type { Write } from './write.ts'
 
 /** The largest write that takes no noticeable time, whatever it holds. */
-const SMALL_BYTES = 16 * 1024
+export const SMALL_BYTES = 16 * 1024
 /** How long a write may run without yielding, in milliseconds. */
 const SLICE_MS = 8
 

@@ -31,9 +31,14 @@ export type ValidateOptions = {
 
 /** What the keywords of a schema find wrong with a value. Field paths begin at `at`, whose value does not matter. */
 export function validateValue(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ValidateOptions): FieldError[] {
-  const correlation = old === undefined || old instanceof Correlation ? old : new Correlation(structural, value, old)
-  const result = new ValidationResult(budget)
-  validate(structural, value, { path: '', correlation, out: result, budget })
+  let result = new ValidationResult(budget)
+  validate(structural, value, { path: '', correlation: undefined, out: result, budget })
+  // What was stored matters only where something is wrong, and to follow it takes as long as all else.
+  if (old !== undefined && !result.valid) {
+    const correlation = old instanceof Correlation ? old : new Correlation(structural, value, old)
+    result = new ValidationResult(budget)
+    validate(structural, value, { path: '', correlation, out: result, budget })
+  }
   const base = pathOf(at)
   return result.failures.map(failure => fieldErrorOf(failure, base))
 }

@@ -58,6 +58,8 @@ const emptyFields = (number: number, bytes: number) => Buffer.alloc(bytes, Buffe
 /** As many values as a body may just hold, and keys of one mapping, which count twice. */
 const MOST = 48_000
 const MOST_KEYS = MOST / 2
+/** YAML may hold less. */
+const MOST_YAML_KEYS = 19_900
 
 const create = (name: string, body: string | Uint8Array, type = 'application/json', path = CONFIG_MAPS): HostileRequest => ({
   name,
@@ -89,7 +91,8 @@ const yaml: HostileRequest[] = [
   create('comments', times(1_500_000, '#\n'), YAML),
   create('one folded line', `a: >\n${times(700_000, '  b\n')}`, YAML),
   create('escapes', `a: "${times(700_000, '\\x41')}"`, YAML),
-  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MOST_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MOST_YAML_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('more keys than may be', `metadata: {name: yaml}\ndata:\n${list(MOST_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
   { ...change('a list as apply', APPLY, `a: [${times(700_000, 'b,')}]`), path: `${CONFIG_MAPS}/held?fieldManager=m` },
 ]
 
@@ -942,6 +945,164 @@ const real: HostileRequest[] = [
   },
 ]
 
+const owner = (i: number, uid: string) => ({ apiVersion: 'v1', kind: 'Owner', name: `owner-${i}`, uid })
+const finalizers = (n: number, from = 0) => list(n, i => `example.com/f${(from + i) % n}`)
+const podOf = (name: string, spec: object) => create(name, pod(spec), 'application/json', PODS)
+/** Items of which each differs from every other in little: comparing each with each would take long. */
+const similar: HostileRequest[] = [
+  create('owners of different uids', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, `uid-${i}`)) })),
+  create('owners of one uid', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, 'uid')) })),
+  create('owners, each twice', configMap('owned-twice', {}, { ownerReferences: list(9_000, i => owner(i % 4_500, `uid-${i % 4_500}`)) })),
+  create('finalizers', configMap('finalized', {}, { finalizers: finalizers(20_000) })),
+  change(
+    'finalizers taken out by a directive',
+    STRATEGIC,
+    JSON.stringify({ metadata: { '$deleteFromPrimitiveList/finalizers': finalizers(20_000).reverse() } }),
+    `${CONFIG_MAPS}/finalized`,
+  ),
+  change(
+    'finalizers put in another order',
+    STRATEGIC,
+    JSON.stringify({ metadata: { '$setElementOrder/finalizers': finalizers(20_000).reverse(), finalizers: finalizers(20_000, 7_000) } }),
+    `${CONFIG_MAPS}/finalized`,
+  ),
+  change('finalizers applied', APPLY, configMap('sets', {}, { finalizers: finalizers(20_000) }), `${CONFIG_MAPS}/sets?fieldManager=a`),
+  change(
+    'finalizers applied by another, the other way round',
+    APPLY,
+    configMap('sets', {}, { finalizers: finalizers(20_000).reverse() }),
+    `${CONFIG_MAPS}/sets?fieldManager=b&force=true`,
+  ),
+  podOf('tolerations', { tolerations: list(12_000, i => ({ key: `k${i}`, operator: 'Exists', effect: 'NoSchedule' })) }),
+  podOf('constraints', {
+    topologySpreadConstraints: list(8_000, i => ({ maxSkew: 1, topologyKey: `zone-${i}`, whenUnsatisfiable: 'DoNotSchedule' })),
+  }),
+  podOf('terms of affinity', {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: list(6_000, i => ({ matchExpressions: [{ key: `k${i}`, operator: 'In', values: ['a', 'b'] }] })),
+        },
+      },
+    },
+  }),
+  podOf('ports of the host', {
+    containers: [{ name: 'a', image: 'b', ports: list(12_000, i => ({ containerPort: (i % 60_000) + 1, hostPort: (i % 60_000) + 1 })) }],
+  }),
+  podOf('mounts', {
+    volumes: list(4_000, i => ({ name: `v${i}`, emptyDir: {} })),
+    containers: [{ name: 'a', image: 'b', volumeMounts: list(8_000, i => ({ name: `v${i % 4_000}`, mountPath: `/m/${i}` })) }],
+  }),
+  podOf('variables that expand', {
+    containers: [{ name: 'a', image: 'b', env: list(12_000, i => ({ name: `E${i}`, value: `$(E${i - 1})`.repeat(10) })) }],
+  }),
+  podOf('gates, claims, aliases and secrets', {
+    schedulingGates: list(5_000, i => ({ name: `example.com/g${i}` })),
+    readinessGates: list(5_000, i => ({ conditionType: `example.com/r${i}` })),
+    resourceClaims: list(4_000, i => ({ name: `c${i}`, resourceClaimName: `claim-${i}` })),
+    imagePullSecrets: list(5_000, i => ({ name: `s${i}` })),
+    hostAliases: list(3_000, i => ({ ip: '10.0.0.1', hostnames: [`h${i}`] })),
+  }),
+  create(
+    'endpoints',
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: 'large' },
+      subsets: list(3_000, i => ({ addresses: [{ ip: `10.0.${i >> 8}.${i & 255}` }], ports: [{ name: `p${i}`, port: 80 }] })),
+    }),
+    'application/json',
+    '/api/v1/namespaces/default/endpoints',
+  ),
+  create(
+    'hosts and paths',
+    JSON.stringify({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: { name: 'large' },
+      spec: {
+        tls: list(4_000, i => ({ hosts: [`h${i}.example.com`], secretName: `s${i}` })),
+        rules: list(2_500, i => ({
+          host: `h${i}.example.com`,
+          http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 's', port: { number: 80 } } } }] },
+        })),
+      },
+    }),
+    'application/json',
+    '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
+  ),
+]
+
+/** An object that has many managers already, each of which owns a little. */
+const crowd = (n: number, operation: string) =>
+  list(n, m => ({
+    manager: `m${m}`,
+    operation,
+    apiVersion: 'v1',
+    time: '2024-01-01T00:00:00Z',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:data': entries(6, i => [`f:c${i}`, {}]) },
+  }))
+const crowded: HostileRequest[] = [
+  create('created', configMap('crowded', { data: entries(6, i => [`c${i}`, 'v']) }, { managedFields: crowd(3_000, 'Apply') })),
+  change('applied', APPLY, configMap('crowded', { data: { c0: 'v' } }), `${CONFIG_MAPS}/crowded?fieldManager=x`),
+  change('in conflict with all', APPLY, configMap('crowded', { data: { c0: 'w', c1: 'w' } }), `${CONFIG_MAPS}/crowded?fieldManager=x`),
+  change('forced', APPLY, configMap('crowded', { data: { c0: 'w', c1: 'w' } }), `${CONFIG_MAPS}/crowded?fieldManager=x&force=true`),
+  change('merged', MERGE_PATCH, JSON.stringify({ data: { c2: 'x' } }), `${CONFIG_MAPS}/crowded`),
+  {
+    name: 'replaced, by many updaters',
+    method: 'PUT',
+    path: `${CONFIG_MAPS}/crowded`,
+    body: configMap('crowded', { data: { c0: 'y' } }, { managedFields: crowd(3_000, 'Update') }),
+  },
+]
+
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
+const accepting = (request: HostileRequest, accept: string): HostileRequest => ({ ...request, headers: { accept } })
+const REPRESENTED = { labels: { rep: 'yes' } }
+/** Large writes answered in every representation, and collections of what was written. */
+const represented: HostileRequest[] = [
+  accepting(create('a create as YAML', configMap('rep-yaml', { data: keys(MOST_KEYS) }, REPRESENTED)), YAML),
+  accepting(create('a create as protobuf', configMap('rep-proto', { data: keys(MOST_KEYS) }, REPRESENTED)), PROTOBUF),
+  accepting(create('a create as a table', configMap('rep-table', { data: keys(MOST_KEYS) }, REPRESENTED)), TABLE),
+  accepting(create('a create as metadata', configMap('rep-meta', { data: keys(MOST_KEYS) })), METADATA),
+  { ...create('a create, pretty', configMap('rep-pretty', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}?pretty=true` },
+  { ...create('a create as a dry run', configMap('rep-dry', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}?dryRun=All` },
+  { ...create('a generated name', configMap('', { data: keys(MOST_KEYS) }, { generateName: 'rep-' })) },
+  change(
+    'ten thousand operations on a large object',
+    JSON_PATCH,
+    JSON.stringify(list(10_000, i => ({ op: 'replace', path: `/data/k${i}`, value: 'y' }))),
+    `${CONFIG_MAPS}/rep-yaml`,
+  ),
+  change(
+    'operations that move a large part',
+    JSON_PATCH,
+    JSON.stringify(list(10_000, i => ({ op: 'move', from: i % 2 ? '/moved' : '/data', path: i % 2 ? '/data' : '/moved' }))),
+    `${CONFIG_MAPS}/rep-yaml`,
+  ),
+  change(
+    'operations that test a large part',
+    JSON_PATCH,
+    JSON.stringify([
+      { op: 'test', path: '/data', value: keys(20_000) },
+      ...list(2_000, () => ({ op: 'test', path: '/metadata/name', value: 'rep-yaml' })),
+    ]),
+    `${CONFIG_MAPS}/rep-yaml`,
+  ),
+  change('a large part set to nothing', MERGE_PATCH, JSON.stringify({ data: keys(MOST_KEYS, null) }), `${CONFIG_MAPS}/rep-proto`),
+  accepting(change('a patch as a table', MERGE_PATCH, JSON.stringify({ data: keys(10_000, 'z') }), `${CONFIG_MAPS}/rep-proto`), TABLE),
+  read(
+    'large objects watched from the beginning',
+    `${CONFIG_MAPS}?labelSelector=rep&watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+  ),
+  read('the same as tables', `${CONFIG_MAPS}?labelSelector=rep&watch=1&timeoutSeconds=1`, TABLE),
+  read('the same as protobuf', `${CONFIG_MAPS}?labelSelector=rep&watch=1&timeoutSeconds=1`, `${PROTOBUF};stream=watch`),
+  { name: 'a collection deleted as a dry run', method: 'DELETE', path: `${CONFIG_MAPS}?labelSelector=rep&dryRun=All` },
+  { name: 'a collection deleted', method: 'DELETE', path: `${CONFIG_MAPS}?labelSelector=rep` },
+]
+
 const groups: Record<string, readonly HostileRequest[]> = {
   yaml,
   json,
@@ -958,6 +1119,9 @@ const groups: Record<string, readonly HostileRequest[]> = {
   access,
   reading,
   'mean no harm': real,
+  'items alike': similar,
+  'many managers': crowded,
+  represented,
 }
 
 /** Definitions and policies full of rules may take longer, in a worker. */
