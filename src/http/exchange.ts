@@ -3,12 +3,11 @@ import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import type { Call } from '../registry/api.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { User } from '../schema/user.ts'
 import { header, type Request, type Response } from './message.ts'
-import { type Route, route } from './route.ts'
+import type { Route, Router } from './route.ts'
 
 export interface Exchange {
   readonly request: Request
@@ -38,12 +37,12 @@ export type Handler = (exchange: Exchange) => MaybePromise<Response>
 const LONGEST_ID = 64
 
 /** Routes a request and gives it a name; a client may bring its own. */
-export function openExchange(request: Request, catalog: Catalog): Exchange {
+export function openExchange(request: Request, router: Router): Exchange {
   const sent = header(request.headers, 'audit-id')
   const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
   return {
     request,
-    route: route(request.method, request.target, catalog),
+    route: router.find(request.method, request.target),
     id,
     user: undefined,
     flow: undefined,

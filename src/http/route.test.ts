@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { testCatalog } from '../../test/kits/http/test-server.ts'
-import { route } from './route.ts'
+import { Router, route } from './route.ts'
 
 const catalog = testCatalog()
 
@@ -127,4 +127,18 @@ test('a selector names what is listed or watched, and nothing else', () => {
   assert.equal(nameOf('GET', `${selected}&watch=true`), 'mine')
   assert.equal(nameOf('GET', selected.replace('v1', 'v1/watch')), 'mine')
   for (const method of ['POST', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) assert.equal(nameOf(method, selected), '', method)
+})
+
+test('a router finds what its catalog serves now, whatever it has found before', () => {
+  const changing = testCatalog()
+  const router = new Router(changing)
+  const target = '/api/v1/namespaces/ns/secrets?limit=1'
+  for (let i = 0; i < 2; i++)
+    for (const method of ['GET', 'POST', 'DELETE', 'PUT'])
+      assert.deepEqual(router.find(method, target), route(method, target, changing), method)
+  changing.remove(changing.find('', 'v1', 'secrets')!)
+  assert.equal(router.find('GET', target).type, 'refused')
+  // More than are remembered.
+  for (let i = 0; i < 600; i++)
+    assert.equal(router.find('GET', `/api/v1/namespaces/ns-${i}/configmaps`).attributes.resource?.namespace, `ns-${i}`)
 })

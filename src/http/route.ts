@@ -20,6 +20,41 @@ export type Target =
 
 const NO_QUERY = new URLSearchParams()
 
+/** Finds routes of a catalog, and remembers those of collections: creates, lists and watches name the same few again and again. */
+export class Router {
+  readonly #catalog: Catalog
+  readonly #known = new Map<string, Map<string, Route>>()
+  #size = 0
+  #version = -1
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog
+  }
+
+  find(method: string, target: string): Route {
+    if (this.#version !== this.#catalog.version || this.#size >= MOST_ROUTES) this.#forget()
+    const known = this.#known.get(method)?.get(target)
+    if (known) return known
+    const found = route(method, target, this.#catalog)
+    if (found.type === 'call' && found.call.name === '' && target.length <= LONGEST_TARGET) this.#keep(method, target, found)
+    return found
+  }
+
+  #keep(method: string, target: string, found: Route): void {
+    const byTarget = this.#known.get(method) ?? new Map<string, Route>()
+    this.#known.set(method, byTarget.set(target, found))
+    this.#size++
+  }
+
+  #forget(): void {
+    this.#known.clear()
+    this.#size = 0
+    this.#version = this.#catalog.version
+  }
+}
+const MOST_ROUTES = 256
+const LONGEST_TARGET = 256
+
 /** Reads a request's method and target. */
 export function route(method: string, target: string, catalog: Catalog): Route {
   const mark = target.indexOf('?')

@@ -29,7 +29,7 @@ import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
-import type { Route } from './route.ts'
+import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
 /** All that answering a request needs. */
@@ -72,7 +72,8 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
   )
-  return request => handle(openExchange(request, api.catalog))
+  const router = new Router(api.catalog)
+  return request => handle(openExchange(request, router))
 }
 
 /** Authenticates the request. */

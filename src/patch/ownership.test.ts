@@ -12,7 +12,7 @@ import { compare } from './compare.ts'
 import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
 import { fromFieldsV1 } from './fields-v1.ts'
 import { withManagedFields } from './managers.ts'
-import { MAX_UPDATE_MANAGERS, UNOWNED_FIELDS } from './ownership.ts'
+import { type Converting, creatorsFields, MAX_UPDATE_MANAGERS, UNOWNED_FIELDS } from './ownership.ts'
 
 const Thing = message('Thing', {
   kind: [0, string],
@@ -36,6 +36,28 @@ const write = (live: JsonObject | undefined, next: JsonObject, writer: ReturnTyp
   withManagedFields(next, trackUpdate({ type: Thing, live, next, writer, resetFields }))
 const entries = (object: JsonObject) => ((object['metadata'] as JsonObject)['managedFields'] ?? []) as unknown as ManagedFieldsEntry[]
 const owners = (object: JsonObject) => Object.fromEntries(entries(object).map(e => [e.manager, e.fieldsV1]))
+
+test('what a creator owns does not depend on what was created before', () => {
+  const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 })
+  const sets = [resetFields, fieldSetOfNames('data')]
+  fc.assert(
+    fc.property(fc.array(fc.tuple(keys, keys, fc.constantFrom(...sets)), { maxLength: 6 }), objects => {
+      for (const [data, labels, reset] of objects) {
+        const next = { kind: 'Thing', apiVersion: 'v1', metadata: { name: 'x', labels: textsOf(labels) }, data: textsOf(data), status: {} }
+        const created = creatorsFields({ type: Thing, resetFields: reset, writer: by('creator', 1) }, next)
+        const expected = trackUpdate({ type: Thing, live: undefined, next, writer: by('creator', 1), resetFields: reset })
+        assert.deepEqual(ended(created), expected)
+      }
+    }),
+    RUNS,
+  )
+})
+const textsOf = (keys: readonly string[]) => Object.fromEntries(keys.map(key => [key, '1']))
+
+/** What work returns that has nothing to convert. */
+function ended<R>(work: Converting<R>): R {
+  for (let step = work.next([]); ; step = work.next([])) if (step.done) return step.value
+}
 
 test('a creator owns what it set, but not what identifies the object or what the server sets', () => {
   const live = write(undefined, base({ a: '1', b: '1' }, { status: { ready: 1 } }), by('creator', 1))

@@ -5,7 +5,18 @@ import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
 import { type Comparison, changedFields, compare, withoutFields } from './compare.ts'
-import { difference, EMPTY_SET, type FieldSet, fieldSetOfNames, intersection, isEmptySet, recursiveDifference, union } from './field-set.ts'
+import {
+  countFields,
+  difference,
+  EMPTY_SET,
+  equalSets,
+  type FieldSet,
+  fieldSetOfNames,
+  intersection,
+  isEmptySet,
+  recursiveDifference,
+  union,
+} from './field-set.ts'
 import {
   asksForReset,
   identifierOf,
@@ -105,11 +116,28 @@ export function* creatorsFields(write: Write, next: JsonObject): Converting<Mana
   const { type, resetFields = EMPTY_SET, writer } = write
   const changed = changedFields(type, blankOf(write), next)
   yield NO_CONVERSIONS
-  const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)
+  const set = creatorsSet(type, changed, resetFields)
   if (isEmptySet(set)) return []
   const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
   return [writeManager(manager)]
 }
+
+/**
+ * What a creator owns of the fields that it has set. Objects of a kind that are created one after the other mostly set the same: then it is
+ * the set of the last one, which has its document already.
+ */
+function creatorsSet(type: AnyType, changed: FieldSet, resetFields: FieldSet): FieldSet {
+  const last = lastCreated.get(type)
+  if (last?.resetFields === resetFields && equalSets(last.changed, changed)) return last.set
+  const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)
+  // What is large is not kept until the next comes.
+  if (countFields(changed) <= MOST_KEPT) lastCreated.set(type, { changed, resetFields, set })
+  return set
+}
+
+type Created = { readonly changed: FieldSet; readonly resetFields: FieldSet; readonly set: FieldSet }
+const lastCreated = new WeakMap<AnyType, Created>()
+const MOST_KEPT = 256
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
 function managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): Managers {

@@ -13,6 +13,8 @@ export type WholeRequest = {
 
 /** Header lines in visible ASCII, with a value. What else the protocol allows is seldom sent. */
 const HEAD = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
+/** Texts of a head keep all of it in memory. */
+const LONGEST_HEAD = 8 * 1024
 const LENGTH = /^\d{1,7}$/
 const LINE = '\r\n'
 const END = '\r\n\r\n'
@@ -41,7 +43,7 @@ function lowerCase(sent: string): string {
 /** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
 export function readWhole(bytes: Buffer): WholeRequest | undefined {
   const end = bytes.indexOf(END)
-  if (end < 0 || end > LIMITS.headerBytes) return undefined
+  if (end < 0 || end > LONGEST_HEAD) return undefined
   const text = bytes.toString('latin1', 0, end)
   const found = HEAD.exec(text)
   if (found === null) return undefined
