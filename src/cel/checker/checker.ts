@@ -1,20 +1,9 @@
 /** Checks the types of an expression, resolves its names and picks the overloads of its calls. */
 
-import type {
-  CallExpr,
-  CheckedAst,
-  ComprehensionExpr,
-  Expr,
-  IdentExpr,
-  ListExpr,
-  MapExpr,
-  ParsedAst,
-  Reference,
-  SelectExpr,
-  StructExpr,
-} from '../syntax/ast.ts'
+import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, ListExpr, MapExpr, ParsedAst, SelectExpr, StructExpr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
 import { CelError, type CelIssue, maxIssues, nowhere } from '../syntax/source.ts'
+import type { CheckedAst, Reference } from './checked-ast.ts'
 import { qualifiedName, qualifiers } from './container.ts'
 import type { Env } from './env.ts'
 import type { FunctionDecl, Overload } from './library.ts'

@@ -1,7 +1,8 @@
 /** What an expression may cost at most and at least, told before it runs, from its tree and from what is known of its inputs. */
 
-import { accumulator, type CallExpr, type CheckedAst, type ComprehensionExpr, type Constant, type Expr } from '../syntax/ast.ts'
+import { accumulator, type CallExpr, type ComprehensionExpr, type Constant, type Expr } from '../syntax/ast.ts'
 import { codePoints } from '../syntax/source.ts'
+import type { CheckedAst } from './checked-ast.ts'
 import {
   addRanges,
   type CallEstimate,

@@ -1,37 +1,23 @@
 /** An environment: what names, functions, types and macros an expression may use. */
 
-import type { FunctionDecl, Library, Macro, Overload, TypeProvider, VariableDecl } from './library.ts'
+import type { Grammar, Macro } from '../syntax/grammar.ts'
+import type { FunctionDecl, Library, Overload, TypeProvider, VariableDecl } from './library.ts'
 
-export interface EnvSettings {
+export interface EnvSettings extends Partial<Grammar['settings']> {
   /** The namespace in which names are looked up first. */
   readonly container?: string
   /** Lists and maps must be of one type each; otherwise mixed ones are of dyn. */
   readonly homogeneousLiterals?: boolean
   /** `1 < 2.0` and the like are allowed. */
   readonly crossTypeNumericComparisons?: boolean
-  /** `a && b && c` is one call with three arguments instead of a balanced tree of calls. */
-  readonly variadicLogic?: boolean
-  /** The longest source, in code points. */
-  readonly maxSourceLength?: number
-  /** How deep an expression may nest. */
-  readonly maxDepth?: number
-  /** How many nodes an expression may have once its macros are expanded. */
-  readonly maxNodes?: number
-  /** How many errors of syntax are recovered from to find more. */
-  readonly maxRecoveries?: number
-  /** How many tokens a recovery may skip. */
-  readonly maxSkipped?: number
 }
 
 /** A set of declarations to parse and check against; it never changes, and extending one costs only what is added. */
-export interface Env {
+export interface Env extends Grammar {
   readonly settings: Required<EnvSettings>
-  readonly optionalSyntax: boolean
   findVariable(name: string): VariableDecl | undefined
   findFunction(name: string): FunctionDecl | undefined
   findOverload(id: string): Overload | undefined
-  /** The macro for a call of that name, number of arguments and style. */
-  findMacro(name: string, args: number, receiver: boolean): Macro | undefined
   readonly types: TypeProvider
 }
 
@@ -43,8 +29,6 @@ const defaults: Required<EnvSettings> = {
   maxSourceLength: 100_000,
   maxDepth: 250,
   maxNodes: 150_000,
-  maxRecoveries: 30,
-  maxSkipped: 256,
 }
 
 /** An environment of the given libraries; a function named by several has the overloads of all, later ones taking the place of equal ids. */

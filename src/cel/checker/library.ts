@@ -1,7 +1,8 @@
-/** What an environment is made of: functions with their overloads, variables, macros and named types. */
+/** What an environment is made of: functions with their overloads, variables and named types, and macros. */
 
 import type { CelValue, EvaluationContext } from '../runtime/values.ts'
-import type { Constant, Expr, FieldEntry, MapEntry } from '../syntax/ast.ts'
+import type { Constant } from '../syntax/ast.ts'
+import type { Macro } from '../syntax/grammar.ts'
 import type { CelType } from './types.ts'
 
 /** How an overload is evaluated; a failure is an error value, never an exception. */
@@ -31,54 +32,6 @@ export interface VariableDecl {
   readonly name: string
   readonly type: CelType
   readonly value?: Constant
-}
-
-/** Makes nodes for a macro; they get fresh ids and stand where the macro was written. */
-export interface MacroFactory {
-  literal(value: Constant): Expr
-  ident(name: string): Expr
-  /** The variable that gathers the result. */
-  accumulator(): Expr
-  select(operand: Expr, field: string): Expr
-  presenceTest(operand: Expr, field: string): Expr
-  call(name: string, ...args: Expr[]): Expr
-  memberCall(name: string, target: Expr, ...args: Expr[]): Expr
-  list(...elements: Expr[]): Expr
-  map(...entries: MapEntry[]): Expr
-  mapEntry(key: Expr, value: Expr): MapEntry
-  struct(type: string, ...fields: FieldEntry[]): Expr
-  field(name: string, value: Expr): FieldEntry
-  comprehension(parts: ComprehensionParts): Expr
-  /** The same expression with fresh ids, for a macro that uses an argument twice. */
-  copy(expr: Expr): Expr
-}
-
-export interface ComprehensionParts {
-  readonly iterRange: Expr
-  readonly iterVar: string
-  readonly iterVar2?: string
-  readonly accuVar?: string
-  readonly accuInit: Expr
-  readonly loopCondition: Expr
-  readonly loopStep: Expr
-  readonly result: Expr
-}
-
-/** Why a macro cannot take its arguments; `at` is the argument to blame. */
-export interface MacroProblem {
-  readonly at: Expr
-  readonly problem: string
-}
-
-/** Rewrites a call as it is parsed; undefined leaves the call as it is. */
-export type ExpandMacro = (make: MacroFactory, target: Expr | undefined, args: readonly Expr[]) => Expr | MacroProblem | undefined
-
-export interface Macro {
-  readonly function: string
-  /** The number of arguments it takes; undefined takes any. */
-  readonly args: number | undefined
-  readonly receiver: boolean
-  readonly expand: ExpandMacro
 }
 
 /** Knows types by name: object types with their fields, and names that mean a type or a constant. */

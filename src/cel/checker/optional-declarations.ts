@@ -1,6 +1,6 @@
 /** The signatures of the functions on optional values, and of those behind the macros over maps. */
 
-import { operators } from '../syntax/operators.ts'
+import { mapInsert, operators } from '../syntax/operators.ts'
 import type { FunctionDecl, Overload, VariableDecl } from './library.ts'
 import { boolType, type CelType, dynType, intType, listType, mapType, optionalType, stringType, typeParam, typeTypeOf } from './types.ts'
 
@@ -49,9 +49,6 @@ export function optionalFunctionDeclarations(): FunctionDecl[] {
 export function optionalTypeVariables(): VariableDecl[] {
   return [{ name: 'optional_type', type: typeTypeOf(optionalType(dynType)) }]
 }
-
-/** What transformMap and transformMapEntry gather with; it cannot be written in an expression. */
-export const mapInsert = 'cel.@mapInsert'
 
 /** The function that two-variable comprehensions over maps need. */
 export function mapInsertDeclarations(): FunctionDecl[] {

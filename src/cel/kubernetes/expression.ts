@@ -1,12 +1,12 @@
 /** Compiles expressions the way all of Kubernetes does, and reports what is wrong with one as clients see it. */
 
+import type { CheckedAst } from '../checker/checked-ast.ts'
 import { check } from '../checker/checker.ts'
 import type { Env } from '../checker/env.ts'
 import { CelProgramError } from '../runtime/planner.ts'
 import { createProgram, type Program } from '../runtime/program.ts'
 import { regexOf } from '../runtime/regex-cache.ts'
 import { CelFault } from '../runtime/values.ts'
-import type { CheckedAst } from '../syntax/ast.ts'
 import { parse } from '../syntax/parser.ts'
 import { CelError } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'

@@ -1,11 +1,12 @@
 /** What Kubernetes asks of a checked expression beside its types: literals that make sense and lists and maps of one type. */
 
+import type { CheckedAst } from '../checker/checked-ast.ts'
 import { type CelType, formatType, unwrapOptional } from '../checker/types.ts'
 import { formatCallIssues } from '../libraries/string-format-check.ts'
 import { toDuration, toTimestamp } from '../runtime/conversions.ts'
 import { regexOf } from '../runtime/regex-cache.ts'
 import { CelFault, type CelValue, intOf } from '../runtime/values.ts'
-import type { CheckedAst, Expr } from '../syntax/ast.ts'
+import type { Expr } from '../syntax/ast.ts'
 import type { CelIssue } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
 

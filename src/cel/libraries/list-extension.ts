@@ -1,6 +1,6 @@
 /** The list functions of cel-go's extension, version 3: slice, flatten, sort, sortBy, lists.range, reverse and distinct. */
 
-import type { ExpandMacro, Library } from '../checker/library.ts'
+import type { Library } from '../checker/library.ts'
 import {
   boolType,
   bytesType,
@@ -17,6 +17,7 @@ import {
 import { compareValues, equalValues } from '../runtime/equality.ts'
 import { type CelInt, CelList, type CelValue, elementsOf, fault, isInt, listOf, noSuchOverload, runtimeType } from '../runtime/values.ts'
 import { accumulator } from '../syntax/ast.ts'
+import type { ExpandMacro } from '../syntax/grammar.ts'
 import { actualSize, allocation } from './call-costs.ts'
 import { fn, global, member } from './declare.ts'
 

@@ -1,7 +1,8 @@
 /** Checks calls of `string.format` whose template and arguments are written out. */
 
+import type { CheckedAst } from '../checker/checked-ast.ts'
 import { type CelType, dynType } from '../checker/types.ts'
-import type { CallExpr, CheckedAst, Expr, ListExpr } from '../syntax/ast.ts'
+import type { CallExpr, Expr, ListExpr } from '../syntax/ast.ts'
 import type { CelIssue } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
 import { type ClauseVerb, clauseProblems, FormatError, fillTemplate } from './string-format-template.ts'

@@ -1,6 +1,6 @@
 /** The functions on optional values, and the one that gathers maps. */
 
-import { mapInsert } from '../checker/optional-declarations.ts'
+import { mapInsert } from '../syntax/operators.ts'
 import type { Builtin } from './builtins.ts'
 import { showValue } from './show-value.ts'
 import {

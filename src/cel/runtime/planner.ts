@@ -1,8 +1,9 @@
 /** Turns a checked syntax tree into closures that evaluate it. What each node adds to the cost is what cel-go's interpreter counts. */
 
+import type { CheckedAst } from '../checker/checked-ast.ts'
 import type { Env } from '../checker/env.ts'
 import type { CelType } from '../checker/types.ts'
-import type { CheckedAst, Constant, Expr, IdentExpr } from '../syntax/ast.ts'
+import type { Constant, Expr, IdentExpr } from '../syntax/ast.ts'
 import type { Step } from './frame.ts'
 import { selectCost } from './runtime-cost.ts'
 import { CelDouble, CelTypeValue, CelUint, type CelValue, fault, intOf } from './values.ts'

@@ -1,8 +1,9 @@
 /** Makes programs of checked expressions: plans once, evaluates many times. */
 
+import type { CheckedAst } from '../checker/checked-ast.ts'
 import type { Env } from '../checker/env.ts'
 import type { CelType } from '../checker/types.ts'
-import type { CheckedAst, Expr } from '../syntax/ast.ts'
+import type { Expr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
 import { Frame, type Step } from './frame.ts'
 import { planCall } from './plan-call.ts'

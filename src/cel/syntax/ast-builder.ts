@@ -1,7 +1,5 @@
 /** Builds the nodes of a syntax tree as they are read: numbers them, reads literals, expands macros, and gathers what is wrong. */
 
-import type { Env } from '../checker/env.ts'
-import type { ComprehensionParts, MacroFactory, MacroProblem } from '../checker/library.ts'
 import {
   accumulator,
   type CallExpr,
@@ -16,6 +14,7 @@ import {
   type SelectExpr,
   type StructExpr,
 } from './ast.ts'
+import type { ComprehensionParts, Grammar, MacroFactory, MacroProblem } from './grammar.ts'
 import { CelError, type CelIssue, nowhere, type Source } from './source.ts'
 import { unescapeBytes, unescapeString } from './unescape.ts'
 
@@ -29,21 +28,21 @@ const maxUint = 2n ** 64n - 1n
 
 /** The nodes of one expression. Ids are given in the order in which cel-go gives them. */
 export class AstBuilder {
-  readonly env: Env
+  readonly grammar: Grammar
   readonly source: Source
   readonly issues: CelIssue[] = []
   readonly macroCalls = new Map<number, CallExpr>()
   #nextId = 1
 
-  constructor(env: Env, source: Source) {
-    this.env = env
+  constructor(grammar: Grammar, source: Source) {
+    this.grammar = grammar
     this.source = source
   }
 
   /** A fresh id. Macros that use an argument twice can double a tree at every step, so there is an end to them. */
   id(): number {
-    if (this.#nextId > this.env.settings.maxNodes) {
-      const message = `expression node limit exceeded: ${this.env.settings.maxNodes}`
+    if (this.#nextId > this.grammar.settings.maxNodes) {
+      const message = `expression node limit exceeded: ${this.grammar.settings.maxNodes}`
       throw new CelError(this.source, [{ location: nowhere, message }])
     }
     return this.#nextId++
@@ -124,7 +123,7 @@ export class AstBuilder {
 
   /** A call, or what a macro of that name makes of it. */
   call(id: number, offset: number, name: string, target: Expr | undefined, args: readonly Expr[]): Expr {
-    const macro = this.env.findMacro(name, args.length, target !== undefined)
+    const macro = this.grammar.findMacro(name, args.length, target !== undefined)
     const expanded = macro?.expand(this.#factory(offset), target, args)
     if (expanded === undefined) return { kind: 'call', id, offset, target, function: name, args }
     if (isProblem(expanded)) return this.fail(expanded.at.offset, expanded.problem)
@@ -135,7 +134,7 @@ export class AstBuilder {
   /** A chain of `&&` or `||`, as a tree as flat as can be: their order does not matter and depth costs. */
   logic(name: string, terms: readonly Expr[], ops: readonly { id: number; offset: number }[]): Expr {
     if (terms.length === 1) return terms[0]!
-    if (this.env.settings.variadicLogic) return { kind: 'call', ...ops[0]!, target: undefined, function: name, args: terms }
+    if (this.grammar.settings.variadicLogic) return { kind: 'call', ...ops[0]!, target: undefined, function: name, args: terms }
     const balanced = (low: number, high: number): Expr => {
       const middle = (low + high + 1) >> 1
       const left = middle === low ? terms[middle]! : balanced(low, middle - 1)

@@ -1,6 +1,5 @@
 /** The syntax tree of a CEL expression, after macros are expanded. */
 
-import type { CelType } from '../checker/types.ts'
 import type { Source } from './source.ts'
 
 /** A literal as written; ints and uints are exact. */
@@ -101,21 +100,6 @@ export interface ParsedAst {
   readonly expr: Expr
   readonly source: Source
   readonly macroCalls: ReadonlyMap<number, CallExpr>
-}
-
-/** What a name or call means: a variable, type or constant by full name, or the overloads that fit, in order of declaration. */
-export interface Reference {
-  readonly name?: string
-  readonly value?: Constant
-  readonly overloads?: readonly string[]
-}
-
-/** A parsed tree whose names are resolved (idents, structs and calls carry full names); types and references by the id of a node. */
-export interface CheckedAst extends ParsedAst {
-  readonly types: readonly (CelType | undefined)[]
-  readonly references: readonly (Reference | undefined)[]
-  /** The type of the whole expression. */
-  readonly type: CelType
 }
 
 /** The name of the variable that macros gather their result in; it cannot be written in an expression. */

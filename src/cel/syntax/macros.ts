@@ -1,9 +1,8 @@
 /** The macros of CEL: presence tests and comprehensions over one or two variables, bindings, and maps of optional values. */
 
-import type { ExpandMacro, Library, Macro, MacroFactory, MacroProblem } from '../checker/library.ts'
-import { mapInsert } from '../checker/optional-declarations.ts'
 import { accumulator, type Expr } from './ast.ts'
-import { operators } from './operators.ts'
+import type { ExpandMacro, Macro, MacroFactory, MacroProblem } from './grammar.ts'
+import { mapInsert, operators } from './operators.ts'
 
 /** The macros of the standard library: has, all, exists, exists_one, map, filter. */
 export function standardMacros(): Macro[] {
@@ -47,7 +46,7 @@ export function optionalMacros(): Macro[] {
 }
 
 /** The library of `cel.bind`. */
-export const bindLibrary = (): Library => ({ macros: bindMacros() })
+export const bindLibrary = (): { readonly macros: readonly Macro[] } => ({ macros: bindMacros() })
 
 const unusedIterVar = '#unused'
 // What the accumulator was called before it could not be written; it stays forbidden.

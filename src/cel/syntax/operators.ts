@@ -41,3 +41,6 @@ export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ['&&', operators.and],
   ['||', operators.or],
 ])
+
+/** The function that transformMap and transformMapEntry gather with; it cannot be written in an expression. */
+export const mapInsert = 'cel.@mapInsert'

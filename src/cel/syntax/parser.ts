@@ -1,22 +1,22 @@
 /** Parses an expression into a syntax tree. The first syntax error ends it: where cel-go goes on after one, its further errors are mostly noise. */
 
-import type { Env } from '../checker/env.ts'
 import type { Expr, FieldEntry, MapEntry, ParsedAst } from './ast.ts'
 import { AstBuilder } from './ast-builder.ts'
+import type { Grammar } from './grammar.ts'
 import { T, type Token, tokenize } from './lexer.ts'
 import { binaryOperators, operators } from './operators.ts'
 import { CelError, type CelIssue, codePoints, createSource, nowhere, type Source } from './source.ts'
 
 /** The tree of an expression. Throws a CelError, and nothing else, when there is none. */
-export function parse(env: Env, text: string | Source): ParsedAst {
+export function parse(grammar: Grammar, text: string | Source): ParsedAst {
   const source = typeof text === 'string' ? createSource(text) : text
-  const { maxSourceLength } = env.settings
+  const { maxSourceLength } = grammar.settings
   // Code points are counted only when there may be too many.
   const length = source.text.length > maxSourceLength ? codePoints(source.text, 0, source.text.length) : 0
   if (length > maxSourceLength) {
     throw limitError(source, `expression code point size exceeds limit: size: ${length}, limit ${maxSourceLength}`)
   }
-  const builder = new AstBuilder(env, source)
+  const builder = new AstBuilder(grammar, source)
   const parsed = new Parser(builder, tokenize(source.text)).parse()
   if (parsed instanceof UnexpectedToken) builder.issues.push(syntaxError(source, parsed))
   if (builder.issues.length > 0) throw new CelError(source, builder.issues)
@@ -77,7 +77,7 @@ class Parser {
     this.#text = build.source.text
     this.#tokens = tokens
     this.#token = tokens[0]!
-    this.#maxDepth = build.env.settings.maxDepth
+    this.#maxDepth = build.grammar.settings.maxDepth
   }
 
   /** The expression, or the first token at which it is none. */
@@ -203,7 +203,7 @@ class Parser {
     this.#height = height + 1
     const name = this.#fieldName(token)
     if (!optional) return this.#build.select(start, operand, name)
-    if (!this.#build.env.optionalSyntax) return this.#build.fail(start, "unsupported syntax '.?'")
+    if (!this.#build.grammar.optionalSyntax) return this.#build.fail(start, "unsupported syntax '.?'")
     const field = this.#build.literal(token.start, { type: 'string', value: name })
     return { kind: 'call', id: this.#build.id(), offset: start, target: undefined, function: operators.optSelect, args: [operand, field] }
   }
@@ -216,7 +216,7 @@ class Parser {
     const index = this.#expr()
     this.#expect(T.rightBracket)
     this.#height = Math.max(height, this.#height) + 1
-    if (optional && !this.#build.env.optionalSyntax) return this.#build.fail(start, "unsupported syntax '[?'")
+    if (optional && !this.#build.grammar.optionalSyntax) return this.#build.fail(start, "unsupported syntax '[?'")
     return this.#build.call(id, start, optional ? operators.optIndex : operators.index, undefined, [target, index])
   }
 
@@ -345,7 +345,7 @@ class Parser {
     this.#elements(T.rightBracket, () => {
       const at = this.#token.start
       if (this.#accept(T.question)) {
-        if (this.#build.env.optionalSyntax) optional.push(elements.length)
+        if (this.#build.grammar.optionalSyntax) optional.push(elements.length)
         else this.#build.fail(at, "unsupported syntax '?'")
       }
       elements.push(this.#expr())
@@ -383,7 +383,7 @@ class Parser {
 
   // Errors inside an entry that cannot be are dropped: they began after `issues`.
   #requireOptionals(offset: number, issues: number): void {
-    if (this.#build.env.optionalSyntax) return
+    if (this.#build.grammar.optionalSyntax) return
     this.#build.issues.length = issues
     this.#build.fail(offset, "unsupported syntax '?'")
   }

@@ -1,7 +1,8 @@
 /** Prints syntax trees as cel-go's tests do, for tests that compare with them. */
 
+import type { CheckedAst } from '../../../src/cel/checker/checked-ast.ts'
 import { formatType } from '../../../src/cel/checker/types.ts'
-import type { CheckedAst, Constant, Expr, FieldEntry, MapEntry } from '../../../src/cel/syntax/ast.ts'
+import type { Constant, Expr, FieldEntry, MapEntry } from '../../../src/cel/syntax/ast.ts'
 
 /** What is written after a node. */
 export type Adorn = (node: Expr | MapEntry | FieldEntry) => string
