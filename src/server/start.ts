@@ -22,7 +22,7 @@ import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access/access-metrics.ts'
-import { openIdentity } from './access/authentication.ts'
+import { openAuthentication } from './access/authentication.ts'
 import { openAuthorization } from './access/authorization.ts'
 import { noteTokenUse } from './access/token-use.ts'
 import { readSettings } from './admission/admission-plugins.ts'
@@ -182,7 +182,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 
   // Who may do what, what becomes of writes, and the registry over all that.
   const accessMetrics = new AccessMetrics()
-  const identity = await openIdentity(config, {
+  const authentication = await openAuthentication(config, {
     files,
     sharedKeys,
     reader,
@@ -219,7 +219,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     findKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     parts: () => [{ name: 'store', problem: data.problem() }],
     sources: nodeSources(client),
-    access: { ...identity.access, ...authorizer },
+    access: { ...authentication.access, ...authorizer },
     tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
     tokenMs: config.historyMs,
   })
@@ -232,7 +232,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     hooks.track(['start-apiextensions-informers', 'start-apiextensions-controllers', 'crd-informer-synced'], startCustomKinds(context)),
     data.claimed,
     pki.saved,
-    identity.saved,
+    authentication.saved,
     hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
@@ -248,7 +248,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     registry,
     writers,
     namespace,
-    identity,
+    authentication,
     authorizer,
     aggregated: aggregation.registrations,
     freshness: store.isShared ? { now: () => caches.fresh(), served: customKinds.served } : undefined,
@@ -284,7 +284,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     added,
     authority: credentials.ca,
     signer: () => pki.authority,
-    accounts: identity.accounts,
+    accounts: authentication.accounts,
     api,
     nodeRanges: ranges,
   })

@@ -18,7 +18,8 @@ import type { OwnFiles } from '../files/own-files.ts'
 import type { AccessMetrics } from './access-metrics.ts'
 import { httpsFetch } from './https-fetch.ts'
 
-export type Identity = {
+/** Who sends a request, as the configuration says that it is found out. */
+export type Authentication = {
   readonly authenticator: Authenticators
   readonly accounts: AccountTokens
   readonly issuer: string
@@ -30,7 +31,7 @@ export type Identity = {
   readonly saved: Promise<void>
 }
 
-export type IdentityParts = {
+export type AuthenticationParts = {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly files: OwnFiles
@@ -46,7 +47,7 @@ export type IdentityParts = {
 }
 
 /** Creates the authenticators that the config asks for. */
-export async function openIdentity(config: Config, parts: IdentityParts): Promise<Identity> {
+export async function openAuthentication(config: Config, parts: AuthenticationParts): Promise<Authentication> {
   const { files, sharedKeys, reader, log, onLegacyUse, metrics, now, signal } = parts
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences

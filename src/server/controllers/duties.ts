@@ -7,7 +7,7 @@ import type { QuotaControllerParts } from '../../controllers/resourcequota/contr
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KeyPair } from '../../lib/x509/issue.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import type { Identity } from '../access/authentication.ts'
+import type { Authentication } from '../access/authentication.ts'
 import { autoscalerSettings, runsAnyController, simulatedNodes } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import { type ControllerRunner, startControllers } from './controller-runner.ts'
@@ -21,7 +21,7 @@ export type DutiesParts = {
   readonly authority: string
   /** The server's own authority as it is now, which signs where no other is configured. */
   readonly signer: () => KeyPair
-  readonly accounts: Identity['accounts']
+  readonly accounts: Authentication['accounts']
   readonly api: ApiAccess
   /** What nodes get their blocks of pod addresses from. */
   readonly nodeRanges: readonly NodeRange[] | undefined

@@ -20,7 +20,7 @@ import type { Registry } from '../../registry/api.ts'
 import type { Writers } from '../../registry/writers.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { VERSION } from '../../version.ts'
-import type { Identity } from '../access/authentication.ts'
+import type { Authentication } from '../access/authentication.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import type { Pki } from '../credentials/pki.ts'
@@ -36,7 +36,7 @@ export type PortParts = {
   readonly registry: Registry
   readonly writers: Writers
   readonly namespace: (name: string) => AnyObject | undefined
-  readonly identity: Identity
+  readonly authentication: Authentication
   readonly authorizer: Authorizer
   readonly aggregated: Aggregated
   /** Absent where no other server writes to the store. */
@@ -63,7 +63,7 @@ export type PortParts = {
 /** Listens. Throws ConfigError when the port cannot be opened. */
 export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
   const { config, caches, catalog, gate, now, log, signal } = context
-  const { data, hooks, identity, aggregated, surroundings, registry, files, pki, onClose } = parts
+  const { data, hooks, authentication, aggregated, surroundings, registry, files, pki, onClose } = parts
   const injection =
     parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
   let address = ''
@@ -73,7 +73,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     versionEndpoint(VERSION),
     metricsEndpoint('/metrics', () => metrics.families()),
     metricsEndpoint('/metrics/slis', () => health.families()),
-    ...openIdEndpoints({ ...identity, address: () => address }),
+    ...openIdEndpoints({ ...authentication, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
     writesEndpoint(parts.writers),
     ...(injection?.endpoints ?? []),
@@ -93,7 +93,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     catalog,
     registry: injection?.around(registry, () => caches.revision) ?? registry,
     surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
-    authenticator: identity.authenticator,
+    authenticator: authentication.authenticator,
     authorizer: parts.authorizer,
     endpoints: new Endpoints(catalog, endpoints, aggregated),
     aggregated,
