@@ -30,10 +30,7 @@ test("the server's own objects have the field managers of kube-apiserver", patie
     '/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking',
   ]
   for (const path of plain) assert.deepEqual(await managersOf(server, path), ['kube-apiserver Update'], path)
-  assert.deepEqual(await managersOf(server, '/apis/apiregistration.k8s.io/v1/apiservices/v1.apps'), [
-    'kube-apiserver Update',
-    'kube-apiserver Update status',
-  ])
+  assert.deepEqual(await managersOf(server, '/apis/apiregistration.k8s.io/v1/apiservices/v1.apps'), ['kube-apiserver Update'])
   assert.deepEqual(await managersOf(server, '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'), [
     'kubernetes-service-cidr-controller Apply status',
     'kube-apiserver Update',

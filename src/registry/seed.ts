@@ -20,8 +20,8 @@ export type Seeding = {
 export type Seed = {
   readonly resource: Resource
   readonly object: Omit<AnyObject, 'kind' | 'apiVersion'>
-  /** Who owns the conditions in the status, if there are any. */
-  readonly statusManager?: { readonly manager: string; readonly operation: 'Apply' | 'Update' }
+  /** Who has applied the conditions in the status, if anyone has. */
+  readonly statusManager?: string
 }
 
 /** Stores those whose names are free, in one commit. */
@@ -33,10 +33,10 @@ export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager
     const { name = '', namespace = '', ...others } = object.metadata
     const fieldsV1 = fieldsOf(resource.type, object as unknown as JsonObject)
     const entry = { apiVersion, time, fieldsType: 'FieldsV1' }
-    const ofStatus = statusManager && statusFields(object['status'], statusManager.operation)
+    const ofStatus = statusManager && statusFields(object['status'])
     const managedFields = [
       { manager, operation: 'Update', ...entry, fieldsV1 },
-      ...(ofStatus ? [{ ...statusManager, ...entry, fieldsV1: ofStatus, subresource: 'status' }] : []),
+      ...(ofStatus ? [{ manager: statusManager, operation: 'Apply', ...entry, fieldsV1: ofStatus, subresource: 'status' }] : []),
     ].sort((a, b) => (a.operation < b.operation ? -1 : 0))
     const metadata = { name, ...(namespace && { namespace }), uid: newUid(), ...others, creationTimestamp: time, managedFields }
     const stored = { kind, apiVersion, ...object, metadata } as AnyObject
@@ -55,13 +55,13 @@ function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
 }
 
 /** The ownership of conditions, which are listed by their type. */
-function statusFields(status: { conditions?: readonly JsonObject[] } | undefined, operation: 'Apply' | 'Update'): JsonObject | undefined {
+function statusFields(status: { conditions?: readonly JsonObject[] } | undefined): JsonObject | undefined {
   if (!status?.conditions?.length) return undefined
   const items = status.conditions.map(condition => [
     `k:${JSON.stringify({ type: condition['type']! })}`,
     { '.': {}, ...below(undefined, condition, {}) },
   ])
-  return { 'f:status': { 'f:conditions': { ...(operation === 'Update' && { '.': {} }), ...Object.fromEntries(items) } } }
+  return { 'f:status': { 'f:conditions': Object.fromEntries(items) } }
 }
 
 /** `empty` is the same part of an object in which nothing is set. */

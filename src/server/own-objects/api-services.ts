@@ -39,8 +39,7 @@ export async function ensureApiServices({ catalog, caches, client, groupDomain }
   const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
   const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
   const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
-  const statusManager = { manager: client.identity.manager, operation: 'Update' } as const
-  const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status }, statusManager }))
+  const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status } }))
   await Promise.all([
     // In one commit: there are dozens of them.
     seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }),

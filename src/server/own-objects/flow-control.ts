@@ -93,7 +93,7 @@ export async function ensureFlowControl({ caches, client, groupDomain }: FlowCon
       seeds.push({
         resource: objects.resource,
         object: { metadata, spec, status },
-        statusManager: { manager: CONSUMER, operation: 'Apply' },
+        statusManager: CONSUMER,
       })
     } else if (stored.metadata.annotations?.[AUTO_UPDATE] === 'true' && !deepEqual(stored.spec as Json, spec as Json))
       changes.push(objects.update({ ...stored, spec }))
