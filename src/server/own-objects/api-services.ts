@@ -25,7 +25,10 @@ type Wanted = {
   /** Whether another server may answer for it: one that names a service is left alone. */
   readonly isReplaceable?: boolean
 }
-/** Whether one is managed at the start alone, or always. */
+/**
+ * Whether one is managed at the start alone, or always. Of the latter a kube-apiserver on the same etcd would delete at any time what it
+ * does not serve.
+ */
 type Managed = 'onstart' | 'true'
 
 const LABEL = 'kube-aggregator.kubernetes.io/automanaged'
@@ -89,7 +92,7 @@ function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
     seen.add(name)
     const short = group.endsWith(`.${groupDomain}`) ? group.slice(0, -groupDomain.length - 1) : group
     const spec = { ...(group !== '' && { group }), version, ...prioritiesOf(short, version) }
-    yield { name, spec, managed: def.replaceable ? 'true' : 'onstart', ...(def.replaceable && { isReplaceable: true }) }
+    yield { name, spec, managed: 'onstart', ...(def.replaceable && { isReplaceable: true }) }
   }
 }
 
