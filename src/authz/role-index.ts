@@ -155,6 +155,6 @@ function subjectKeys({ subjects, namespace }: Binding): ReadonlySet<string> {
 function subjectKey({ kind, name, namespace }: Subject, bound: string): string | undefined {
   if (kind === 'User') return userKey(name)
   if (kind === 'Group') return groupKey(name)
-  const home = namespace || bound
-  return kind === 'ServiceAccount' && home !== '' ? userKey(`system:serviceaccount:${home}:${name}`) : undefined
+  const accountNamespace = namespace || bound
+  return kind === 'ServiceAccount' && accountNamespace !== '' ? userKey(`system:serviceaccount:${accountNamespace}:${name}`) : undefined
 }

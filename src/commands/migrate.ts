@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
-import { type Migrated, migrate as migrateCluster, type Place, placeName } from '../server/data/migration.ts'
+import { type Location, locationName, type Migrated, migrate as migrateCluster } from '../server/data/migration.ts'
 import type { Command } from './command.ts'
 
 export const migrate: Command = async args => {
@@ -28,10 +28,10 @@ export const migrate: Command = async args => {
 const SHARED_FLAGS: ReadonlySet<string> = new Set(['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'])
 const USAGE = 'keelson migrate --from embedded:DIR|etcd:URL,… --to embedded:DIR|etcd:URL,…'
 
-type Arguments = { readonly from: Place; readonly to: Place; readonly skipUnreadable: boolean; readonly others: readonly string[] }
+type Arguments = { readonly from: Location; readonly to: Location; readonly skipUnreadable: boolean; readonly others: readonly string[] }
 
 function readArguments(args: readonly string[]): Arguments {
-  const places = new Map<string, Place>()
+  const locations = new Map<string, Location>()
   const others: string[] = []
   let skipUnreadable = false
   for (let i = 0; i < args.length; i++) {
@@ -40,20 +40,20 @@ function readArguments(args: readonly string[]): Arguments {
       skipUnreadable = true
       continue
     }
-    const isPlace = name === 'from' || name === 'to'
-    if (!isPlace && !SHARED_FLAGS.has(name)) throw new ConfigError(`unknown argument ${args[i]}: ${USAGE}`)
+    const isLocation = name === 'from' || name === 'to'
+    if (!isLocation && !SHARED_FLAGS.has(name)) throw new ConfigError(`unknown argument ${args[i]}: ${USAGE}`)
     const value = inline ?? args[++i]
     if (value === undefined) throw new ConfigError(`--${name} needs a value: ${USAGE}`)
-    if (isPlace) places.set(name, readPlace(name, value))
+    if (isLocation) locations.set(name, readLocation(name, value))
     else others.push(`--${name}=${value}`)
   }
-  const [from, to] = [places.get('from'), places.get('to')]
+  const [from, to] = [locations.get('from'), locations.get('to')]
   if (!from || !to) throw new ConfigError(`--${from ? 'to' : 'from'} is missing: ${USAGE}`)
-  if (placeName(from) === placeName(to)) throw new ConfigError('--from and --to are the same')
+  if (locationName(from) === locationName(to)) throw new ConfigError('--from and --to are the same')
   return { from, to, skipUnreadable, others }
 }
 
-function readPlace(flag: string, text: string): Place {
+function readLocation(flag: string, text: string): Location {
   const [, kind, rest = ''] = /^(embedded|etcd):(.+)$/.exec(text) ?? []
   if (kind === 'embedded') return { kind, dir: resolve(rest) }
   if (kind === 'etcd') return { kind, servers: rest.split(',') }
@@ -61,11 +61,11 @@ function readPlace(flag: string, text: string): Place {
 }
 
 /** The summary that is printed at the end. */
-function told(from: Place, to: Place, { counts, resumed, unreadable, keys }: Migrated): string[] {
+function told(from: Location, to: Location, { counts, resumed, unreadable, keys }: Migrated): string[] {
   const objects = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const again = resumed ? '; an earlier run had begun it' : ''
   return [
-    `copied ${objects} records of ${counts.size} resources from ${placeName(from)} to ${placeName(to)}, and counted them there${again}`,
+    `copied ${objects} records of ${counts.size} resources from ${locationName(from)} to ${locationName(to)}, and counted them there${again}`,
     'uids, creation times and owners of fields are the same; resourceVersions are new, so that clients list and watch again',
     keys.length > 0
       ? `the keys of the cluster came along: ${keys.join(', ')}`

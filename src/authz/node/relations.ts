@@ -75,14 +75,14 @@ function volumeEdges({ metadata: { name = '' }, spec }: ObjectOf<typeof Persiste
   const { claimRef } = spec
   if (!claimRef) return []
   const volume = vertex('persistentvolumes', '', name)
-  const home = claimRef.namespace ?? ''
-  const edges: Edge[] = [[volume, vertex('persistentvolumeclaims', home, claimRef.name ?? '')]]
+  const claimNamespace = claimRef.namespace ?? ''
+  const edges: Edge[] = [[volume, vertex('persistentvolumeclaims', claimNamespace, claimRef.name ?? '')]]
   const need = (ref: SecretReference | null | undefined, fallback: string) => {
     if (ref?.name) edges.push([vertex('secrets', ref.namespace || fallback, ref.name), volume])
   }
   const { azureFile, cephfs, flexVolume, rbd, scaleIO, iscsi, cinder, storageos, csi } = spec
-  if (azureFile) need({ name: azureFile.secretName, namespace: azureFile.secretNamespace ?? undefined }, home)
-  for (const source of [cephfs, flexVolume, rbd, scaleIO, iscsi]) need(source?.secretRef, home)
+  if (azureFile) need({ name: azureFile.secretName, namespace: azureFile.secretNamespace ?? undefined }, claimNamespace)
+  for (const source of [cephfs, flexVolume, rbd, scaleIO, iscsi]) need(source?.secretRef, claimNamespace)
   for (const source of [cinder, storageos]) need(source?.secretRef, '')
   for (const ref of [csi?.nodePublishSecretRef, csi?.nodeStageSecretRef, csi?.nodeExpandSecretRef]) need(ref, '')
   return edges

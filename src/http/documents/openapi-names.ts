@@ -73,8 +73,8 @@ export function packageOf({ group, version }: GroupVersion): string {
 
 /** The name of an object's definition. */
 export function definitionName({ group, version, def }: Resource, kind: string): string {
-  const home = def.custom ? [...group.split('.').reverse(), version].join('.') : packageOf({ group, version })
-  return `${home}.${kind}`
+  const prefix = def.custom ? [...group.split('.').reverse(), version].join('.') : packageOf({ group, version })
+  return `${prefix}.${kind}`
 }
 
 /** A group as part of an operationId or tag: `Core`, `RbacAuthorization`, `StableExampleCom`. */
@@ -125,8 +125,8 @@ export function namingOf(catalog: Catalog): Naming {
     if (SCHEDULING_MESSAGES.has(shape.name)) return `io.k8s.api.scheduling.v1alpha3.${shape.name}`
     const groups = users.get(shape)
     const owner = groups && groups.size > 1 ? order.find(group => groups.has(group)) : undefined
-    const home = owner === undefined || owner === usedIn.group ? usedIn : { group: owner, version: groups!.get(owner)! }
-    return `${packageOf(home)}.${shape.name}`
+    const declaring = owner === undefined || owner === usedIn.group ? usedIn : { group: owner, version: groups!.get(owner)! }
+    return `${packageOf(declaring)}.${shape.name}`
   }
   return { nameOf, isAtomic: shape => users.has(shape) && !loose.has(shape) }
 }

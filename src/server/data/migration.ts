@@ -27,11 +27,11 @@ import { readOwnFiles } from '../files/own-files.ts'
 import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
 
 /** Where a cluster is: in a data directory, or in etcd. */
-export type Place = { readonly kind: 'embedded'; readonly dir: string } | { readonly kind: 'etcd'; readonly servers: readonly string[] }
+export type Location = { readonly kind: 'embedded'; readonly dir: string } | { readonly kind: 'etcd'; readonly servers: readonly string[] }
 
 export type MigrationOptions = {
-  readonly from: Place
-  readonly to: Place
+  readonly from: Location
+  readonly to: Location
   /** How etcd is reached, and the group domain. */
   readonly config: Config
   /** Leaves behind what cannot be read, instead of stopping there. */
@@ -59,11 +59,11 @@ const NAMED = 10
 export async function migrate(options: MigrationOptions): Promise<Migrated> {
   const { from, to, config } = options
   const catalog = new Catalog(resourcesOf(builtinKinds, config.groupDomain))
-  const source = await openPlace(from, { config, catalog, mustExist: true })
+  const source = await openLocation(from, { config, catalog, mustExist: true })
   try {
     await checkDomain(source, from, config)
     await checkStopped(source, from)
-    const target = await openPlace(to, { config, catalog, mustExist: false })
+    const target = await openLocation(to, { config, catalog, mustExist: false })
     try {
       await checkStopped(target, to)
       return await new Copy(source, target, { ...options, catalog }).run()
@@ -75,36 +75,37 @@ export async function migrate(options: MigrationOptions): Promise<Migrated> {
   }
 }
 
-/** What a place is called in messages. */
-export const placeName = (place: Place): string => (place.kind === 'embedded' ? place.dir : `etcd at ${place.servers.join(',')}`)
+/** What a location is called in messages. */
+export const locationName = (location: Location): string =>
+  location.kind === 'embedded' ? location.dir : `etcd at ${location.servers.join(',')}`
 
 type Opening = { readonly config: Config; readonly catalog: Catalog; readonly mustExist: boolean }
 
-async function openPlace(place: Place, { config, catalog, mustExist }: Opening): Promise<Store> {
-  if (place.kind === 'embedded') {
-    const dir = join(place.dir, 'store')
-    if (mustExist && !existsSync(dir)) throw new ConfigError(`there is no data in ${place.dir}: it has no folder store`)
+async function openLocation(location: Location, { config, catalog, mustExist }: Opening): Promise<Store> {
+  if (location.kind === 'embedded') {
+    const dir = join(location.dir, 'store')
+    if (mustExist && !existsSync(dir)) throw new ConfigError(`there is no data in ${location.dir}: it has no folder store`)
     return openEmbeddedStore({ dir })
   }
-  const reaching = checkConfig({ ...config, store: 'etcd', etcdServers: place.servers })
+  const reaching = checkConfig({ ...config, store: 'etcd', etcdServers: location.servers })
   const { openEtcd } = await import('./open-etcd.ts')
   return openEtcd(reaching, { files: readOwnFiles(reaching), catalog, log: createLog('warn'), clock: systemClock })
 }
 
-async function checkDomain(store: Store, place: Place, { groupDomain }: Config): Promise<void> {
+async function checkDomain(store: Store, location: Location, { groupDomain }: Config): Promise<void> {
   const { entry } = await store.get(DATA_IDENTITY)
   const written = entry && (JSON.parse(textOf(entry)) as { groupDomain: string }).groupDomain
   if (written !== undefined && written !== groupDomain)
-    throw new ConfigError(`the data in ${placeName(place)} was written with --group-domain ${written}; say so here, too`)
+    throw new ConfigError(`the data in ${locationName(location)} was written with --group-domain ${written}; say so here, too`)
 }
 
 /** Servers over etcd, kube-apiservers included, say that they are alive; a data directory is locked by its server. */
-async function checkStopped(store: Store, place: Place): Promise<void> {
+async function checkStopped(store: Store, location: Location): Promise<void> {
   const { entries } = await store.list(SERVER_ADDRESSES)
   if (entries.length === 0) return
   const addresses = entries.map(({ key }) => key.slice(SERVER_ADDRESSES.length))
   throw new ConfigError(
-    `servers are running on ${placeName(place)}, at ${addresses.join(', ')}; stop them first (one that was killed is forgotten after 15 seconds)`,
+    `servers are running on ${locationName(location)}, at ${addresses.join(', ')}; stop them first (one that was killed is forgotten after 15 seconds)`,
   )
 }
 
@@ -138,12 +139,12 @@ class Copy {
   /** Marks the target; whether an earlier run has. Refuses what holds anything else. */
   async #begin(): Promise<boolean> {
     const { from, to } = this.#options
-    const where = placeName(to)
+    const where = locationName(to)
     const value = Buffer.from(JSON.stringify({ cluster: await this.#cluster() }))
     const { entry } = await this.#target.get(MIGRATION)
     if (entry) {
       if (textOf(entry) === value.toString()) return true
-      throw new ConfigError(`${where} holds a part of another cluster than ${placeName(from)}, whose migration was not finished`)
+      throw new ConfigError(`${where} holds a part of another cluster than ${locationName(from)}, whose migration was not finished`)
     }
     const { entries } = await this.#target.list('/', { limit: 1 })
     const hasKeys = to.kind === 'embedded' && [...SHARED_KEYS.keys()].some(name => existsSync(keyFile(to.dir, name)))
@@ -161,7 +162,7 @@ class Copy {
     const { entry } = await this.#source.get('/core/namespaces/kube-system')
     if (entry && entry.fault === undefined) return (JSON.parse(textOf(entry)) as { metadata: { uid: string } }).metadata.uid
     const { entries } = await this.#source.list('/', { limit: 1 })
-    if (entries.length === 0) throw new ConfigError(`there is nothing in ${placeName(this.#options.from)}`)
+    if (entries.length === 0) throw new ConfigError(`there is nothing in ${locationName(this.#options.from)}`)
     return ''
   }
 
@@ -210,7 +211,7 @@ class Copy {
   #leaveBehind({ key, fault }: Entry): void {
     const { from, skipUnreadable } = this.#options
     if (!skipUnreadable)
-      throw new ConfigError(`${key} in ${placeName(from)} cannot be read: ${fault}; --skip-unreadable leaves such records behind`)
+      throw new ConfigError(`${key} in ${locationName(from)} cannot be read: ${fault}; --skip-unreadable leaves such records behind`)
     this.#unreadable.push(key)
   }
 
@@ -276,7 +277,7 @@ async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
   }
 }
 
-/** Records that are not of the cluster but of the place where it is: keys are copied by themselves, servers announce themselves. */
+/** Records that are not of the cluster but of the location where it is: keys are copied by themselves, servers announce themselves. */
 const isOfThePlace = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
 const SERVER_ADDRESSES = '/masterleases/'
 
@@ -288,16 +289,17 @@ const textOf = ({ value }: Entry): string => Buffer.from(value).toString()
 const keyFile = (dir: string, name: string) => join(dir, 'pki', `${name}.pem`)
 
 /** A shared key is a file of a data directory, and a record in etcd. */
-async function readKey(place: Place, store: Store, name: string): Promise<string | undefined> {
-  if (place.kind === 'embedded') return existsSync(keyFile(place.dir, name)) ? readFileSync(keyFile(place.dir, name), 'utf8') : undefined
+async function readKey(location: Location, store: Store, name: string): Promise<string | undefined> {
+  if (location.kind === 'embedded')
+    return existsSync(keyFile(location.dir, name)) ? readFileSync(keyFile(location.dir, name), 'utf8') : undefined
   const { entry } = await store.get(SHARED_KEYS_PREFIX + name)
   return entry && textOf(entry)
 }
 
-async function writeKey(place: Place, store: Store, { name, text }: { readonly name: string; readonly text: string }): Promise<void> {
-  if (place.kind === 'embedded') {
-    makeFolders(join(place.dir, 'pki'), 0o700)
-    return writePrivateFile(keyFile(place.dir, name), text)
+async function writeKey(location: Location, store: Store, { name, text }: { readonly name: string; readonly text: string }): Promise<void> {
+  if (location.kind === 'embedded') {
+    makeFolders(join(location.dir, 'pki'), 0o700)
+    return writePrivateFile(keyFile(location.dir, name), text)
   }
   const key = SHARED_KEYS_PREFIX + name
   const { entry } = await store.get(key)
