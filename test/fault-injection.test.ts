@@ -113,7 +113,7 @@ test('only those may inject faults who have the right to', patient, async () => 
   assert.equal((await ask('GET', MAPS)).code, 200)
 })
 
-test('it is off unless a flag turns it on', patient, async t => {
+test('fault injection is off unless a flag turns it on', patient, async t => {
   const plain = await start({ controllers: ['none'] })
   t.after(() => plain.close())
   assert.equal((await plain.fetch(FAULTS)).status, 404)

@@ -125,7 +125,7 @@ test('the status names the jobs that run and the last success', () => {
   ])
 })
 
-test('so many finished jobs are kept, the latest ones', () => {
+test('the history limit keeps the latest finished jobs', () => {
   const jobs = [job('a', 'Complete', 1), job('b', 'Complete', 3), job('c', 'Complete', 2), job('d', 'Failed', 9), job('e')]
   const names = (spec: object) => surplusJobs(cron(spec), jobs).map(({ metadata }) => metadata.name)
   assert.deepEqual(names({ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 1 }), ['b', 'c'])

@@ -35,7 +35,7 @@ test('a volume says how much it holds, how it is used and where it is', () => {
   ])
 })
 
-test('it holds storage alone, and more than nothing', () => {
+test('the capacity of a volume is storage alone, and more than zero', () => {
   assert.deepEqual(check(PersistentVolume, volume({ capacity: { storage: '0', cpu: '-1' } })), [
     'spec.capacity: Unsupported value: {"storage":"0","cpu":"-1"}: supported values: "storage"',
     'spec.capacity[storage]: Invalid value: "0": must be greater than zero',

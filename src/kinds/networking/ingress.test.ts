@@ -9,7 +9,7 @@ const withRule = (rule: object) => ({ spec: { rules: [rule] } })
 const withPath = (more: object) => withRule({ http: { paths: [path(more)] } })
 const withBackend = (defaultBackend: object) => ({ spec: { defaultBackend } })
 
-test('there is a rule or a default backend', () => {
+test('an ingress has a rule or a default backend', () => {
   assert.deepEqual(check(Ingress, withBackend(backend)), [])
   assert.deepEqual(check(Ingress, {}), ['spec: Invalid value: null: either `defaultBackend` or `rules` must be specified'])
 })

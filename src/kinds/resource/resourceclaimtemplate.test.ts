@@ -16,7 +16,7 @@ test('the spec of a template is validated like that of a claim', () => {
   assert.equal(spec.spec.devices.requests[0].exactly.count, 1)
 })
 
-test('of metadata it has labels and annotations only', () => {
+test('the metadata of a template has labels and annotations only', () => {
   const metadata = { labels: { a: 'b' }, annotations: { c: 'd' } }
   assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata, spec: claimSpec() } }, { ctx }), [])
   assert.deepEqual(check(ResourceClaimTemplate, { spec: { metadata: { ...metadata, name: 'n' }, spec: claimSpec() } }, { ctx }), [

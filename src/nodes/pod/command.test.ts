@@ -23,7 +23,7 @@ test('a handful of commands are understood', () => {
   assert.equal(run([], ['dns-suffix'], 'agnhost:2'), undefined)
 })
 
-test('so are scripts that are lists of them', () => {
+test('lists of such commands are understood as scripts', () => {
   assert.deepEqual(sh('exit 3'), [0, 3, ''])
   assert.deepEqual(sh('echo "it\'s on"; sleep 10'), [10, 0, "it's on\n"])
   assert.deepEqual(sh('sleep 1 && sleep 2\n\nexit 1 # done'), [3, 1, ''])
