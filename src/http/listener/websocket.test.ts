@@ -288,6 +288,8 @@ test('a page of another origin cannot use the client certificate of its visitor'
   }
   assert.equal(await opened([]), '101')
   assert.equal(await opened(['Origin: https://localhost']), '101')
+  assert.equal(await opened(['Origin: http://127.0.0.1:3000']), '101')
+  assert.equal(await opened(['Origin: http://localhost.elsewhere.example']), '403')
   assert.equal(await opened(['Origin: https://elsewhere.example']), '403')
   assert.equal(await opened(['Origin: null']), '403')
   assert.equal(await opened(['Origin: https://elsewhere.example', 'Authorization: Bearer secret-token']), '101')

@@ -107,8 +107,13 @@ const withVersion = { headers: { 'content-type': 'text/plain; charset=utf-8', 's
 
 function hasOtherOrigin({ origin, host }: IncomingMessage['headers']): boolean {
   if (origin === undefined) return false
-  return !URL.canParse(origin) || new URL(origin).host !== host
+  if (!URL.canParse(origin)) return true
+  const { host: own, hostname } = new URL(origin)
+  return own !== host && !LOOPBACK.has(hostname)
 }
+
+/** Pages of the user's own machine, and programs that have to name some origin, such as clients in Go. */
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 const OPTIONS = {
   noServer: true,
