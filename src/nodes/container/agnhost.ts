@@ -5,9 +5,7 @@ import type { Understood } from './shell.ts'
 
 export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test(image)
 
-const SERVING = new Set(
-  'netexec nettest serve-hostname porter liveness webhook crd-conversion-webhook guestbook grpc-health-checking'.split(' '),
-)
+const SERVING = new Set('netexec nettest serve-hostname porter test-webserver webhook crd-conversion-webhook guestbook'.split(' '))
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
 
 /** Undefined for what nothing is known of. The first word is the program. */
@@ -15,8 +13,15 @@ export function runAgnhost(words: readonly string[], given: Given): Understood |
   const [, does = 'pause', ...args] = words
   if (does === 'pause') return { ...FOREVER, log: 'Paused\n' }
   if (SERVING.has(does)) return FOREVER
+  if (does === 'liveness') return { ...FOREVER, unhealthyMs: 10_000 }
+  if (does === 'grpc-health-checking') return grpcHealth(args)
   if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
   return does === 'mounttest' ? mountTest(args, given) : undefined
+}
+
+function grpcHealth(args: readonly string[]): Understood {
+  const seconds = /--delay-unhealthy-sec[= ](\d{1,9})/.exec(args.join(' '))?.[1]
+  return seconds === undefined ? FOREVER : { ...FOREVER, unhealthyMs: Number(seconds) * 1000 }
 }
 
 const NEW_CONTENT = 'mount-tester new file\n'

@@ -9,10 +9,13 @@ export type Understood = {
   /** What it prints, and what it writes to the file for its last words. */
   readonly log: string
   readonly lastWords: string
+  /** When it removes files for good, and from when on what asks for its health is told that it is ill; after its start. */
+  readonly removedMs?: ReadonlyMap<string, number>
+  readonly unhealthyMs?: number
 }
 
 /** Commands that are done at once and succeed. What they print is not known. */
-const DONE_AT_ONCE = new Set(': cd chmod chown cp date export hostname id ln ls mkdir mv printf pwd rm set touch trap true'.split(' '))
+const DONE_AT_ONCE = new Set(': cd chmod chown cp date export hostname id ln ls mkdir mv printf pwd set touch trap true'.split(' '))
 /** A script that prints more is not understood: what it prints is made again at every look. */
 const MOST_OUTPUT = 256 * 1024
 
@@ -39,6 +42,7 @@ class Shell {
   readonly #lastWordsPath: string
   readonly #variables = new Map<string, string>()
   readonly #written = new Map<string, string>()
+  readonly #removedMs = new Map<string, number>()
   #output = ''
   #printed = 0
   #lastWords = ''
@@ -54,7 +58,8 @@ class Shell {
 
   understand(step: Step): Understood | undefined {
     if (this.#run(step) === undefined || this.#printed > MOST_OUTPUT) return undefined
-    return { runMs: this.#runMs, exitCode: this.#exitCode, log: this.#output, lastWords: this.#lastWords }
+    const done = { runMs: this.#runMs, exitCode: this.#exitCode, log: this.#output, lastWords: this.#lastWords }
+    return this.#removedMs.size === 0 ? done : { ...done, removedMs: this.#removedMs }
   }
 
   #run(step: Step): Ending {
@@ -137,6 +142,9 @@ class Shell {
         return args.length > 0 ? this.#unknownOutput() : this.#print(this.#environment(), files)
       case 'cat':
         return this.#cat(args, files)
+      case 'rm':
+        for (const path of args) if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
+        return this.#unknownOutput()
       case 'expr': {
         const result = calculated(args)
         return result === undefined ? undefined : this.#print(`${result}\n`, files, result === 0 ? 1 : 0)
@@ -169,7 +177,10 @@ class Shell {
       if (file === undefined) continue
       if (file === this.#lastWordsPath) this.#lastWords = text
       else if (file === '/dev/stdout' || file === '/dev/stderr') this.#output += text
-      else this.#written.set(file, text)
+      else {
+        this.#written.set(file, text)
+        this.#removedMs.delete(file)
+      }
     }
     return this.#end(exitCode)
   }

@@ -22,25 +22,26 @@ export type Sources = {
 }
 
 export function sourcesOf(client: Client, namespace: string, { status }: Pick<NodeObject, 'status'>): Sources {
-  const [maps, secrets, services, bundles] = [client.of(ConfigMap), client.of(Secret), client.of(Service), client.of(ClusterTrustBundle)]
   const decoded = ([key, value]: [string, string]) => [key, () => Buffer.from(value, 'base64').toString()] as const
   return {
     entries(plural, name = '') {
       if (plural === 'secrets') {
-        const secret = secrets.get({ namespace, name })
+        const secret = client.of(Secret).get({ namespace, name })
         return secret && new Map(Object.entries(secret.data ?? {}).map(decoded))
       }
-      const map = maps.get({ namespace, name })
+      const map = client.of(ConfigMap).get({ namespace, name })
       const texts = Object.entries(map?.data ?? {}).map(([key, value]) => [key, () => value] as const)
       return map && new Map([...texts, ...Object.entries(map.binaryData ?? {}).map(decoded)])
     },
     *services(withOwn) {
+      const services = client.of(Service)
       const own = withOwn ? services.list({ namespace }) : []
       const server = services.get({ namespace: 'default', name: 'kubernetes' })
       if (server && !(withOwn && namespace === 'default')) yield server
       yield* own
     },
     bundles({ name, signerName = '', labelSelector }) {
+      const bundles = client.of(ClusterTrustBundle)
       const found =
         name === undefined
           ? [...bundles.list({ field: { key: 'spec.signerName', value: signerName } })].filter(({ metadata }) =>

@@ -112,6 +112,19 @@ test('probes whose commands fail, or take too long, fail', () => {
   const slow = pod({ livenessProbe: { ...exec('sleep', '5'), initialDelaySeconds: 5, failureThreshold: 1 } })
   assert.equal(slow.run(4000).container().restartCount, 0)
   assert.equal(slow.run(2000).container().restartCount, 1)
+  const ill = pod({
+    command: ['sh', '-c', 'echo ok >/tmp/health; sleep 10; rm -rf /tmp/health; sleep 600'],
+    livenessProbe: { ...exec('cat', '/tmp/health'), initialDelaySeconds: 5, failureThreshold: 2, periodSeconds: 5 },
+  })
+  assert.equal(ill.run(14_000).container().restartCount, 0)
+  assert.equal(ill.run(2000).container().restartCount, 1)
+  const served = pod({
+    image: 'agnhost:2',
+    args: ['liveness'],
+    livenessProbe: { httpGet: { path: '/healthz', port: 8080 }, failureThreshold: 1 },
+  })
+  assert.equal(served.run(9000).container().restartCount, 0)
+  assert.equal(served.run(2000).container().restartCount, 1)
   const starting = pod({ startupProbe: { ...exec('false'), periodSeconds: 1, failureThreshold: 2 } }).run(1500)
   assert.deepEqual([starting.container().restartCount, starting.container().started], [1, false])
   assert.ok(starting.events.includes('Killing Container c failed startup probe, will be restarted'))

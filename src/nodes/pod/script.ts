@@ -8,6 +8,7 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import type { Given } from '../container/given.ts'
 import { pullErrorOf } from '../container/image.ts'
+import type { Understood } from '../container/shell.ts'
 import { readUses, type Use } from '../usage/use.ts'
 import { understand } from './command.ts'
 
@@ -138,7 +139,8 @@ function ownScript(container: Container, given: Given | undefined): Script {
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}
-  const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
+  const [startup, readiness, failing] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
+  const liveness = failing ?? (understood && illnessMs(livenessProbe, understood))
   return {
     ...PLAIN,
     pullError,
@@ -158,6 +160,16 @@ function failureMs(probe: Container['livenessProbe']): number | undefined {
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
   if (understood.exitCode === 0 && understood.runMs <= timeoutSeconds * 1000) return undefined
   return (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
+}
+
+/** How long after the start a container has been ill for as long as its liveness probe lets it; undefined when it stays healthy. */
+function illnessMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
+  const [program = '', file = '', ...more] = probe?.exec?.command ?? []
+  const readsFile = /(^|\/)cat$/.test(program) && more.length === 0
+  const from = readsFile ? removedMs?.get(file) : probe?.grpc || probe?.httpGet?.path === '/healthz' ? unhealthyMs : undefined
+  if (!probe || from === undefined) return undefined
+  const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3 } = probe
+  return Math.max(from, initialDelaySeconds * 1000) + (failureThreshold - 1) * periodSeconds * 1000
 }
 
 /** What is wrong with the annotations of a pod that are meant as a script, a sentence each. */
