@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { nextSpec } from './leader-election.ts'
+import type { Lease } from '../kinds/coordination/lease.ts'
+import type { ObjectOf } from '../schema/kind.ts'
+import type { Client } from './client.ts'
+import { nextSpec, takePart } from './leader-election.ts'
+
+type LeaseObject = ObjectOf<typeof Lease>
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 
@@ -24,4 +29,46 @@ test('a released lease is acquired as from another holder', () => {
   const released = { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 3, strategy: 'kept' }
   const { leaseTransitions, holderIdentity, strategy } = nextSpec(released, { holder: 'a', leaseMs: 1_000, now: at(0) })
   assert.deepEqual([leaseTransitions, holderIdentity, strategy], [4, 'a', 'kept'])
+})
+
+/** The lease alone, as a client sees it; `holders` are those that it has named. */
+function oneLease() {
+  let stored: LeaseObject | undefined
+  let revision = 0
+  const holders: (string | undefined)[] = []
+  const write = async (object: LeaseObject) => {
+    const { resourceVersion } = object.metadata
+    if (resourceVersion !== stored?.metadata.resourceVersion) throw new Error('conflict')
+    stored = { ...object, metadata: { ...object.metadata, resourceVersion: `${++revision}` } }
+    if (holders.at(-1) !== object.spec.holderIdentity) holders.push(object.spec.holderIdentity)
+    return { object: stored }
+  }
+  const client = { now: at(0), of: () => ({ get: () => stored, create: write, update: write }) } as unknown as Client
+  return { client, holders, revision: () => revision }
+}
+
+test('who cannot begin to lead gives the lease back, and tries again', async t => {
+  const { client, holders, revision } = oneLease()
+  const end = new AbortController()
+  t.after(() => end.abort())
+  const errors: unknown[] = []
+  let terms = 0
+  const part = takePart({
+    client,
+    namespace: 'n',
+    name: 'l',
+    holder: 'a',
+    timing: { leaseMs: 60_000, renewMs: 50_000, retryMs: 1 },
+    onError: error => errors.push(error),
+    signal: end.signal,
+    async lead({ signal, mayWrite, leaseRevision }) {
+      if (++terms === 1) throw new Error('not yet')
+      assert.ok(mayWrite())
+      assert.equal(leaseRevision(), revision())
+      end.abort()
+      assert.ok(!signal.aborted, 'the term ends after that')
+    },
+  })
+  await part
+  assert.deepEqual([terms, errors.map(String), holders], [2, ['Error: not yet'], ['a', '', 'a', '']])
 })

@@ -95,6 +95,7 @@ class Candidate {
   /** Until when this participant leads, on the clock of `performance.now`. */
   #until = Number.NEGATIVE_INFINITY
   #leaseRevision = 0
+  #trying: Promise<boolean> | undefined
 
   constructor(options: ElectionOptions) {
     this.#options = options
@@ -111,7 +112,11 @@ class Candidate {
   }
 
   /** Takes or renews the lease, if nobody else has it. */
-  async tryToLead(): Promise<boolean> {
+  tryToLead(): Promise<boolean> {
+    return (this.#trying = this.#tryToLead())
+  }
+
+  async #tryToLead(): Promise<boolean> {
     const { client, namespace, name, holder, timing } = this.#options
     const leases = client.of(Lease)
     const began = performance.now()
@@ -128,6 +133,8 @@ class Candidate {
   /** Lets another take over at once. */
   async release(): Promise<void> {
     const { client, namespace, name, holder } = this.#options
+    // A renewal that is under way would take it again.
+    await this.#trying?.catch(ignore)
     this.#until = Number.NEGATIVE_INFINITY
     const leases = client.of(Lease)
     const stored = leases.get({ namespace, name })
