@@ -222,7 +222,8 @@ export async function write(request: Write): Promise<Result> {
 async function run(request: Write, from: number): Promise<void> {
   request.reservation = undefined
   const began = performance.now()
-  if (from === 0) request.warnings.length = 0
+  // To set a length takes long, even to what it is.
+  if (from === 0 && request.warnings.length > 0) request.warnings.length = 0
   try {
     for (let i = from; i < STEPS.length && !request.result; i++) {
       if (i === STORE) checkBeforeStore(request, began)

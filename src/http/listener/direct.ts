@@ -12,7 +12,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Peer, Request, Response } from '../message.ts'
 import { DirectOutlet, framingLine, framingOf, headOf, lengthLine, writeAtOnce } from './direct-response.ts'
 import { abandon, pump } from './streams.ts'
-import { readWhole, type WholeRequest } from './whole-request.ts'
+import { WholeReader, type WholeRequest } from './whole-request.ts'
 
 export type DirectOptions = {
   readonly peer: Peer
@@ -45,6 +45,7 @@ const TIMED_OUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 class DirectConnection {
   readonly #socket: TLSSocket
   readonly #options: DirectOptions
+  readonly #reader = new WholeReader()
   #state: State = 'new'
   #request: DirectRequest | undefined
   #outlet: DirectOutlet | undefined
@@ -64,7 +65,7 @@ class DirectConnection {
   #read = (bytes: Buffer): void => {
     if (this.#state === 'ended') return
     if (this.#state !== 'new' && this.#state !== 'idle') return void this.#keep(bytes)
-    const whole = readWhole(bytes)
+    const whole = this.#reader.read(bytes)
     if (whole === undefined) return void this.#leave(bytes)
     if (this.#state === 'new') this.#socket.setTimeout(LIMITS.idleMs)
     this.#state = 'serving'

@@ -11,8 +11,9 @@ export type WholeRequest = {
   readonly body: Uint8Array
 }
 
+const REQUEST_LINE = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1$/
 /** Header lines in visible ASCII, with a value. What else the protocol allows is seldom sent. */
-const HEAD = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
+const HEADER_LINES = /^(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
 /** Texts of a head keep all of it in memory. */
 const LONGEST_HEAD = 8 * 1024
 const LENGTH = /^\d{1,7}$/
@@ -40,23 +41,52 @@ function lowerCase(sent: string): string {
   return name
 }
 
-/** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
-export function readWhole(bytes: Buffer): WholeRequest | undefined {
-  const end = bytes.indexOf(END)
-  if (end < 0 || end > LONGEST_HEAD) return undefined
-  const text = bytes.toString('latin1', 0, end)
-  const found = HEAD.exec(text)
-  if (found === null) return undefined
+type Headers = Pick<WholeRequest, 'headers' | 'headerLines'> & {
+  /** Bytes of the body that they announce. */
+  readonly length: number
+}
+
+/** Reads the requests of one connection. */
+export class WholeReader {
+  /** The header lines that came last, and what they are: most clients send the same with every request. */
+  #lines = ''
+  #headers: Headers | undefined
+
+  /** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
+  read(bytes: Buffer): WholeRequest | undefined {
+    const end = bytes.indexOf(END)
+    if (end < 0 || end > LONGEST_HEAD) return undefined
+    const line = bytes.indexOf(LINE)
+    const found = REQUEST_LINE.exec(bytes.toString('latin1', 0, line))
+    if (found === null) return undefined
+    const read = this.#headersOf(bytes.toString('latin1', line, end))
+    if (read === undefined || read.length !== bytes.length - end - END.length) return undefined
+    const { headers, headerLines, length } = read
+    return { method: found[1]!, target: found[2]!, headers, headerLines, body: length === 0 ? NOTHING : bytes.subarray(end + END.length) }
+  }
+
+  #headersOf(lines: string): Headers | undefined {
+    if (this.#headers !== undefined && lines === this.#lines) return this.#headers
+    const headers = readHeaders(lines)
+    if (headers === undefined) return undefined
+    this.#lines = lines
+    this.#headers = headers
+    return headers
+  }
+}
+
+function readHeaders(lines: string): Headers | undefined {
+  if (!HEADER_LINES.test(lines)) return undefined
   const headerLines: string[] = []
   const headers: Record<string, string> = {}
-  let at = text.indexOf(LINE)
+  let at = 0
   while (at >= 0) {
     const start = at + LINE.length
-    const colon = text.indexOf(':', start)
-    at = text.indexOf(LINE, colon)
-    const sent = text.slice(start, colon)
+    const colon = lines.indexOf(':', start)
+    at = lines.indexOf(LINE, colon)
+    const sent = lines.slice(start, colon)
     const name = lowerCase(sent)
-    const value = text.slice(colon + 1, at < 0 ? end : at).trim()
+    const value = lines.slice(colon + 1, at < 0 ? lines.length : at).trim()
     if (name === '' || headers[name] !== undefined) return undefined
     headers[name] = value
     headerLines.push(sent, value)
@@ -64,7 +94,5 @@ export function readWhole(bytes: Buffer): WholeRequest | undefined {
   if (headers['host'] === undefined || headerLines.length > 2 * LIMITS.headerPairs) return undefined
   const { connection, 'content-length': length = '0' } = headers
   if (connection !== undefined && connection.toLowerCase() !== 'keep-alive') return undefined
-  const rest = bytes.length - end - END.length
-  if (!LENGTH.test(length) || Number(length) !== rest) return undefined
-  return { method: found[1]!, target: found[2]!, headers, headerLines, body: rest === 0 ? NOTHING : bytes.subarray(end + END.length) }
+  return LENGTH.test(length) ? { headers, headerLines, length: Number(length) } : undefined
 }
