@@ -169,12 +169,12 @@ export class Engine {
       for (const header of removes) log.remove(header)
       for (const { header, body } of puts) appended.push(append(log, { header, body, last: this.#ordered }))
     })
-    const [outcome, ...stored] = await Promise.allSettled([whole, ...appended])
+    const [outcome, stored] = await Promise.allSettled([whole, Promise.all(appended)])
     // Reads in this iteration of the event loop must not use a snapshot from before the commit.
     log.resetReadTxn()
     if (outcome.status === 'rejected') throw await causeOf(outcome.reason)
     if (!outcome.value) throw new StoreUnavailable(`another process has taken over the store in ${this.dir}; restart this one`)
-    if (stored.some(put => put.status === 'rejected' || !put.value)) throw new Error('the log of the store is out of order')
+    if (stored.status === 'rejected' || stored.value.includes(false)) throw new Error('the log of the store is out of order')
   }
 
   size(): DatabaseSize {
