@@ -270,6 +270,10 @@ test('a new image and a resize that needs it restart a container; another resize
   assert.deepEqual([pod.container().allocatedResources, pod.container().restartCount], [{ cpu: '3' }, 1])
   pod.change({ containers: [{ ...pod.pod.spec.containers![0], image: 'web:2' }] }).run()
   assert.deepEqual([pod.container().image, pod.container().restartCount, pod.container().ready], ['web:2', 2, true])
+  // In one write: whoever looks in between does not find it unready.
+  assert.ok(pod.statuses.every(({ conditions }) => conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')))
+  pod.change({ containers: [{ ...pod.pod.spec.containers![0], image: 'web:missing' }] }).run()
+  assert.deepEqual([pod.container().state.waiting?.reason, pod.container().ready], ['ErrImagePull', false])
 })
 
 test('a resize for which the node has no room is pending, with its reason', () => {

@@ -4,7 +4,7 @@ import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/con
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
-import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, roleOf, say, set } from './pod-draft.ts'
+import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, say, set } from './pod-draft.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
 import { exitCodeOf, type Script, scriptOf } from './script.ts'
@@ -57,12 +57,14 @@ function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   for (;;) {
     const status = draft.statuses.get(container.name)!
     const { state } = status
+    // One that waits for a new image does not wait for its next run.
+    const isPulling = script.pullError !== undefined && PULLING.has(state.waiting?.reason ?? '')
     const ended = state.terminated ?? (state.waiting ? status.lastState.terminated : undefined)
     if (state.running) {
       const ending = endOfRun(draft, container, { role, script })
       if (!ending) return 'run'
       set(draft, endedStatus(status, { ...ending, isInit: role === 'init' }))
-    } else if (ended && ended.reason !== RESTARTING_ALL) {
+    } else if (ended && ended.reason !== RESTARTING_ALL && !isPulling) {
       const { exitCode } = ended
       const outcome = outcomeOf(draft, container, { role, exitCode })
       if (outcome === 'stay') return 'stay'
@@ -115,6 +117,7 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
   return true
 }
 
+const PULLING = new Set(['ErrImagePull', 'ImagePullBackOff'])
 /** From when on after the start of the pod a failed pull is said to wait for the next one, which is not made: nothing would change. */
 const PULL_FAILED_MS = 2000
 
@@ -140,19 +143,21 @@ function failPull(draft: Draft, container: Container, { error, about }: { error:
   wait(draft, status, 'ErrImagePull', error)
 }
 
+type RunEnd = { readonly exitCode: number; readonly at: number; readonly message?: string | undefined }
+
 /** How the present run ends, if it has; otherwise whether the container is ready is noted. */
-function endOfRun(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }) {
+function endOfRun(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): RunEnd | undefined {
   const { world, stored } = draft
   const { now } = world
   const status = draft.statuses.get(container.name)!
   const startedAt = startOf(status)
   const wasRunning = stored.get(container.name)?.containerID === status.containerID
   const about = { fieldPath: fieldPath(container, role) }
-  if (status.image !== container.image) {
+  if (status.image !== (container.image ?? '')) {
     kill(draft, container, { role, why: `Container ${container.name} definition changed, will be restarted` })
-    return restartNow(draft, container, script)
+    return restartNow(draft, container, { role, script })
   }
-  if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, script)
+  if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, { role, script })
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
   const [livenessAt, startupAt] = [
     container.livenessProbe ? startedAt + script.livenessMs : Infinity,
@@ -183,13 +188,10 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   return undefined
 }
 
-/** Ends a run for a new one that begins at once. */
-function restartNow(draft: Draft, container: Container, script: Script): undefined {
-  const { now } = draft.world
-  set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: now }))
-  const role = roleOf(draft.pod, container)
-  if (start(draft, container, { role, script })) plan(draft, now)
-  return undefined
+/** Ends a run for a new one that begins at once, and is ready in the same write when nothing delays it. */
+function restartNow(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): RunEnd | undefined {
+  set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: draft.world.now }))
+  return start(draft, container, { role, script }) ? endOfRun(draft, container, { role, script }) : undefined
 }
 
 /** How long a container without a script runs. */
