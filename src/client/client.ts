@@ -114,6 +114,10 @@ type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity
 export class ResourceClient<O extends Envelope> {
   readonly resource: Resource
   readonly #parts: ResourceParts<O>
+  /** What was read last, and the cache's own text of its key: every write reads the same few objects, and this one is compared at once. */
+  #lastNamespace = ''
+  #lastName = ''
+  #lastKey: string | undefined
 
   constructor(resource: Resource, parts: ResourceParts<O>) {
     this.resource = resource
@@ -127,7 +131,14 @@ export class ResourceClient<O extends Envelope> {
 
   /** The same before it is decoded, also of a record that cannot be read. */
   revision({ namespace = '', name = '' }: Named): ObjectRevision<O> | undefined {
-    return this.#parts.backend.get(this.resource, keyOf(this.resource, namespace, name)) as ObjectRevision<O> | undefined
+    const known = name === this.#lastName && namespace === this.#lastNamespace ? this.#lastKey : undefined
+    const found = this.#parts.backend.get(this.resource, known ?? keyOf(this.resource, namespace, name)) as ObjectRevision<O> | undefined
+    if (known === undefined && found) {
+      this.#lastNamespace = namespace
+      this.#lastName = name
+      this.#lastKey = found.key
+    }
+    return found
   }
 
   /** Whether there is an object of that name, be it one that cannot be read. */
