@@ -130,7 +130,9 @@ async function listed(session: ClientHttp2Session, resource: Served, objects: re
     else assert.ok(fieldsOf(unwrapped(protobuf.body)).get(2)!.includes(names[1]), path)
     const page = (await ask(ACCEPT.json, '&limit=1')).json
     const next = (await ask(ACCEPT.json, `&limit=1&continue=${encodeURIComponent(page.metadata.continue)}`)).json
-    assert.deepEqual([...of(page.items), ...of(next.items), next.metadata.continue], [...names, undefined], path)
+    // Lists of custom objects say so with an empty token.
+    const end = resource.isCustom ? '' : undefined
+    assert.deepEqual([...of(page.items), ...of(next.items), next.metadata.continue], [...names, end], path)
     assert.equal(next.metadata.resourceVersion, page.metadata.resourceVersion)
   }
 }

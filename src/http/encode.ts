@@ -7,9 +7,11 @@ import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Result } from '../registry/api.ts'
+import { internalType } from '../registry/identify.ts'
+import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
-import { listBody, listItem } from './list-body.ts'
+import { listBody, listItem, listMetaOf } from './list-body.ts'
 import { compactList, documentBody, type ListDocument, PAUSE, prettyList, yamlList } from './list-document.ts'
 import { pump } from './listener/streams.ts'
 import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
@@ -66,9 +68,13 @@ async function* inMessages(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncI
 /** Refuses the metadata of a list for an object, and the other way around. */
 function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, shape: Shape | undefined): void {
   if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
-    throw unshaped(`you requested PartialObjectMetadataList, but the requested object is not a list (*v1.${result.resource.kind})`)
+    throw unshaped(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeOf(result.resource, result.resource.kind)})`,
+    )
   if (result.type === 'list' && shape?.as === 'PartialObjectMetadata')
-    throw unshaped(`you requested PartialObjectMetadata, but the requested object is a list (*v1.${result.resource.listKind})`)
+    throw unshaped(
+      `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeOf(result.resource, result.resource.listKind)})`,
+    )
 }
 
 function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
@@ -100,7 +106,7 @@ function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' 
       items: each(items, item => metadataOnly(resource, item, shape.apiVersion).toString()),
     }
   return {
-    head: { kind: resource.listKind, apiVersion: resource.apiVersion, metadata },
+    head: { kind: resource.listKind, apiVersion: resource.apiVersion, metadata: listMetaOf(resource, metadata) as JsonObject },
     member: 'items',
     items: each(items, item => listItem(resource, item)),
   }
@@ -128,6 +134,9 @@ function jsonOf(
 }
 
 const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })
+const goTypeOf = (resource: Resource, kind: string): string =>
+  resource.def.custom ? `unstructured.Unstructured${kind === resource.listKind ? 'List' : ''}` : internalType(resource, kind)
+
 const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', message)
 
 /** A large body is made while it is sent. */

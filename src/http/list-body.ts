@@ -30,8 +30,11 @@ type Measured = {
   readonly length: number
 }
 
+/** Lists of custom objects have no type that could leave out an empty token. */
+export const listMetaOf = ({ def }: Resource, meta: ListMeta): ListMeta => (def.custom ? { continue: '', ...meta } : meta)
+
 function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Measured {
-  const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, meta))
+  const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, listMetaOf(resource, meta)))
   const skip = skippedOf(resource)
   let length = head.length + TAIL.length + Math.max(0, items.length - 1)
   for (const item of items) length += item.byteLength - skip

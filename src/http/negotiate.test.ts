@@ -30,8 +30,13 @@ const refusal = (run: () => unknown): StatusError => {
 }
 
 test('without an Accept header the answer is JSON', () => {
-  for (const accept of [undefined, '', '*/*', '*', 'application/*', 'application/json'])
+  for (const accept of [undefined, '', '*/*', '*', 'application/json'])
     assert.deepEqual(formatOf(accept), { mediaType: 'application/json', pretty: false, shape: undefined }, accept)
+})
+
+test('of ranges, built-in kinds know only that of everything', () => {
+  assert.equal(refusal(() => formatOf('application/*')).code, 406)
+  assert.equal(formatOf('application/*, */*;q=0.1').mediaType, 'application/json')
 })
 
 test('quality decides, then order', () => {

@@ -6,7 +6,7 @@ import { goQuote } from '../lib/go-text.ts'
 import type { Call } from '../registry/api.ts'
 import { CUSTOM_PATCH_TYPES } from '../registry/patch.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
-import { accepts, parseAccept } from './accept.ts'
+import { accepts, type Clause, parseAccept } from './accept.ts'
 import { header, type Request } from './message.ts'
 
 export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF
@@ -46,7 +46,9 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
   const clauses = parseAccept(accept)
-  if (!clauses.some(clause => SERVED.some(type => accepts(clause, type)))) throw nothingAvailable(call)
+  // The router of built-in kinds knows no ranges such as `application/*`, except that of everything.
+  const isRouted = (clause: Clause) => call.resource.def.custom !== undefined || clause.subtype !== '*' || clause.type === '*'
+  if (!clauses.some(clause => isRouted(clause) && SERVED.some(type => accepts(clause, type)))) throw nothingAvailable(call)
   for (const clause of clauses) {
     const mediaType = SERVED.find(m => accepts(clause, m))
     if (mediaType === undefined) continue

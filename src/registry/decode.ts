@@ -24,6 +24,8 @@ export type Expected = Conforming & {
   readonly apiVersion: string
   /** Other versions that a body may say it is of; it is read as the expected one. */
   readonly alsoVersions?: readonly string[]
+  /** Options that come as a body: errors say what is wrong without saying of what. */
+  readonly isOptions?: true
 }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
@@ -119,14 +121,13 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
   try {
     return openEnvelope(bytes)
   } catch (error) {
-    if (error instanceof ProtobufError)
-      throw badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${error.message} (${excerpt(bytes)})`)
+    if (error instanceof ProtobufError) throw unidentified(expected, error.message, bytes)
     throw error
   }
 }
 
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
-  badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
+  badRequest(expected.isOptions ? message : `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
 /** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
 function recognise(
@@ -177,8 +178,8 @@ const unrecognised = (expected: Expected, problem: string, bytes: Uint8Array): S
   unidentified(expected, `couldn't get version/kind; json parse error: ${problem}`, bytes)
 
 /** The error for a body that cannot be identified: it shows a part of the body. */
-const unidentified = ({ kind }: Expected, problem: string, bytes: Uint8Array): StatusError =>
-  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(bytes)})`)
+const unidentified = ({ kind, isOptions }: Expected, problem: string, bytes: Uint8Array): StatusError =>
+  badRequest(isOptions ? problem : `the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(bytes)})`)
 
 const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 const EXCERPT = 30

@@ -12,6 +12,7 @@ import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts'
+import { storageConflict } from './replace.ts'
 import { next } from './strategy.ts'
 import { servedJson } from './version-conversion.ts'
 import { type Change, decodeStored, fenced, newWrite, noteWriter, type Write, write } from './write.ts'
@@ -23,7 +24,7 @@ export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<
 /** What a delete asks for, in its body or its query. */
 export function readOptions(call: Call, ctx: CallContext): DeleteOptions {
   const { body } = ctx
-  const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType }
+  const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType, isOptions: true } as const
   const sent = body && body.bytes.length > 0 ? decodeDeleteOptions(expected, body, { call, ctx }) : undefined
   return deleteOptions(call.query, sent, ctx)
 }
@@ -67,6 +68,8 @@ function deletion(options: DeleteOptions): Change {
       if (!stored && options.ignoreReadErrors) return
       if (!stored) return void decodeStored(call.resource, found!)
       checkPreconditions(call.resource, stored, options)
+      if (options.ignoreReadErrors)
+        throw storageConflict(call, 'unsafe deletion is not allowed because the object is decodable from storage')
       plan = planDeletion(call.resource, stored, { options, ctx })
       if (plan.step === 'wait') return respond(write, found!.json, options)
     },
@@ -107,6 +110,8 @@ export function checkPreconditions(
   { metadata }: AnyObject,
   { preconditions: { uid, resourceVersion } }: Pick<DeleteOptions, 'preconditions'>,
 ): void {
+  // A kind with finalizers in its spec checks them itself, in other words.
+  if (resource.def.deletion?.hasSpecFinalizers) return checkOwnPreconditions(resource, metadata, { uid, resourceVersion })
   const subject = { ...resource, plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(
@@ -120,6 +125,18 @@ export function checkPreconditions(
       metadata.name!,
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
     )
+}
+
+function checkOwnPreconditions(
+  resource: Resource,
+  { name, ...metadata }: AnyObject['metadata'],
+  { uid, resourceVersion }: DeleteOptions['preconditions'],
+): void {
+  const failed = (what: string, asked: string, is: string | undefined) =>
+    conflict(resource, name!, `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${is}`)
+  if (uid !== undefined && uid !== metadata.uid) throw failed('UID', uid, metadata.uid)
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
+    throw failed('ResourceVersion', resourceVersion, metadata.resourceVersion)
 }
 
 function checkDeletable({ def, group, kind }: Resource, stored: AnyObject, ctx: CallContext): void {

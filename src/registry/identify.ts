@@ -18,8 +18,8 @@ export function mistakenIdentity(expected: Claim, claimed: Claim, findKind?: Fin
 }
 
 function isRegistered(claimed: Claim, expected: Claim, findKind: FindKind | undefined): boolean {
-  if (!findKind) return claimed.apiVersion === expected.apiVersion
-  if (claimed.apiVersion === 'v1' && claimed.kind === 'Status') return true
+  if (!findKind) return claimed.apiVersion === expected.apiVersion && expected.kind !== 'DeleteOptions'
+  if (claimed.apiVersion === 'v1' && (claimed.kind === 'Status' || claimed.kind === 'List')) return true
   const found = findKind(claimed.apiVersion, claimed.kind) ?? findKind(claimed.apiVersion, claimed.kind.replace(/List$/, ''))
   return found !== undefined && found.def.custom === undefined && registryOf(claimed).scheme === registryOf(expected).scheme
 }
@@ -29,12 +29,19 @@ const SCHEMES: Readonly<Record<string, string>> = {
   apiextensions: 'k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:56',
   apiregistration: 'k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28',
 }
+/** Knows options alone, in every version. */
+const OPTIONS_SCHEME = 'k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27'
 const LEGACY_SCHEME = 'pkg/api/legacyscheme/scheme.go:30'
 
-function registryOf({ apiVersion }: Claim): { scheme: string; internal: string } {
+function registryOf({ apiVersion, kind }: Claim): { scheme: string; internal: string } {
+  if (kind === 'DeleteOptions') return { scheme: OPTIONS_SCHEME, internal: 'internalversion' }
   const slash = apiVersion.indexOf('/')
   const label = slash === -1 ? '' : apiVersion.slice(0, slash).split('.')[0]!
   return { scheme: SCHEMES[label] ?? LEGACY_SCHEME, internal: label === '' || label === 'events' ? 'core' : label }
 }
+
+/** What Go calls the type of a built-in kind where kube-apiserver works with it. */
+export const internalType = ({ apiVersion }: Pick<Claim, 'apiVersion'>, kind: string): string =>
+  `${registryOf({ apiVersion, kind }).internal}.${kind}`
 
 export const versionOf = ({ apiVersion }: Pick<Claim, 'apiVersion'>): string => apiVersion.slice(apiVersion.lastIndexOf('/') + 1)

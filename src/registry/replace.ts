@@ -2,7 +2,7 @@
 import type { InParts } from '../lib/in-parts.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { badRequest, conflict } from '../schema/status-error.ts'
+import { badRequest, conflict, type StatusError } from '../schema/status-error.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
@@ -45,7 +45,11 @@ export function checkUid({ call: { resource, namespace, name }, object, stored }
   const { uid } = object!.metadata
   const there = stored?.metadata.uid ?? ''
   if (!uid || uid === there) return
+  throw storageConflict({ resource, namespace, name }, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${there}`)
+}
+
+/** A conflict that kube-apiserver finds where it stores the object. */
+export function storageConflict({ resource, namespace, name }: Pick<Call, 'resource' | 'namespace' | 'name'>, why: string): StatusError {
   const key = `/registry/${resource.plural}/${resource.namespaced ? `${namespace}/` : ''}${name}`
-  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${there}`
-  throw conflict(resource, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
+  return conflict(resource, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
 }

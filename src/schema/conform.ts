@@ -132,8 +132,8 @@ function messageReader(shape: MessageShape): Reader {
     const slots = new Array(names.length)
     const outer = walk.struct
     for (const key of keys) {
-      reportDuplicates(value, key, walk)
       const i = index.get(key)
+      if (i !== undefined) reportDuplicates(value, key, walk)
       walk.path.push(key)
       if (i === undefined) report(walk, () => `unknown field ${goQuote(pathText(walk.path))}`)
       else {
@@ -169,8 +169,10 @@ function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
 /** What stands for a field that was not sent. */
 function absent(type: AnyType, walk: Walk): any {
   if (type.flags.orEmpty) return readerOf(type)({}, walk)
-  // A field that distinguishes absent from zero and is always written is written as null.
-  return type.flags.always ? (type.flags.optional ? null : zeroOf(type)) : undefined
+  if (!type.flags.always) return undefined
+  // A field that distinguishes absent from zero and is always written is written as null. So are bytes, which are a list in Go.
+  const isBytes = type.shape.kind === 'scalar' && type.shape.name === 'bytes'
+  return type.flags.optional || isBytes ? null : zeroOf(type)
 }
 
 function zeroOf({ shape }: AnyType): any {

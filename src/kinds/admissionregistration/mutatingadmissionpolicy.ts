@@ -70,7 +70,7 @@ export const MutatingAdmissionPolicy = defineKind({
     Mutations: [
       'integer',
       o => o.spec.mutations?.length ?? 0,
-      'Mutations indicates the number of mutation rules defined in this configuration',
+      'Mutation indicates the number of mutations rules defined in this configuration',
     ],
     ParamKind: [
       'string',

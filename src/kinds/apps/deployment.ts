@@ -116,15 +116,23 @@ export const Deployment = defineKind({
 
   columns: {
     Ready: ['string', o => `${o.status.readyReplicas ?? 0}/${o.spec.replicas}`, 'Number of the pod with ready state'],
-    'Up-to-date': ['string', o => o.status.updatedReplicas ?? 0, 'Pods of the current template.'],
-    Available: ['string', o => o.status.availableReplicas ?? 0, 'Pods that have been ready for minReadySeconds.'],
+    'Up-to-date': [
+      'string',
+      o => o.status.updatedReplicas ?? 0,
+      'Total number of non-terminating pods targeted by this deployment that have the desired template spec.',
+    ],
+    Available: [
+      'string',
+      o => o.status.availableReplicas ?? 0,
+      'Total number of available non-terminating pods (ready for at least minReadySeconds) targeted by this deployment.',
+    ],
     Age: age,
     Containers: containersColumn,
     Images: imagesColumn,
     Selector: [
       'string',
       o => (labelTermsOf(o.spec.selector) ? selectorText(o.spec.selector) : '<invalid>'),
-      'Which pods belong to it.',
+      "Label selector for pods. Existing ReplicaSets whose pods are selected by this will be the ones affected by this deployment. It must match the pod template's labels.",
       'wide',
     ],
   },

@@ -71,12 +71,29 @@ export const ReplicaSet = defineKind({
   },
 
   columns: {
-    Desired: ['integer', o => o.spec.replicas, 'How many pods should exist.'],
-    Current: ['integer', o => o.status.replicas, 'Pods that exist.'],
-    Ready: ['integer', o => o.status.readyReplicas ?? 0, 'Pods that are ready.'],
+    Desired: [
+      'integer',
+      o => o.spec.replicas,
+      'Replicas is the number of desired pods. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset',
+    ],
+    Current: [
+      'integer',
+      o => o.status.replicas,
+      'Replicas is the most recently observed number of non-terminating pods. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset',
+    ],
+    Ready: [
+      'integer',
+      o => o.status.readyReplicas ?? 0,
+      'The number of non-terminating pods targeted by this ReplicaSet with a Ready Condition.',
+    ],
     Age: age,
     Containers: containersColumn,
     Images: imagesColumn,
-    Selector: ['string', selectorCell, 'Which pods are counted.', 'wide'],
+    Selector: [
+      'string',
+      selectorCell,
+      "Selector is a label query over pods that should match the replica count. Label keys and values that must match in order to be controlled by this replica set. It must match the pod template's labels. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors",
+      'wide',
+    ],
   },
 })

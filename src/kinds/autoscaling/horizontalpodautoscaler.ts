@@ -99,11 +99,31 @@ export const HorizontalPodAutoscaler = defineKind({
   },
 
   columns: {
-    Reference: ['string', o => `${o.spec.scaleTargetRef.kind}/${o.spec.scaleTargetRef.name}`, 'What is scaled.'],
-    Targets: ['string', o => metricsCell(o.spec.metrics ?? [], o.status.currentMetrics ?? []), 'What is measured, and what is aimed at.'],
-    MinPods: ['string', o => String(o.spec.minReplicas), 'The least size.'],
-    MaxPods: ['string', o => o.spec.maxReplicas, 'The greatest size.'],
-    Replicas: ['string', o => o.status.currentReplicas ?? 0, 'The size last seen.'],
+    Reference: [
+      'string',
+      o => `${o.spec.scaleTargetRef.kind}/${o.spec.scaleTargetRef.name}`,
+      'scaleTargetRef points to the target resource to scale, and is used to the pods for which metrics should be collected, as well as to actually change the replica count.',
+    ],
+    Targets: [
+      'string',
+      o => metricsCell(o.spec.metrics ?? [], o.status.currentMetrics ?? []),
+      'metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica count across all metrics will be used).  The desired replica count is calculated multiplying the ratio between the target value and the current value by the current number of pods.  Ergo, metrics used must decrease as the pod count is increased, and vice-versa.  See the individual metric source types for more information about how each type of metric must respond. If not set, the default metric will be set to 80% average CPU utilization.',
+    ],
+    MinPods: [
+      'string',
+      o => String(o.spec.minReplicas),
+      'minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down.  It defaults to 1 pod.  minReplicas is allowed to be 0 if the alpha feature gate HPAScaleToZero is enabled and at least one Object or External metric is configured.  Scaling is active as long as at least one metric value is available.',
+    ],
+    MaxPods: [
+      'string',
+      o => o.spec.maxReplicas,
+      'maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up. It cannot be less that minReplicas.',
+    ],
+    Replicas: [
+      'string',
+      o => o.status.currentReplicas ?? 0,
+      'currentReplicas is current number of replicas of pods managed by this autoscaler, as last seen by the autoscaler.',
+    ],
     Age: age,
   },
 })

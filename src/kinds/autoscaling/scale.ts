@@ -17,8 +17,8 @@ export const Scale = defineKind({
     selector: [2, string, 'Which pods are counted, as a label selector in text.'],
   }),
   columns: {
-    Desired: ['integer', o => o.spec.replicas ?? 0, 'How many instances are wanted.'],
-    Available: ['integer', o => o.status.replicas, 'How many instances there are.'],
+    Desired: ['integer', o => o.spec.replicas ?? 0, 'replicas is the desired number of instances for the scaled object.'],
+    Available: ['integer', o => o.status.replicas, 'replicas is the actual number of observed instances of the scaled object.'],
     Age: age,
   },
 })

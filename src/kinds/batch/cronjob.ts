@@ -71,19 +71,32 @@ export const CronJob = defineKind({
   },
 
   columns: {
-    Schedule: ['string', o => o.spec.schedule, 'When jobs are made.'],
-    Timezone: ['string', o => o.spec.timeZone ?? '<none>', 'The time zone of the schedule.'],
-    Suspend: ['boolean', o => (o.spec.suspend ? 'True' : 'False'), 'Whether no jobs are made for now.'],
-    Active: ['integer', o => o.status.active?.length ?? 0, 'How many jobs run.'],
+    Schedule: ['string', o => o.spec.schedule, 'The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron.'],
+    Timezone: [
+      'string',
+      o => o.spec.timeZone ?? '<none>',
+      'The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones. If not specified, this will default to the time zone of the kube-controller-manager process. The set of valid time zone names and the time zone offset is loaded from the system-wide time zone database by the API server during CronJob validation and the controller manager during execution. If no system-wide time zone database can be found a bundled version of the database is used instead. If the time zone name becomes invalid during the lifetime of a CronJob or due to a change in host configuration, the controller will stop creating new new Jobs and will create a system event with the reason UnknownTimeZone. More information can be found in https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#time-zones',
+    ],
+    Suspend: [
+      'boolean',
+      o => (o.spec.suspend ? 'True' : 'False'),
+      'This flag tells the controller to suspend subsequent executions, it does not apply to already started executions.  Defaults to false.',
+    ],
+    Active: ['integer', o => o.status.active?.length ?? 0, 'A list of pointers to currently running jobs.'],
     'Last Schedule': [
       'string',
       (o, ctx) => (o.status.lastScheduleTime ? since(o.status.lastScheduleTime, ctx) : '<none>'),
-      'When a job was last made.',
+      'Information when was the last time the job was successfully scheduled.',
     ],
     Age: age,
     Containers: ['string', o => containers(o.spec, 'name'), 'Names of each container in the template.', 'wide'],
     Images: ['string', o => containers(o.spec, 'image'), 'Images referenced by each container in the template.', 'wide'],
-    Selector: ['string', o => formatLabelSelector(o.spec.jobTemplate.spec.selector), 'Which pods belong to the jobs.', 'wide'],
+    Selector: [
+      'string',
+      o => formatLabelSelector(o.spec.jobTemplate.spec.selector),
+      'A label query over pods that should match the pod count. Normally, the system sets this field for you. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors',
+      'wide',
+    ],
   },
 })
 

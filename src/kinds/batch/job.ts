@@ -54,12 +54,21 @@ export const Job = defineKind({
   fieldSelectors: { unsupported: field => `field label ${goQuote(field)} not supported for Job` },
   columns: {
     Status: ['string', statusWord, 'Status of the job.'],
-    Completions: ['string', completions, 'How many pods succeeded, of how many.'],
+    Completions: [
+      'string',
+      completions,
+      'The number of pods which reached phase Succeeded. The value increases monotonically for a given spec. However, it may decrease in reaction to scale down of elastic indexed jobs.',
+    ],
     Duration: ['string', duration, 'Time required to complete the job.'],
     Age: age,
     Containers: containersColumn,
     Images: imagesColumn,
-    Selector: ['string', o => selectorCell({ spec: { selector: o.spec.selector ?? {} } }), 'Which pods belong to it.', 'wide'],
+    Selector: [
+      'string',
+      o => selectorCell({ spec: { selector: o.spec.selector ?? {} } }),
+      'A label query over pods that should match the pod count. Normally, the system sets this field for you. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors',
+      'wide',
+    ],
   },
 })
 

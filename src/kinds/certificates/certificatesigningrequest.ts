@@ -295,8 +295,8 @@ function* validateRequestSpec(
     yield invalid(at.expirationSeconds, 'may not specify a duration less than 600 seconds (10 minutes)')
 }
 
-function requestProblem(base64: string): string | undefined {
-  const { block } = decodePem(Buffer.from(base64, 'base64').toString('latin1'))
+function requestProblem(base64: string | null): string | undefined {
+  const { block } = decodePem(Buffer.from(base64 ?? '', 'base64').toString('latin1'))
   if (block?.label !== 'CERTIFICATE REQUEST') return 'PEM block type must be CERTIFICATE REQUEST'
   try {
     return readCertificateRequest(block.bytes).signatureProblem()

@@ -92,12 +92,16 @@ export const PodCertificateRequest = defineKind({
       'serviceAccountName is the name of the service account the pod is running as.',
     ],
     NodeName: ['string', o => o.spec.nodeName, 'nodeName is the name of the node the pod is assigned to.'],
-    SignerName: ['string', o => o.spec.signerName, 'The signer that is asked'],
+    SignerName: [
+      'string',
+      o => o.spec.signerName,
+      'signerName indicates the requested signer.\n\nAll signer names beginning with `kubernetes.io` are reserved for use by the Kubernetes project.  There is currently one well-known signer documented by the Kubernetes project, `kubernetes.io/kube-apiserver-client-pod`, which will issue client certificates understood by kube-apiserver.  It is currently unimplemented.',
+    ],
     State: ['string', ({ status }) => stateOf(status), 'Is the request Pending, Issued, Denied, or Failed?'],
     UnverifiedUserAnnotations: [
       'string',
       o => formatLabels(o.spec.unverifiedUserAnnotations),
-      'What the author of the pod tells the signer, unchecked',
+      'unverifiedUserAnnotations allow pod authors to pass additional information to the signer implementation.  Kubernetes does not restrict or validate this metadata in any way.\n\nEntries are subject to the same validation as object metadata annotations, with the addition that all keys must be domain-prefixed. No restrictions are placed on values, except an overall size limitation on the entire field.\n\nSigners should document the keys and values they support.  Signers should deny requests that contain keys they do not recognize.',
     ],
   },
 })

@@ -48,7 +48,11 @@ export const Lease = defineKind({
   },
 
   columns: {
-    Holder: ['string', o => o.spec.holderIdentity ?? '', 'Who holds the lease.'],
+    Holder: [
+      'string',
+      o => o.spec.holderIdentity ?? '',
+      'holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.',
+    ],
     Age: age,
   },
 })

@@ -36,7 +36,11 @@ export const ConfigMap = defineKind({
   },
 
   columns: {
-    Data: ['string', o => Object.keys(o.data ?? {}).length + Object.keys(o.binaryData ?? {}).length, 'How many keys it holds.'],
+    Data: [
+      'string',
+      o => Object.keys(o.data ?? {}).length + Object.keys(o.binaryData ?? {}).length,
+      "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, this is enforced during validation process.",
+    ],
     Age: age,
   },
 })

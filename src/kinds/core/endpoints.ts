@@ -61,7 +61,11 @@ export const Endpoints = defineKind({
   },
 
   columns: {
-    Endpoints: ['string', o => formatSubsets(o.subsets ?? []), 'Where the service is served.'],
+    Endpoints: [
+      'string',
+      o => formatSubsets(o.subsets ?? []),
+      'The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs they share. A single address with multiple ports, some of which are ready and some of which are not (because they come from different containers) will result in the address being displayed in different subsets for the different ports. No address will appear in both Addresses and NotReadyAddresses in the same subset. Sets of addresses and ports that comprise a service.',
+    ],
     Age: age,
   },
 })

@@ -38,15 +38,24 @@ export const Event = defineKind({
   },
 
   columns: {
-    'Last Seen': ['string', lastSeen, 'When it last happened.'],
-    Type: ['string', o => o.type ?? '', 'Normal or Warning.'],
-    Reason: ['string', o => o.reason ?? '', 'A short word for what happened.'],
-    Object: ['string', formatObject, 'What it happened to.'],
-    Subobject: ['string', o => o.involvedObject.fieldPath ?? '', 'The part of the object it happened to.', 'wide'],
-    Source: ['string', formatSource, 'Who reported it.', 'wide'],
-    Message: ['string', o => (o.message ?? '').trim(), 'The same for people.'],
-    'First Seen': ['string', firstSeen, 'When it first happened.', 'wide'],
-    Count: ['string', o => o.series?.count ?? (o.series ? 0 : o.count || 1), 'How often it happened.', 'wide'],
+    'Last Seen': ['string', lastSeen, 'The time at which the most recent occurrence of this event was recorded.'],
+    Type: ['string', o => o.type ?? '', 'Type of this event (Normal, Warning), new types could be added in the future'],
+    Reason: [
+      'string',
+      o => o.reason ?? '',
+      "This should be a short, machine understandable string that gives the reason for the transition into the object's current status.",
+    ],
+    Object: ['string', formatObject, 'The object that this event is about.'],
+    Subobject: [
+      'string',
+      o => o.involvedObject.fieldPath ?? '',
+      'If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing a part of an object.',
+      'wide',
+    ],
+    Source: ['string', formatSource, 'The component reporting this event. Should be a short machine understandable string.', 'wide'],
+    Message: ['string', o => (o.message ?? '').trim(), 'A human-readable description of the status of this operation.'],
+    'First Seen': ['string', firstSeen, 'The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)', 'wide'],
+    Count: ['string', o => o.series?.count ?? (o.series ? 0 : o.count || 1), 'The number of times this event has occurred.', 'wide'],
     Name: ['string', o => o.metadata.name, NAME_DOC, { wide: true, format: 'name' }],
   },
 })

@@ -209,12 +209,37 @@ export const Node = defineKind({
     Status: ['string', o => formatStatus(o), 'The status of the node'],
     Roles: ['string', o => formatRoles(o.metadata.labels), 'The roles of the node'],
     Age: age,
-    Version: ['string', o => o.status.nodeInfo.kubeletVersion, 'Version of the kubelet.'],
-    'Internal-IP': ['string', o => addressOf(o.status, 'InternalIP'), 'The address inside the cluster.', 'wide'],
-    'External-IP': ['string', o => addressOf(o.status, 'ExternalIP'), 'The address outside the cluster.', 'wide'],
-    'OS-Image': ['string', o => o.status.nodeInfo.osImage || UNKNOWN, 'The operating system.', 'wide'],
-    'Kernel-Version': ['string', o => formatKernel(o.status), 'Version of the kernel, and the architecture.', 'wide'],
-    'Container-Runtime': ['string', o => o.status.nodeInfo.containerRuntimeVersion || UNKNOWN, 'The container runtime.', 'wide'],
+    Version: ['string', o => o.status.nodeInfo.kubeletVersion, 'Kubelet Version reported by the node.'],
+    'Internal-IP': [
+      'string',
+      o => addressOf(o.status, 'InternalIP'),
+      "List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).",
+      'wide',
+    ],
+    'External-IP': [
+      'string',
+      o => addressOf(o.status, 'ExternalIP'),
+      "List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).",
+      'wide',
+    ],
+    'OS-Image': [
+      'string',
+      o => o.status.nodeInfo.osImage || UNKNOWN,
+      'OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).',
+      'wide',
+    ],
+    'Kernel-Version': [
+      'string',
+      o => formatKernel(o.status),
+      "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
+      'wide',
+    ],
+    'Container-Runtime': [
+      'string',
+      o => o.status.nodeInfo.containerRuntimeVersion || UNKNOWN,
+      'ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).',
+      'wide',
+    ],
   },
 })
 

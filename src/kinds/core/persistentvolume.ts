@@ -76,20 +76,45 @@ export const PersistentVolume = defineKind({
   },
 
   columns: {
-    Capacity: ['string', o => getOwn(o.spec.capacity ?? {}, 'storage') ?? '0', 'How much the volume holds.'],
-    'Access Modes': ['string', o => formatAccessModes(o.spec.accessModes), 'How the volume can be mounted.'],
-    'Reclaim Policy': ['string', o => o.spec.persistentVolumeReclaimPolicy, 'What happens when its claim is gone.'],
-    Status: ['string', o => (o.metadata.deletionTimestamp ? 'Terminating' : o.status.phase), 'Whether the volume is free, bound or gone.'],
+    Capacity: [
+      'string',
+      o => getOwn(o.spec.capacity ?? {}, 'storage') ?? '0',
+      "capacity is the description of the persistent volume's resources and capacity. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#capacity",
+    ],
+    'Access Modes': [
+      'string',
+      o => formatAccessModes(o.spec.accessModes),
+      'accessModes contains all ways the volume can be mounted. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes',
+    ],
+    'Reclaim Policy': [
+      'string',
+      o => o.spec.persistentVolumeReclaimPolicy,
+      'persistentVolumeReclaimPolicy defines what happens to a persistent volume when released from its claim. Valid options are Retain (default for manually created PersistentVolumes), Delete (default for dynamically provisioned PersistentVolumes), and Recycle (deprecated). Recycle must be supported by the volume plugin underlying this PersistentVolume. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#reclaiming',
+    ],
+    Status: [
+      'string',
+      o => (o.metadata.deletionTimestamp ? 'Terminating' : o.status.phase),
+      'phase indicates if a volume is available, bound to a claim, or released by a claim. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#phase',
+    ],
     Claim: [
       'string',
       ({ spec: { claimRef: c } }) => (c ? `${c.namespace ?? ''}/${c.name ?? ''}` : ''),
-      'The claim the volume is bound to.',
+      'claimRef is part of a bi-directional binding between PersistentVolume and PersistentVolumeClaim. Expected to be non-nil when bound. claim.VolumeName is the authoritative bind between PV and PVC. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#binding',
     ],
     StorageClass: ['string', o => classOf(o) ?? '', 'StorageClass of the pv'],
     VolumeAttributesClass: ['string', o => o.spec.volumeAttributesClassName ?? '<unset>', 'VolumeAttributesClass of the pv'],
-    Reason: ['string', o => o.status.reason ?? '', 'Why the volume failed.'],
+    Reason: [
+      'string',
+      o => o.status.reason ?? '',
+      'reason is a brief CamelCase string that describes any failure and is meant for machine parsing and tidy display in the CLI.',
+    ],
     Age: age,
-    VolumeMode: ['string', o => o.spec.volumeMode ?? '<unset>', 'Whether the volume is a file system or a raw device.', 'wide'],
+    VolumeMode: [
+      'string',
+      o => o.spec.volumeMode ?? '<unset>',
+      'volumeMode defines if a volume is intended to be used with a formatted filesystem or to remain in raw block state. Value of Filesystem is implied when not included in spec.',
+      'wide',
+    ],
   },
 })
 

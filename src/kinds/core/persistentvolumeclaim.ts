@@ -64,14 +64,31 @@ export const PersistentVolumeClaim = defineKind({
   },
 
   columns: {
-    Status: ['string', o => (o.metadata.deletionTimestamp ? 'Terminating' : o.status.phase), 'Whether the claim is bound.'],
-    Volume: ['string', o => o.spec.volumeName ?? '', 'The volume the claim is bound to.'],
-    Capacity: ['string', o => (o.spec.volumeName ? (getOwn(o.status.capacity ?? {}, 'storage') ?? '0') : ''), 'How much the volume holds.'],
-    'Access Modes': ['string', o => (o.spec.volumeName ? formatAccessModes(o.status.accessModes) : ''), 'How the volume can be mounted.'],
+    Status: [
+      'string',
+      o => (o.metadata.deletionTimestamp ? 'Terminating' : o.status.phase),
+      'phase represents the current phase of PersistentVolumeClaim.',
+    ],
+    Volume: ['string', o => o.spec.volumeName ?? '', 'volumeName is the binding reference to the PersistentVolume backing this claim.'],
+    Capacity: [
+      'string',
+      o => (o.spec.volumeName ? (getOwn(o.status.capacity ?? {}, 'storage') ?? '0') : ''),
+      'capacity represents the actual resources of the underlying volume.',
+    ],
+    'Access Modes': [
+      'string',
+      o => (o.spec.volumeName ? formatAccessModes(o.status.accessModes) : ''),
+      'accessModes contains the actual access modes the volume backing the PVC has. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes-1',
+    ],
     StorageClass: ['string', o => classOf(o) ?? '', 'StorageClass of the pvc'],
     VolumeAttributesClass: ['string', o => o.spec.volumeAttributesClassName ?? '<unset>', 'VolumeAttributesClass of the pvc'],
     Age: age,
-    VolumeMode: ['string', o => o.spec.volumeMode ?? '<unset>', 'Whether a file system or a block device is requested.', 'wide'],
+    VolumeMode: [
+      'string',
+      o => o.spec.volumeMode ?? '<unset>',
+      'volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.',
+      'wide',
+    ],
   },
 })
 

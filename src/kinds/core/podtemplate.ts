@@ -32,7 +32,7 @@ export const PodTemplate = defineKind({
         containersOf(o.template)
           .map(({ name }) => name)
           .join(','),
-      'Names of the containers.',
+      'Names of each container in the template.',
     ],
     Images: [
       'string',
@@ -40,9 +40,9 @@ export const PodTemplate = defineKind({
         containersOf(o.template)
           .map(({ image = '' }) => image)
           .join(','),
-      'Images of the containers.',
+      'Images referenced by each container in the template.',
     ],
-    'Pod Labels': ['string', o => formatLabels(o.template.metadata.labels), 'Labels the pods get.'],
+    'Pod Labels': ['string', o => formatLabels(o.template.metadata.labels), 'The labels for the pod template.'],
   },
 })
 

@@ -77,13 +77,26 @@ export const ReplicationController = defineKind({
 
   selectable: { 'status.replicas': o => o.status.replicas },
   columns: {
-    Desired: ['integer', o => o.spec.replicas, 'How many pods should exist.'],
-    Current: ['integer', o => o.status.replicas, 'Pods that exist.'],
-    Ready: ['integer', o => o.status.readyReplicas ?? 0, 'Pods that are ready.'],
+    Desired: [
+      'integer',
+      o => o.spec.replicas,
+      'Replicas is the number of desired replicas. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller',
+    ],
+    Current: [
+      'integer',
+      o => o.status.replicas,
+      'Replicas is the most recently observed number of replicas. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller',
+    ],
+    Ready: ['integer', o => o.status.readyReplicas ?? 0, 'The number of ready replicas for this replication controller.'],
     Age: age,
     Containers: ['string', o => containers(o.spec, 'name'), 'Names of each container in the template.', 'wide'],
     Images: ['string', o => containers(o.spec, 'image'), 'Images referenced by each container in the template.', 'wide'],
-    Selector: ['string', o => formatLabels(o.spec.selector), 'Labels of the pods that are counted.', 'wide'],
+    Selector: [
+      'string',
+      o => formatLabels(o.spec.selector),
+      'Selector is a label query over pods that should match the Replicas count. If Selector is empty, it is defaulted to the labels present on the Pod template. Label keys and values that must match in order to be controlled by this replication controller, if empty defaulted to labels on Pod template. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors',
+      'wide',
+    ],
   },
 })
 

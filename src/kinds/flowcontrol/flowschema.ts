@@ -99,9 +99,21 @@ export const FlowSchema = defineKind({
   },
 
   columns: {
-    PriorityLevel: ['string', o => o.spec.priorityLevelConfiguration.name, 'The priority level of the requests.'],
-    MatchingPrecedence: ['string', o => o.spec.matchingPrecedence, 'Schemas with a lower number are tried first.'],
-    DistinguisherMethod: ['string', o => o.spec.distinguisherMethod?.type ?? '<none>', 'How requests are divided into flows.'],
+    PriorityLevel: [
+      'string',
+      o => o.spec.priorityLevelConfiguration.name,
+      '`name` is the name of the priority level configuration being referenced Required.',
+    ],
+    MatchingPrecedence: [
+      'string',
+      o => o.spec.matchingPrecedence,
+      '`matchingPrecedence` is used to choose among the FlowSchemas that match a given request. The chosen FlowSchema is among those with the numerically lowest (which we take to be logically highest) MatchingPrecedence.  Each MatchingPrecedence value must be ranged in [1,10000]. Note that if the precedence is not specified, it will be set to 1000 as default.',
+    ],
+    DistinguisherMethod: [
+      'string',
+      o => o.spec.distinguisherMethod?.type ?? '<none>',
+      '`distinguisherMethod` defines how to compute the flow distinguisher for requests that match this schema. `nil` specifies that the distinguisher is disabled and thus will always be the empty string.',
+    ],
     Age: age,
     MissingPL: [
       'string',

@@ -93,7 +93,11 @@ export const NetworkPolicy = defineKind({
   },
 
   columns: {
-    'Pod-Selector': ['string', o => formatLabelSelector(o.spec.podSelector), 'Which pods the policy is for.'],
+    'Pod-Selector': [
+      'string',
+      o => formatLabelSelector(o.spec.podSelector),
+      "podSelector selects the pods to which this NetworkPolicy object applies. The array of rules is applied to any pods selected by this field. An empty selector matches all pods in the policy's namespace. Multiple network policies can select the same set of pods. In this case, the ingress rules for each are combined additively. This field is optional. If it is not specified, it defaults to an empty selector.",
+    ],
     Age: age,
   },
 })

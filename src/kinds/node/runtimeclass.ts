@@ -51,7 +51,7 @@ export const RuntimeClass = defineKind({
   },
 
   columns: {
-    Handler: ['string', o => o.handler, 'What the nodes call the way of running pods.'],
+    Handler: ['string', o => o.handler, ''],
     Age: age,
   },
 })

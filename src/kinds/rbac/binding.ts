@@ -83,8 +83,12 @@ const named =
       .join(', ')
 
 /** The table of a kind of binding, named as its columns name it. */
-export const bindingColumns = (kind: string): Readonly<Record<string, Column<Binding & Envelope>>> => ({
-  Role: ['string', o => `${o.roleRef.kind}/${o.roleRef.name}`, 'The role that is bound.'],
+export const bindingColumns = (kind: string, reference: string): Readonly<Record<string, Column<Binding & Envelope>>> => ({
+  Role: [
+    'string',
+    o => `${o.roleRef.kind}/${o.roleRef.name}`,
+    `${reference}. If the RoleRef cannot be resolved, the Authorizer must return an error.`,
+  ],
   Age: age,
   Users: ['string', named('User'), `Users in the ${kind}`, 'wide'],
   Groups: ['string', named('Group'), `Groups in the ${kind}`, 'wide'],

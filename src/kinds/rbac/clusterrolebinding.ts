@@ -17,5 +17,5 @@ export const ClusterRoleBinding = defineKind({
   defaults: defaultBinding,
   validate: (o, at, { groupDomain, old }) => validateBinding(o, at, { scope: 'Cluster', roles: ['ClusterRole'], groupDomain, old }),
 
-  columns: bindingColumns('clusterRoleBinding'),
+  columns: bindingColumns('clusterRoleBinding', 'roleRef can only reference a ClusterRole in the global namespace'),
 })

@@ -18,5 +18,5 @@ export const RoleBinding = defineKind({
   validate: (o, at, { groupDomain, old }) =>
     validateBinding(o, at, { scope: 'Namespaced', roles: ['Role', 'ClusterRole'], groupDomain, old }),
 
-  columns: bindingColumns('roleBinding'),
+  columns: bindingColumns('roleBinding', 'roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace'),
 })

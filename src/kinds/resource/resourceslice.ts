@@ -50,9 +50,21 @@ export const ResourceSlice = defineKind({
   },
   fieldSelectors: { unsupported: (field, { apiVersion, kind }) => `field label not supported for ${apiVersion}, Kind=${kind}: ${field}` },
   columns: {
-    Node: ['string', o => o.spec.nodeName ?? '', 'The node that can use the devices, where it is only one.'],
-    Driver: ['string', o => o.spec.driver, 'The driver that offers the devices.'],
-    Pool: ['string', o => o.spec.pool.name, 'The pool that the devices belong to.'],
+    Node: [
+      'string',
+      o => o.spec.nodeName ?? '',
+      'NodeName identifies the node which provides the resources in this pool. A field selector can be used to list only ResourceSlice objects belonging to a certain node.\n\nThis field can be used to limit access from nodes to ResourceSlices with the same node name. It also indicates to autoscalers that adding new nodes of the same type as some old node might also make new resources available.\n\nExactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set. This field is immutable.',
+    ],
+    Driver: [
+      'string',
+      o => o.spec.driver,
+      'Driver identifies the DRA driver providing the capacity information. A field selector can be used to list only ResourceSlice objects with a certain driver name.\n\nMust be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only lower case characters. This field is immutable.',
+    ],
+    Pool: [
+      'string',
+      o => o.spec.pool.name,
+      'Name is used to identify the pool. For node-local devices, this is often the node name, but this is not required. A field selector can be used to list only ResourceSlice objects belonging to a certain pool.\n\nIt must not be longer than 253 characters and must consist of one or more DNS sub-domains separated by slashes. This field is immutable.',
+    ],
     Age: age,
   },
 })

@@ -59,10 +59,22 @@ export const PriorityClass = defineKind({
   },
 
   columns: {
-    Value: ['integer', o => o.value, 'The priority.'],
-    'Global-Default': ['boolean', o => o.globalDefault ?? false, 'Whether pods that name no class get this one.'],
+    Value: [
+      'integer',
+      o => o.value,
+      'value represents the integer value of this priority class. This is the actual priority that pods receive when they have the name of this class in their pod spec.',
+    ],
+    'Global-Default': [
+      'boolean',
+      o => o.globalDefault ?? false,
+      'globalDefault specifies whether this PriorityClass should be considered as the default priority for pods that do not have any priority class. Only one PriorityClass can be marked as `globalDefault`. However, if more than one PriorityClasses exists with their `globalDefault` field set to true, the smallest value of such global default PriorityClasses will be used as the default priority.',
+    ],
     Age: age,
-    PreemptionPolicy: ['string', o => o.preemptionPolicy, 'Whether pods of the class preempt others.'],
+    PreemptionPolicy: [
+      'string',
+      o => o.preemptionPolicy,
+      'preemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority. Defaults to PreemptLowerPriority if unset.',
+    ],
   },
 })
 

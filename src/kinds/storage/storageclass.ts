@@ -78,10 +78,22 @@ export const StorageClass = defineKind({
       NAME_DOC,
       { format: 'name' },
     ],
-    Provisioner: ['string', o => o.provisioner, 'Who makes the volumes.'],
-    ReclaimPolicy: ['string', o => o.reclaimPolicy, 'What happens to a volume when its claim is gone.'],
-    VolumeBindingMode: ['string', o => o.volumeBindingMode, 'When claims are bound.'],
-    AllowVolumeExpansion: ['string', o => o.allowVolumeExpansion ?? false, 'Whether volumes may grow.'],
+    Provisioner: ['string', o => o.provisioner, 'provisioner indicates the type of the provisioner.'],
+    ReclaimPolicy: [
+      'string',
+      o => o.reclaimPolicy,
+      'reclaimPolicy controls the reclaimPolicy for dynamically provisioned PersistentVolumes of this storage class. Defaults to Delete.',
+    ],
+    VolumeBindingMode: [
+      'string',
+      o => o.volumeBindingMode,
+      'volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound.  When unset, VolumeBindingImmediate is used. This field is only honored by servers that enable the VolumeScheduling feature.',
+    ],
+    AllowVolumeExpansion: [
+      'string',
+      o => o.allowVolumeExpansion ?? false,
+      'allowVolumeExpansion shows whether the storage class allow volume expand.',
+    ],
     Age: age,
   },
 })

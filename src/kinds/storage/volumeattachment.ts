@@ -78,10 +78,23 @@ export const VolumeAttachment = defineKind({
   subresources: { status: { keepsMetadata: true, validate } },
 
   columns: {
-    Attacher: ['string', o => o.spec.attacher, 'The driver that attaches the volume.', { format: 'name' }],
-    PV: ['string', o => o.spec.source.persistentVolumeName ?? '', 'The persistent volume.'],
-    Node: ['string', o => o.spec.nodeName, 'The node.'],
-    Attached: ['boolean', o => o.status.attached, 'Whether the volume is attached.'],
+    Attacher: [
+      'string',
+      o => o.spec.attacher,
+      'attacher indicates the name of the volume driver that MUST handle this request. This is the name returned by GetPluginName().',
+      { format: 'name' },
+    ],
+    PV: [
+      'string',
+      o => o.spec.source.persistentVolumeName ?? '',
+      'persistentVolumeName represents the name of the persistent volume to attach.',
+    ],
+    Node: ['string', o => o.spec.nodeName, 'nodeName represents the node that the volume should be attached to.'],
+    Attached: [
+      'boolean',
+      o => o.status.attached,
+      'attached indicates the volume is successfully attached. This field must only be set by the entity completing the attach operation, i.e. the external-attacher.',
+    ],
     Age: age,
   },
 })

@@ -31,7 +31,7 @@ export const VolumeAttributesClass = defineKind({
   deletion: { returns: 'object' },
 
   columns: {
-    DriverName: ['string', o => o.driverName, 'The CSI driver of the class.'],
+    DriverName: ['string', o => o.driverName, 'driverName is the name of the CSI driver This field is immutable.'],
     Age: age,
   },
 })

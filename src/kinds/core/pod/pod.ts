@@ -20,19 +20,38 @@ import { readinessGatesText, readyText, restartsText, statusText } from './statu
 const STREAMS: Fields = { stdin: [1, bool], stdout: [2, bool], stderr: [3, bool], tty: [4, bool], container: [5, string] }
 
 const podColumns: Readonly<Record<string, Column<PodObject>>> = {
-  Ready: ['string', readyText, 'Containers that are ready, of those that should run.'],
-  Status: ['string', statusText, 'How the pod is doing, from the states of its containers.'],
-  Restarts: ['string', restartsText, 'How often containers were restarted, and when that was last.'],
+  Ready: ['string', readyText, 'The aggregate readiness state of this pod for accepting traffic.'],
+  Status: ['string', statusText, 'The aggregate status of the containers in this pod.'],
+  Restarts: [
+    'string',
+    restartsText,
+    'The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.',
+  ],
   Age: age,
-  IP: ['string', pod => pod.status.podIPs?.[0]?.ip || '<none>', 'Address of the pod.', 'wide'],
-  Node: ['string', pod => pod.spec.nodeName || '<none>', 'The node the pod is bound to.', 'wide'],
+  IP: [
+    'string',
+    pod => pod.status.podIPs?.[0]?.ip || '<none>',
+    'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
+    'wide',
+  ],
+  Node: [
+    'string',
+    pod => pod.spec.nodeName || '<none>',
+    'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
+    'wide',
+  ],
   'Nominated Node': [
     'string',
     pod => pod.status.nominatedNodeName || '<none>',
-    'The node on which other pods are preempted for this one.',
+    'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
     'wide',
   ],
-  'Readiness Gates': ['string', readinessGatesText, 'Further conditions for readiness that hold, of all.', 'wide'],
+  'Readiness Gates': [
+    'string',
+    readinessGatesText,
+    'If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to "True" More info: https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates',
+    'wide',
+  ],
 }
 
 export const Pod = defineKind({
