@@ -111,7 +111,10 @@ export function checkPreconditions(
   { preconditions: { uid, resourceVersion } }: Pick<DeleteOptions, 'preconditions'>,
 ): void {
   // A kind with finalizers in its spec checks them itself, in other words.
-  if (resource.def.deletion?.hasSpecFinalizers) return checkOwnPreconditions(resource, metadata, { uid, resourceVersion })
+  if (resource.def.deletion?.hasSpecFinalizers) {
+    checkOwnPreconditions(resource, metadata, { uid, resourceVersion })
+    return
+  }
   const subject = { ...resource, plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(
