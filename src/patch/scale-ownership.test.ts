@@ -17,6 +17,7 @@ const entry = (manager: string, operation: string, more: Partial<ManagedFieldsEn
   fieldsV1: { 'f:spec': { 'f:replicas': {}, 'f:selector': {} } },
   ...more,
 })
+const timeless = ({ time: _, ...rest }: ManagedFieldsEntry): ManagedFieldsEntry => rest
 const inScale = (manager: string, operation: string, time = '2026-01-01T00:00:00Z', subresource?: string) =>
   entry(manager, operation, { apiVersion: 'autoscaling/v1', fieldsV1: REPLICAS, time, ...(subresource ? { subresource } : {}) })
 
@@ -32,17 +33,17 @@ test('setting the replicas through the scale takes them from their owners', () =
   const left = { fieldsV1: { 'f:spec': { 'f:selector': {} } } }
   assert.deepEqual(parentManagedFields({ parent, scale, paths, apiVersion: 'apps/v1' }), [
     entry('a', 'Apply', left),
+    timeless(entry('hpa', 'Update', { fieldsV1: REPLICAS, subresource: 'scale' })),
     entry('b', 'Update', left),
-    entry('hpa', 'Update', { fieldsV1: REPLICAS, time: '2026-02-01T00:00:00Z', subresource: 'scale' }),
   ])
 })
 
-test('an owner that still owns the size keeps its entry, and its time moves with the scale', () => {
+test('who applied the size and still owns it keeps the entry; who updated it gets another one', () => {
   const own = entry('hpa', 'Update', { fieldsV1: REPLICAS, subresource: 'scale' })
   const scale = [inScale('a', 'Apply'), inScale('hpa', 'Update', '2026-03-01T00:00:00Z', 'scale')]
   assert.deepEqual(parentManagedFields({ parent: [entry('a', 'Apply'), own], scale, paths, apiVersion: 'apps/v1' }), [
     entry('a', 'Apply'),
-    { ...own, time: '2026-03-01T00:00:00Z' },
+    timeless(own),
   ])
 })
 
@@ -83,7 +84,7 @@ test('an apply of a scale meets the owners of the size, and takes it by force', 
   const forced = apply(true)
   assert.ok(forced.ok)
   assert.deepEqual(parentManagedFields({ parent, scale: forced.managedFields, paths, apiVersion: 'apps/v1' }), [
+    timeless(entry('b', 'Apply', { fieldsV1: REPLICAS, subresource: 'scale' })),
     entry('a', 'Apply', { fieldsV1: { 'f:spec': { 'f:selector': {} } } }),
-    entry('b', 'Apply', { fieldsV1: REPLICAS, subresource: 'scale', time: '2026-02-01T00:00:00Z' }),
   ])
 })

@@ -30,39 +30,31 @@ type ParentScale = {
   readonly apiVersion: string
 }
 
-/** The managers of an object after its scale was written: who no longer owns the scale's size no longer owns the object's. */
+/**
+ * The managers of an object after its scale was written: who no longer owns the scale's size no longer owns the object's. As in
+ * kube-apiserver, owners by updates are never recognised, because their version differs: they get an entry for the size alone, which
+ * has no time.
+ */
 export function parentManagedFields({ parent, scale, paths, apiVersion }: ParentScale): ManagedFieldsEntry[] {
   const [before, written] = [readManagers(parent), readManagers(scale)]
   if (!before.ok || !written.ok) return [...parent]
-  const left = new Map(bySize(written.managers.values()))
+  const left = new Map(written.managers)
   const owners = new Map<string, Manager>()
   for (const [identifier, manager] of before.managers) {
     const replicas = replicasIn(paths, manager.apiVersion)
     if (replicas === undefined) continue
-    if (replicas === null || !ownsAll(manager.fields, replicas)) {
+    if (replicas === null || !ownsAll(manager.fields, replicas) || left.delete(identifier)) {
       owners.set(identifier, manager)
-      continue
-    }
-    const still = left.get(sizeKey(manager))
-    if (still !== undefined) {
-      left.delete(sizeKey(manager))
-      owners.set(identifier, { ...manager, ...(still.time === undefined ? {} : { time: still.time }) })
       continue
     }
     const fields = difference(manager.fields, replicas)
     if (!isEmptySet(fields)) owners.set(identifier, { ...manager, fields })
   }
   const replicas = replicasIn(paths, apiVersion)
-  for (const [key, manager] of left) {
-    if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) owners.set(key, { ...manager, apiVersion, fields: replicas })
+  for (const [identifier, { time: _, ...manager }] of left) {
+    if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) owners.set(identifier, { ...manager, apiVersion, fields: replicas })
   }
   return writeManagers(owners)
-}
-
-/** An owner keeps its name, operation and subresource in both views, while the version differs. */
-const sizeKey = ({ name, operation, subresource }: Manager) => JSON.stringify([name, operation, subresource])
-const bySize = function* (managers: Iterable<Manager>): Iterable<[string, Manager]> {
-  for (const manager of managers) yield [sizeKey(manager), manager]
 }
 
 function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null | undefined {
