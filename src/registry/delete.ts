@@ -108,11 +108,12 @@ function respond(write: Write, stored: Uint8Array, { orphanDependents }: DeleteO
 export function checkPreconditions(
   resource: Resource,
   { metadata }: AnyObject,
-  { preconditions: { uid, resourceVersion } }: Pick<DeleteOptions, 'preconditions'>,
+  { preconditions }: Pick<DeleteOptions, 'preconditions'>,
 ): void {
+  const { uid, resourceVersion } = preconditions
   // A kind with finalizers in its spec checks them itself, in other words.
   if (resource.def.deletion?.hasSpecFinalizers) {
-    checkOwnPreconditions(resource, metadata, { uid, resourceVersion })
+    checkOwnPreconditions(resource, metadata, preconditions)
     return
   }
   const subject = { ...resource, plural: resource.kind }

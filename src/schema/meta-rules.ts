@@ -1,6 +1,6 @@
 /** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
 import { goQuote, isPrintable } from '../lib/go-text.ts'
-import { isQualifiedName, isValidLabelValue, nameIsDNSLabel } from '../lib/names.ts'
+import { isQualifiedName, isValidLabelValue, nameIsDNSLabel, nameIsPathSegment } from '../lib/names.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
 import type { NameRule } from './rules.ts'
@@ -49,6 +49,7 @@ function* validateCollections(
 /** Rules on a change of metadata; what a write cannot change has been taken over from `old` already. */
 export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   if (old.deletionTimestamp) yield* validateNoNewFinalizers(meta.finalizers, old.finalizers, at.finalizers)
+  if (meta.generateName) yield* invalidEach(at.generateName, nameIsPathSegment(meta.generateName, 'prefix'))
   if (!meta.resourceVersion) yield invalid(at.resourceVersion, 'must be specified for an update')
   yield* validateGeneration(meta, at)
   if ((meta.generation ?? 0) < (old.generation ?? 0))
