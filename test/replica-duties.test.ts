@@ -40,6 +40,22 @@ test('a kubeconfig and a token of one server are valid on all servers', patient,
   )
 })
 
+test('only creates tell the store that nobody else writes the same, so that one whose answer is lost can be found', patient, async t => {
+  const told = new Map<string, (boolean | undefined)[]>()
+  class AttentiveStore extends MemoryStore {
+    override swap(...[key, change]: Parameters<MemoryStore['swap']>) {
+      told.set(key, [...(told.get(key) ?? []), change.unique])
+      return super.swap(key, change)
+    }
+  }
+  const replica = await startReplica(t, new AttentiveStore(), { controllers: ['none'] })
+  const map = await create(replica, CONFIG_MAPS, { metadata: { name: 'a' } })
+  const { status } = await ask(replica, `${CONFIG_MAPS}/a`, { method: 'PUT', body: { ...map, data: { a: 'b' } } })
+  assert.equal(status, 200)
+  const key = [...told.keys()].find(key => key.endsWith('/default/a'))
+  assert.deepEqual(told.get(key!), [true, false])
+})
+
 test('the service of the API leads to all servers that are alive, and each has an identity lease', patient, async t => {
   const store = new MemoryStore()
   const start = (advertiseAddress: string) =>

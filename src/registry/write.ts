@@ -557,7 +557,9 @@ function insert(request: Write): MaybePromise<void> {
 /** What the store is asked to do: another value for a key, as long as what the write depends on is still so. */
 function storeChange({ resource, ctx }: Write, expect: Revision, value: Uint8Array | null): StoreChange {
   const { ttlSeconds } = resource.def
-  return fenced(ctx, ttlSeconds === undefined ? { expect, value } : { expect, value, ttlSeconds })
+  // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
+  const unique = expect === 0
+  return fenced(ctx, ttlSeconds === undefined ? { expect, value, unique } : { expect, value, unique, ttlSeconds })
 }
 export const fenced = ({ fence }: CallContext, change: StoreChange): StoreChange => (fence ? { ...change, fence } : change)
 
