@@ -50,7 +50,7 @@ test('an object has to say what it is', async t => {
     [
       [
         400,
-        'Widget in version "v1" cannot be handled as a Widget: Object \'Kind\' is missing in \'{"apiVersion":"stable.example.com/v1","metadata":{"name":"a"},"spec":{}}\'',
+        'the object provided is unrecognized (must be of type Widget): Object \'Kind\' is missing in \'{"apiVersion":"stable.example.com/v1","metadata":{"name":"a"},"spec":{}}\' ({"apiVersion":"stable.example. ...)',
       ],
       [400, 'the API version in the data (stable.example.com/v2) does not match the expected API version (stable.example.com/v1)'],
       [422, 'Gadget.stable.example.com "a" is invalid: kind: Invalid value: "Gadget": must be Widget'],

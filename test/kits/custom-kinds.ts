@@ -76,7 +76,7 @@ export async function openCustomBench(
     try {
       const target = route(method, path, catalog)
       if (target.type === 'refused') throw target.error
-      if (target.type === 'path') throw new Error(`${path} is no path of a resource`)
+      if (target.type === 'path') return { code: 404, body: '404 page not found', warnings: [] }
       const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
       const mediaType = more.type ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
       const result = await registry.handle(target.call, {
