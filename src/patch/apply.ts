@@ -35,6 +35,7 @@ import {
   type Converting,
   knownManagers,
   NO_CONVERSIONS,
+  type Settled,
   settle,
   typeIn,
   UNOWNED_FIELDS,
@@ -153,9 +154,10 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Me
   yield NO_CONVERSIONS
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
   yield NO_CONVERSIONS
-  const { kept, lost } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
+  const { kept, lost, comparison } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
   yield NO_CONVERSIONS
-  const time = deepEqual(live, object) ? undefined : writer.time
+  // What the comparison has found need not be looked for again.
+  const time = isNoChange(comparison) && deepEqual(live, object) ? undefined : writer.time
   const identifiers = [...lost.keys()].sort(compareText)
   return {
     object,
@@ -163,6 +165,8 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Me
     lost: identifiers.map(identifier => ({ manager: managers.get(identifier)!, fields: lost.get(identifier)! })),
   }
 }
+
+const isNoChange = ({ added, modified, removed }: Settled['comparison']): boolean => [added, modified, removed].every(isEmptySet)
 
 const timeOf = (manager: Manager | undefined) => (manager?.time === undefined ? {} : { time: manager.time })
 
