@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { testWith } from './programs.ts'
 import { robustness } from './robustness/robustness.ts'
 
-test('lists and watches are consistent with one history, through restarts and kills', { timeout: 180_000 }, async t => {
+test('lists and watches are consistent with one history, through restarts and kills', { timeout: 400_000 }, async t => {
   const seed = Date.now() % 2 ** 32
   const problem = await robustness(t, { ms: 24_000, seed, log: text => t.diagnostic(text) })
   assert.equal(problem, undefined, problem)

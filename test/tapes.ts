@@ -46,7 +46,7 @@ export class Tape {
       let timer: NodeJS.Timeout | undefined
       await new Promise<void>((resolve, reject) => {
         this.#wake = resolve
-        timer = setTimeout(() => reject(new Error(`${this.#label} did not send ${missing()}, only ${this.lines}`)), PATIENCE_MS / 8)
+        timer = setTimeout(() => reject(new Error(`${this.#label} did not send ${missing()}, only ${this.lines}`)), PATIENCE_MS / 10)
       }).finally(() => clearTimeout(timer))
     }
     return this.lines

@@ -17,7 +17,7 @@ import { type EtcdOptions, EtcdStore, openEtcdStore } from './etcd.ts'
 import type { Tls } from './http2-session.ts'
 import { prefixEnd, status } from './messages.ts'
 
-const PATIENT = { timeout: 120_000 }
+const PATIENT = { timeout: 300_000 }
 
 async function cluster(t: TestContext, options: EtcdClusterOptions): Promise<EtcdCluster> {
   const started = await startEtcd(options)
