@@ -60,8 +60,8 @@ export type Preparation = {
 /** Reads a claim. Throws an AllocationError when it cannot be understood. */
 export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): PreparedClaim {
   const name = `${claim.metadata.namespace}/${claim.metadata.name}`
-  const { requests = [], constraints = [] } = claim.spec.devices
-  const prepared = requests.map((request): Request => {
+  const { requests, constraints = [] } = claim.spec.devices
+  const prepared = (requests ?? []).map((request): Request => {
     const { exactly, firstAvailable = [] } = request
     if (!parts.features.consumableCapacity) {
       const isOff = 'has capacity requests, but the DRAConsumableCapacity feature is disabled'

@@ -55,8 +55,8 @@ export class Cluster {
     const isNew = info.node === undefined
     this.#forgetImages(info)
     info.node = node
-    for (const { names = [], sizeBytes = 0 } of node.status?.images ?? [])
-      for (const image of names) {
+    for (const { names, sizeBytes = 0 } of node.status?.images ?? [])
+      for (const image of names ?? []) {
         const known = this.#images.get(image)
         if (known) known.nodes.add(name)
         else this.#images.set(image, { size: Number(sizeBytes), nodes: new Set([name]) })
@@ -136,8 +136,8 @@ export class Cluster {
   }
 
   #forgetImages({ name, node }: NodeInfo): void {
-    for (const { names = [] } of node?.status?.images ?? [])
-      for (const image of names) {
+    for (const { names } of node?.status?.images ?? [])
+      for (const image of names ?? []) {
         const known = this.#images.get(image)
         known?.nodes.delete(name)
         if (known?.nodes.size === 0) this.#images.delete(image)

@@ -75,8 +75,8 @@ export class Type<T, Present extends boolean = false> {
   always(): Type<T, true> {
     return this.#flag({ always: true })
   }
-  /** Clients need not send what is always written; descriptions of the API do not call it required. */
-  omittable(): Type<T, Present> {
+  /** Clients need not send what is always written; descriptions of the API do not call it required. Lists without elements are null. */
+  omittable(): Type<T extends readonly unknown[] ? T | null : T, Present> {
     return this.#flag({ omittable: true })
   }
   /** Descriptions of the API call it required; whether it has to be there is left to the rules. */

@@ -19,7 +19,7 @@ export type PolicyRules = {
     readonly apiGroups?: readonly string[]
     readonly resources?: readonly string[]
     readonly clusterScope?: boolean
-    readonly namespaces?: readonly string[]
+    readonly namespaces?: readonly string[] | null
   }[]
   readonly nonResourceRules?: readonly { readonly verbs?: readonly string[]; readonly nonResourceURLs?: readonly string[] }[]
 }
@@ -94,4 +94,5 @@ function matchesPath(rules: NonNullable<PolicyRules['nonResourceRules']>, { verb
 }
 
 /** Whether a list has a value or is the asterisk alone. */
-const includes = (list: readonly string[] = NOTHING, value: string) => (list.length === 1 && list[0] === ALL) || list.includes(value)
+const includes = (list: readonly string[] | null = NOTHING, value: string) =>
+  list !== null && ((list.length === 1 && list[0] === ALL) || list.includes(value))

@@ -48,7 +48,7 @@ type EndpointPort = Static<typeof EndpointPort>
 
 const CONTROLLERS = ['endpointslice-controller.{}', 'endpointslicemirroring-controller.{}']
 const HOSTNAME = 'kubernetes.io/hostname'
-type Slice = { metadata: ObjectMeta; addressType: string; endpoints: Endpoint[]; ports: EndpointPort[] }
+type Slice = { metadata: ObjectMeta; addressType: string; endpoints: Endpoint[] | null; ports: EndpointPort[] | null }
 
 export const EndpointSlice = defineKind({
   group: 'discovery.{group_domain}',

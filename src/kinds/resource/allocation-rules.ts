@@ -131,7 +131,8 @@ function* validateDevice(status: AllocatedDeviceStatus, at: Ref<AllocatedDeviceS
   yield* invalidEach(at.device, isDNS1123Label(device))
   if (shareID !== undefined) yield* validateShareID(shareID, at.shareID)
   if (!allocated.has(identityOf(status))) yield invalid(withValue(at, UNSHOWN_IDENTITY), 'must be an allocated device in the claim')
-  if ((conditions?.length ?? 0) > MAX_CONDITIONS) yield tooMany(at.conditions, conditions.length, MAX_CONDITIONS)
+  const count = conditions?.length ?? 0
+  if (count > MAX_CONDITIONS) yield tooMany(at.conditions, count, MAX_CONDITIONS)
   yield* validateConditions(conditions, at.conditions)
   if (data !== undefined && data !== null) yield* validateRawObject(data, at.data)
   if (networkData) yield* validateNetworkData(networkData, at.networkData)
