@@ -1,6 +1,6 @@
 /** A watch of etcd that outlives connections and members: it goes on after the last revision that it has got. */
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import { type Batch, Compacted, type Event, type Revision } from '../store.ts'
+import { type Batch, Compacted, type Event, type Revision, StoreUnavailable } from '../store.ts'
 import type { Cluster } from './cluster.ts'
 import { RpcError, type Stream } from './connection.ts'
 import { readWatch, WATCH_PATH, type WatchEvent, type WatchResponse, writeWatchCreate, writeWatchProgress } from './messages.ts'
@@ -124,7 +124,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
   }
 
   async #run(): Promise<void> {
-    await this.#parts.check(this.#position)
+    await this.#checkBeginning()
     for (let attempt = 0; this.#state === 'running'; attempt++) {
       const from = this.#position
       const error = await this.#follow()
@@ -133,7 +133,19 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
       if (error instanceof Compacted) throw error
       if (isPermissionDenied(error)) throw explain(error, this.#parts.cluster.where)
       if (this.#position > from) attempt = 0
-      await this.#pause(Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS))
+      await this.#pause(waitAfter(attempt))
+    }
+  }
+
+  /** Throws when events cannot be had from where the watch begins. While etcd does not answer it waits, as a watch that has begun does. */
+  async #checkBeginning(): Promise<void> {
+    for (let attempt = 0; this.#state === 'running'; attempt++) {
+      try {
+        return await this.#parts.check(this.#position)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || isPermissionDenied(error.cause)) throw error
+      }
+      await this.#pause(waitAfter(attempt))
     }
   }
 
@@ -265,3 +277,6 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
 }
 
 const bytesOf = ({ events }: Batch): number => events.reduce((sum, { after }) => sum + (after?.value.length ?? 0), 0)
+
+/** How long a watch waits before it tries again, the longer the more often it has. */
+const waitAfter = (attempt: number): number => Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS)
