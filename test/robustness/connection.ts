@@ -32,7 +32,8 @@ async function answerOf({ status, body }: Head): Promise<Answer> {
     body.on('error', reject).on('end', () => resolve(got))
     body.on('close', () => reject(new Error('cut')))
   })
-  return { status, json: text === '' ? undefined : JSON.parse(text) }
+  // A path of a kind that is not defined yet is answered in plain text.
+  return { status, json: text.startsWith('{') ? JSON.parse(text) : undefined }
 }
 
 function streamOf({ status, body }: Head, onLine: (line: string) => void, close: () => void): StreamAnswer {

@@ -127,10 +127,10 @@ export class Watcher {
   }
 
   #take(session: Opening, line: string): void {
-    if (session.how !== undefined) return
+    // The body of a refusal is no event, and may be plain text.
+    if (session.how !== undefined || !line.startsWith('{')) return
     const { type, object } = JSON.parse(line)
     const time = now()
-    // The body of a refusal is no event.
     if (object === undefined) return
     if (type === 'ERROR') {
       session.how = 'expired'
