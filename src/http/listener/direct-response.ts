@@ -22,8 +22,7 @@ const LAST = 'Connection: close\r\n\r\n'
 const KEPT = `Connection: keep-alive\r\nKeep-Alive: timeout=${LIMITS.idleMs / 1000}\r\n\r\n`
 
 function line(name: string, value: string): string {
-  // Ids of requests are made or checked here, and mostly still in pieces, which a test would have to put together first.
-  if (name !== 'audit-id' && INVALID.test(value)) throw new Error(`the header ${name} has a character that cannot be sent`)
+  if (INVALID.test(value)) throw new Error(`the header ${name} has a character that cannot be sent`)
   return `${name}: ${value}\r\n`
 }
 
