@@ -18,7 +18,7 @@ export type Step =
   | { readonly type: 'if'; readonly condition: Step; readonly then: Step; readonly otherwise: Step }
   | { readonly type: 'endless'; readonly body: readonly Step[] }
 
-export const LONGEST_SCRIPT = 4096
+const LONGEST_SCRIPT = 4096
 const DEEPEST = 8
 
 /** Undefined when a script has more than that. */

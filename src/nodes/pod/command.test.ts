@@ -131,6 +131,8 @@ test('probes whose commands fail, or take too long, fail', () => {
 })
 
 test('everything else is not', () => {
+  assert.deepEqual(run(['[', ...Array<string>(100).fill('!'), 'x', ']']), [0, 0, ''])
+  assert.equal(run(['[', ...Array<string>(40_000).fill('!'), 'x', ']']), undefined)
   for (const script of [
     'nginx',
     'sleep 1; ./serve',
