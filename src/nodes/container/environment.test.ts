@@ -43,6 +43,21 @@ test('references are replaced once, and what is not known stays', () => {
   assert.equal(of(`${'$('.repeat(100_000)}`), '$('.repeat(100_000))
 })
 
+test('variables that refer to each other, or to large values, do not grow without end', () => {
+  const env = Array.from({ length: 60 }, (_, i) => ({ name: `V${i}`, value: i === 0 ? 'x' : `$(V${i - 1})$(V${i - 1})` }))
+  const doubled = given({ env }).variables()
+  assert.equal(doubled.get('V5')!.length, 32)
+  for (const text of doubled.values()) assert.ok(text.length < 10_000)
+  const large = { name: 'L', value: 'y'.repeat(8_000) }
+  const copies = Array.from({ length: 10_000 }, (_, i) => ({ name: `C${i}`, value: '$(L)' }))
+  const all = [
+    ...given({ env: [large, ...copies] })
+      .variables()
+      .values(),
+  ]
+  assert.ok(all.join('').length < 2 << 20)
+})
+
 test('variables come from services, whole objects, keys, fields and resources', () => {
   const resources = { limits: { memory: '64Mi' }, requests: { cpu: '1500m' } }
   const ofResource = (resource: string, divisor = '0') => ({ valueFrom: { resourceFieldRef: { resource, divisor } } })

@@ -10,17 +10,29 @@ import { expand } from './expansion.ts'
 import { fieldText, resourceText } from './fields.ts'
 import type { Sources } from './sources.ts'
 
+/** An environment ends where it has become larger than this; Linux starts no program with more than about twice as much. */
+const LARGEST = 1 << 20
+
 /** Those of services first, then whole objects, then each variable, which can refer to the ones before it. */
 export function environmentOf(pod: PodObject, container: Container, sources: Sources): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
+  let size = 0
+  const give = (name: string, value: string) => {
+    size += name.length + value.length
+    given.set(name, value)
+  }
   for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
     const entries = configMapRef ? sources.entries('configmaps', configMapRef.name) : sources.entries('secrets', secretRef?.name)
-    for (const [key, value] of entries ?? []) if (isRelaxedEnvVarName(prefix + key).length === 0) given.set(prefix + key, value())
+    for (const [key, value] of entries ?? []) {
+      if (size > LARGEST) break
+      if (isRelaxedEnvVarName(prefix + key).length === 0) give(prefix + key, value())
+    }
   }
   const services = new Map(serviceVariables(sources.services(pod.spec.enableServiceLinks !== false)))
   for (const variable of container.env ?? []) {
+    if (size > LARGEST) break
     const value = variableValue(variable, { pod, container, sources, known: name => given.get(name) ?? services.get(name) })
-    if (value !== undefined) given.set(variable.name, value)
+    if (value !== undefined) give(variable.name, value)
   }
   return new Map([['PATH', PATH], ['HOSTNAME', hostName(pod)], ...services, ...given])
 }

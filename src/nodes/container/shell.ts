@@ -18,8 +18,6 @@ export type Understood = {
 const DONE_AT_ONCE = new Set(': cd chmod chown cp date export hostname id ln ls mkdir mv printf pwd set touch trap true'.split(' '))
 /** A script that prints more is not understood: what it prints is made again at every look. */
 const MOST_OUTPUT = 256 * 1024
-/** A command of more words is not understood, as a script that is too long is not. */
-const MOST_WORDS = 1_000
 
 export type RunOptions = { readonly given: Given; readonly lastWordsPath: string }
 
@@ -31,7 +29,7 @@ export function runScript(script: string, options: RunOptions): Understood | und
 
 /** The same for a single command. */
 export function runCommand(words: readonly string[], options: RunOptions): Understood | undefined {
-  if (words.length === 0 || words.length > MOST_WORDS) return undefined
+  if (words.length === 0) return undefined
   const literal = words.map((text): Word => [{ type: 'text', text, isQuoted: true }])
   return new Shell(options).understand({ type: 'command', words: literal, redirects: [] })
 }

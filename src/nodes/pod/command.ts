@@ -14,6 +14,8 @@ import { type Given, NOTHING_GIVEN } from '../container/given.ts'
 import { baseName, runCommand, runScript, type Understood } from '../container/shell.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
+/** A command of more words is not understood, as a script that is too long is not. */
+const MOST_WORDS = 1_000
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
 type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
@@ -24,7 +26,9 @@ export function understand(
   given: Given = NOTHING_GIVEN,
 ): Understood | undefined {
   const expanded = (word: string) => (word.includes('$') ? expand(word, name => given.variables().get(name)) : word)
-  const words = [...(command ?? []), ...(args ?? [])].map(expanded)
+  const written = [...(command ?? []), ...(args ?? [])]
+  if (written.length > MOST_WORDS) return undefined
+  const words = written.map(expanded)
   if (isAgnhost(image)) {
     if (!command?.length) return runAgnhost(['/agnhost', ...words], given)
     if (/^agnhost(-2)?$/.test(baseName(words[0]!))) return runAgnhost(words, given)
