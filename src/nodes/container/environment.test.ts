@@ -5,6 +5,7 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { expand } from './expansion.ts'
 import { mountProblem } from './files.ts'
 import { pullErrorOf } from './image.ts'
+import { runCommand } from './shell.ts'
 import type { Sources } from './sources.ts'
 import { givenTo } from './to-container.ts'
 
@@ -135,6 +136,19 @@ test('files come from the innermost mount, with their modes', () => {
   for (const path of ['/scratch/x', '/etc/mapped', '/etc', 'relative']) assert.equal(file(path), 'unknown', path)
   const grouped = given({ volumeMounts }, { ...spec, securityContext: { fsGroup: 1001 } }).file('/one')
   assert.equal(grouped, 'missing')
+})
+
+test('a command looks at a few files only', () => {
+  let looked = 0
+  const file = () => {
+    looked++
+    return 'missing' as const
+  }
+  const options = { given: { variables: () => new Map(), file }, lastWordsPath: '' }
+  assert.equal(runCommand(['cat', '/a', '/b'], options)?.exitCode, 1)
+  assert.equal(looked, 2)
+  runCommand(['cat', ...Array.from({ length: 900 }, (_, i) => `/etc/${i}`)], options)
+  assert.ok(looked < 100)
 })
 
 test('sub-paths must stay within their volume', () => {

@@ -1,5 +1,5 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
-import type { Given } from './given.ts'
+import type { FileFound, Given } from './given.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
 import { holds } from './shell-test.ts'
 
@@ -18,6 +18,8 @@ export type Understood = {
 const DONE_AT_ONCE = new Set(': cd chmod chown cp date export hostname id ln ls mkdir mv printf pwd set touch trap true'.split(' '))
 /** A script that prints more is not understood: what it prints is made again at every look. */
 const MOST_OUTPUT = 256 * 1024
+/** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
+const MOST_FILES = 32
 
 export type RunOptions = { readonly given: Given; readonly lastWordsPath: string }
 
@@ -45,6 +47,7 @@ class Shell {
   readonly #removedMs = new Map<string, number>()
   #output = ''
   #printed = 0
+  #looked = 0
   #lastWords = ''
   #runMs = 0
   #exitCode = 0
@@ -189,7 +192,7 @@ class Shell {
     let ending = this.#unknownOutput()
     for (const path of paths) {
       const written = this.#written.get(path)
-      const found = written === undefined ? this.#given.file(path) : { content: written, isDirectory: undefined }
+      const found = written === undefined ? this.#file(path) : { content: written, isDirectory: undefined }
       if (found === 'missing') {
         ending = this.#print(`cat: can't open '${path}': No such file or directory\n`, [], 1)
       } else if (found !== 'unknown' && found.content !== undefined) ending = this.#print(found.content, files)
@@ -199,10 +202,14 @@ class Shell {
     return ending
   }
 
+  #file(path: string): FileFound {
+    return ++this.#looked > MOST_FILES ? 'unknown' : this.#given.file(path)
+  }
+
   /** Whether there is something at a path; undefined when nobody knows. */
   #has(path: string): boolean | undefined {
     if (this.#written.has(path)) return true
-    const found = this.#given.file(path)
+    const found = this.#file(path)
     return found === 'unknown' ? undefined : found !== 'missing'
   }
 
