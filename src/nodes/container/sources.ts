@@ -21,17 +21,26 @@ export type Sources = {
   readonly allocatable: Readonly<Record<string, string>> | undefined
 }
 
+type Entries = ReturnType<Sources['entries']>
+
+/** As they are now: each object is read once, however often it is referred to. */
 export function sourcesOf(client: Client, namespace: string, { status }: Pick<NodeObject, 'status'>): Sources {
   const decoded = ([key, value]: [string, string]) => [key, () => Buffer.from(value, 'base64').toString()] as const
+  const secretEntries = (name: string): Entries => {
+    const secret = client.of(Secret).get({ namespace, name })
+    return secret && new Map(Object.entries(secret.data ?? {}).map(decoded))
+  }
+  const mapEntries = (name: string): Entries => {
+    const map = client.of(ConfigMap).get({ namespace, name })
+    const texts = Object.entries(map?.data ?? {}).map(([key, value]) => [key, () => value] as const)
+    return map && new Map([...texts, ...Object.entries(map.binaryData ?? {}).map(decoded)])
+  }
+  const read = { secrets: new Map<string, Entries>(), configmaps: new Map<string, Entries>() }
   return {
     entries(plural, name = '') {
-      if (plural === 'secrets') {
-        const secret = client.of(Secret).get({ namespace, name })
-        return secret && new Map(Object.entries(secret.data ?? {}).map(decoded))
-      }
-      const map = client.of(ConfigMap).get({ namespace, name })
-      const texts = Object.entries(map?.data ?? {}).map(([key, value]) => [key, () => value] as const)
-      return map && new Map([...texts, ...Object.entries(map.binaryData ?? {}).map(decoded)])
+      const known = read[plural]
+      if (!known.has(name)) known.set(name, plural === 'secrets' ? secretEntries(name) : mapEntries(name))
+      return known.get(name)
     },
     *services(withOwn) {
       const services = client.of(Service)
