@@ -216,6 +216,8 @@ const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
   ].map(to => ['start.ts', to, 'puts all parts together'] as const),
 ]
 
+/** Imports that are gone when the program runs. */
+const TYPE_IMPORT = /^(?:import|export) type [^'"]*from ['"][^'"]+['"]/gm
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)/g
 
 /** Folders and files are the units of a table; `bottom` are those that import none of the others. */
@@ -253,6 +255,14 @@ for (const { folder, rows, bottom } of TABLES) {
     )
   })
 }
+
+test('no file imports itself through others, types aside', () => {
+  const rows: Row[] = []
+  for (const file of sourcesIn('src'))
+    for (const [, path] of readFileSync(file, 'utf8').replace(TYPE_IMPORT, '').matchAll(IMPORT))
+      rows.push([file, join(dirname(file), path!)])
+  assert.deepEqual(inCycles(rows), [])
+})
 
 test('shared code never names a kind', () => {
   const shared = ['schema', 'codec', 'etcd-format', 'patch', 'cache', 'registry', 'http', 'storage']

@@ -2,7 +2,8 @@
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { type FieldError, refTo, unsupported } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import { forbidden, podSpecOf } from './refusal.ts'
 
 const ALWAYS = 'Always'

@@ -1,5 +1,7 @@
 /** AlwaysAdmit and AlwaysDeny, which Kubernetes keeps for those who still name them. */
-import type { Attributes, Plugin } from './plugin.ts'
+
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import { forbidden } from './refusal.ts'
 
 export const alwaysAdmit: Plugin = { name: 'AlwaysAdmit' }

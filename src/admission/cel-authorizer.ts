@@ -4,7 +4,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Attributes as AccessAttributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 
 export type Authorize = (user: User, attributes: AccessAttributes, request: { readonly signal: Cancellation }) => MaybePromise<Decision>
 

@@ -1,7 +1,8 @@
 /** Ingresses that name no class get the default one, if there is one. */
 import { isDefaultIngressClass, newestDefault } from '../kinds/shapes/default-class.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
 
 /** Where the class stood before it had a field. */

@@ -3,7 +3,8 @@ import { isDefaultStorageClass, newestDefault } from '../kinds/shapes/default-cl
 import type { PersistentVolumeClaimSpec } from '../kinds/shapes/persistent-volume/claim.ts'
 import { classOf } from '../kinds/shapes/storage-class.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
 
 export function defaultStorageClass(reader: Reader, groupDomain: string): Plugin {

@@ -1,7 +1,8 @@
 /** Pods stay some minutes on nodes that are not ready or out of reach, unless they say how long. */
 import type { Toleration } from '../kinds/shapes/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 
 const EFFECT = 'NoExecute'
 

@@ -5,7 +5,8 @@ import { TokenBucket } from '../lib/token-bucket.ts'
 import { invalid, refTo, unsupported, withValue } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { atomic, int32, message, type Static, string } from '../schema/types.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import { pluginConfiguration } from './plugin-configuration.ts'
 
 const Limit = message('Limit', {

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { User } from '../schema/user.ts'
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 import { requestNamespace } from './request-namespace.ts'
 
 /** A request in the version in which a rule names its resource. */

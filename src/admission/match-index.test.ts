@@ -6,9 +6,9 @@ import { ConfigMap } from '../kinds/core/configmap.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { Node } from '../kinds/core/node.ts'
 import { resourceOf } from '../schema/resource.ts'
+import type { Attributes } from './attributes.ts'
 import { MatchIndex } from './match-index.ts'
 import { type MatchCriteria, RequestMatcher } from './matching.ts'
-import type { Attributes } from './plugin.ts'
 
 const configMaps = resourceOf(ConfigMap, 'k8s.io')
 const namespaces = resourceOf(Namespace, 'k8s.io')

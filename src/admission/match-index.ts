@@ -4,8 +4,8 @@
  */
 import type { Resource } from '../schema/resource.ts'
 import type { LabelTerm } from '../schema/selectors.ts'
+import type { Attributes } from './attributes.ts'
 import { type NamespaceOf, type RequestMatcher, type RuleMatch, requestKind, selectedNamespace, UNSELECTED } from './matching.ts'
-import type { Attributes } from './plugin.ts'
 
 /** One of them, with its place among all and what its rules say of such a request. */
 export type Candidate<T> = { readonly item: T; readonly position: number; readonly rules: RuleMatch }

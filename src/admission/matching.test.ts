@@ -4,8 +4,8 @@ import { attributesOf } from '../../test/kits/admission.ts'
 import { ConfigMap } from '../kinds/core/configmap.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { resourceOf } from '../schema/resource.ts'
+import type { Attributes } from './attributes.ts'
 import { type MatchCriteria, RequestMatcher } from './matching.ts'
-import type { Attributes } from './plugin.ts'
 
 const configMaps = resourceOf(ConfigMap, 'k8s.io')
 const namespaces = resourceOf(Namespace, 'k8s.io')

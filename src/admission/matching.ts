@@ -9,7 +9,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type LabelTerm, type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'
 import { internalError, notFound } from '../schema/status-error.ts'
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 import { requestNamespace } from './request-namespace.ts'
 
 export type Rule = {

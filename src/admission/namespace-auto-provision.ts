@@ -1,7 +1,8 @@
 /** NamespaceAutoProvision: the namespace of what is created is created with it. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import { forbidden } from './refusal.ts'
 
 export type NamespaceAutoProvisionParts = {

@@ -1,7 +1,8 @@
 /** Nothing is created in a namespace that is missing or terminating, and the built-in namespaces cannot be deleted. */
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest, notFound, StatusError } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 
 const NAMESPACES = { group: '', plural: 'namespaces', kind: 'Namespace' }
 const IMMORTAL = new Set(['default', 'kube-system', 'kube-public'])

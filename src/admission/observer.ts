@@ -1,5 +1,5 @@
 /** Whom admission tells what it does, so that it can be counted. */
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 
 type Operation = Attributes['operation']
 /** The names that Kubernetes' metrics have for mutating and validating: by webhooks, and by plugins and policies. */

@@ -7,8 +7,9 @@ import type { Attributes as AccessAttributes } from '../schema/access.ts'
 import type { AnyObject, OwnerReference } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { User } from '../schema/user.ts'
+import type { Attributes } from './attributes.ts'
 import type { ReasonAgainst } from './permission.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Plugin } from './plugin.ts'
 import { forbidden } from './refusal.ts'
 
 export type OwnerPermissionParts = {

@@ -6,7 +6,8 @@ import { getOwn } from '../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../lib/quantity.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
 
 type Claim = AnyObject & { spec: PersistentVolumeClaimSpec; status: { phase?: string } }

@@ -2,7 +2,8 @@
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
 
 type PriorityClass = AnyObject & { value: number; globalDefault?: boolean; preemptionPolicy?: string }

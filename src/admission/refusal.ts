@@ -1,7 +1,7 @@
 /** How plugins reject a request, and which requests most of them are about. */
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 
 /** 403 with the name of the object, also of one that is being created, or the beginning of a name yet to be generated. */
 export const forbidden = ({ resource, name, object }: Attributes, why: string): StatusError =>

@@ -1,5 +1,5 @@
 /** The namespace of a request as webhooks, policies and authorizers see it. */
-import type { Attributes } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
 
 /** A request about a namespace is one within that namespace. */
 export const requestNamespace = ({ resource, namespace, name }: Pick<Attributes, 'resource' | 'namespace' | 'name'>): string =>

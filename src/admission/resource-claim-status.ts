@@ -9,8 +9,9 @@ import { readAccountUser } from '../lib/service-account-name.ts'
 import { type FieldError, forbidden, refTo } from '../schema/refs.ts'
 import { invalidObject } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
+import type { Attributes } from './attributes.ts'
 import type { RefusalOf } from './permission.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Plugin } from './plugin.ts'
 
 export type ClaimStatusParts = { readonly refusalOf: RefusalOf; readonly groupDomain: string }
 

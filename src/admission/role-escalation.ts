@@ -7,9 +7,10 @@ import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { forbiddenRequest, notFound } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
+import type { Attributes } from './attributes.ts'
 import { onlyChangesOwnership } from './only-ownership.ts'
 import type { May, RoleRef, Roles } from './permission.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Plugin } from './plugin.ts'
 
 export type EscalationParts = { readonly may: May; readonly roles: Roles; readonly groupDomain: string }
 

@@ -6,7 +6,8 @@ import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 import type { Reader } from './reader.ts'
 
 export type ServiceAccountParts = {

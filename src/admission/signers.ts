@@ -4,9 +4,10 @@ import { deepEqual } from '../lib/json-value.ts'
 import { forbidden, refTo } from '../schema/refs.ts'
 import { forbiddenRequest, invalidObject } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
+import type { Attributes } from './attributes.ts'
 import { onlyChangesOwnership } from './only-ownership.ts'
 import type { May } from './permission.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Plugin } from './plugin.ts'
 
 export type SignerParts = { readonly may: May; readonly groupDomain: string }
 

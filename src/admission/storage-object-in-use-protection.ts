@@ -1,6 +1,7 @@
 /** Volumes, claims and attributes classes get a finalizer, so that none is removed while it is in use. */
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 
 /** By resource, under the domain's groups. */
 const FINALIZERS = {

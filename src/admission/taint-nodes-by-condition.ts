@@ -1,6 +1,7 @@
 /** New nodes are tainted as not ready, so that no pod is placed on them before they say that they are. */
 import type { Taint } from '../kinds/shapes/taints.ts'
-import type { Attributes, Plugin } from './plugin.ts'
+import type { Attributes } from './attributes.ts'
+import type { Plugin } from './plugin.ts'
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const
 

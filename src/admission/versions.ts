@@ -2,8 +2,8 @@
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { Attributes } from './attributes.ts'
 import type { VersionedRequest } from './expression-variables.ts'
-import type { Attributes } from './plugin.ts'
 
 /** The versions of one request, each made once for as long as its object is not changed. */
 export class RequestVersions {

@@ -3,7 +3,6 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { SentHeaders } from '../lib/header-lines.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { User } from '../schema/user.ts'
-import type { ClientCertificate } from './client-certificate.ts'
 
 /** The credentials of a request. */
 export type Credentials = {
@@ -11,6 +10,23 @@ export type Credentials = {
   readonly certificate: ClientCertificate | undefined
   /** The request itself, for those who look at its path or other headers. */
   readonly request?: SentHeaders & { readonly target: string }
+}
+
+/** The client certificate of a connection. */
+export type ClientCertificate = {
+  /** Whether it was verified against the client certificate authorities in the handshake. */
+  readonly trusted: boolean
+  /** Whether it was verified against the authorities of proxies, which may name users in headers. */
+  readonly isProxy?: boolean
+  readonly commonName: string
+  readonly organizations: readonly string[]
+  /** Every uid attribute of the subject; more than one is an error. */
+  readonly uids: readonly string[]
+  /** SHA-256 of its DER bytes, in lower-case hex. */
+  readonly sha256: string
+  /** Start and end of its validity, in milliseconds since the epoch. */
+  readonly notBefore: number
+  readonly notAfter: number
 }
 
 /** A request that may be cancelled while it waits. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { User } from '../schema/user.ts'
+import type { ClientCertificate } from './authenticator.ts'
 import { type Authenticator, Authenticators } from './authenticator.ts'
-import { CertificateAuthenticator, type ClientCertificate } from './client-certificate.ts'
+import { CertificateAuthenticator } from './client-certificate.ts'
 import { BearerAuthenticator, bearerToken, TokenChain } from './token.ts'
 import { parseTokenFile, TokenFile } from './token-file.ts'
 

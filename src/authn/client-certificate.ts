@@ -1,24 +1,7 @@
 /** Users by client certificate: the common name is the user, organizations are groups, and the subject may carry a uid. */
 import { goPrint } from '../lib/go-text.ts'
 import type { User } from '../schema/user.ts'
-import { type Authentication, type Authenticator, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
-
-/** The client certificate of a connection. */
-export type ClientCertificate = {
-  /** Whether it was verified against the client certificate authorities in the handshake. */
-  readonly trusted: boolean
-  /** Whether it was verified against the authorities of proxies, which may name users in headers. */
-  readonly isProxy?: boolean
-  readonly commonName: string
-  readonly organizations: readonly string[]
-  /** Every uid attribute of the subject; more than one is an error. */
-  readonly uids: readonly string[]
-  /** SHA-256 of its DER bytes, in lower-case hex. */
-  readonly sha256: string
-  /** Start and end of its validity, in milliseconds since the epoch. */
-  readonly notBefore: number
-  readonly notAfter: number
-}
+import { type Authentication, type Authenticator, type ClientCertificate, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
 /** Connections can outlast certificates, so the dates are checked at every request. */
 export class CertificateAuthenticator implements Authenticator {

@@ -1,14 +1,15 @@
 /** Compiles a CustomResourceDefinition to resources, one for each version, which are served like those of built-in kinds. */
 import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
+import type { JsonObject } from '../lib/json-value.ts'
 import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { customResource, type Definition, type Resource, type VersionConversion } from '../schema/resource.ts'
 import { forbiddenRequest } from '../schema/status-error.ts'
+import { publishedSchema } from '../structural/published.ts'
 import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
-import { published } from './published.ts'
 import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
 import { scaleSubresource } from './scale.ts'
 import { selectableFields } from './selectable.ts'
@@ -181,4 +182,19 @@ function keepStatus(object: AnyObject, old: AnyObject): void {
 function takeStatus(sent: AnyObject, stored: AnyObject): AnyObject {
   const { status: _, ...rest } = stored
   return (Object.hasOwn(sent, 'status') ? { ...rest, status: sent['status'] } : rest) as AnyObject
+}
+
+type Publishing = {
+  readonly version: 2 | 3
+  /** How the document refers to the metadata of objects. */
+  readonly metadata: JsonObject
+  readonly selectable: readonly { readonly jsonPath: string }[]
+}
+
+/** The OpenAPI schema of a version, with its selectable fields. */
+function published({ structural, preserve }: VersionSchema, { version, metadata, selectable }: Publishing): JsonObject {
+  if (preserve && version === 2) return { type: 'object' }
+  const schema = publishedSchema(structural, { version, metadata })
+  if (version === 2 || selectable.length === 0) return schema
+  return { ...schema, 'x-kubernetes-selectable-fields': selectable.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, '') })) }
 }

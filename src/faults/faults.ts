@@ -10,9 +10,9 @@ import type { Fault, FaultEffect, FaultReport } from '../public.d.ts'
 import type { Call, Registry, Result } from '../registry/api.ts'
 import type { Attributes } from '../schema/access.ts'
 import { disturbedStream } from './disturbed-stream.ts'
+import { CUT, failure, slowed } from './fault-response.ts'
 import { Pauses } from './pauses.ts'
 import { FaultError, readFault } from './read-fault.ts'
-import { CUT, failure, slowed } from './struck-answer.ts'
 
 /** Where faults are added over HTTP. What is below it is never struck: whoever has made a mistake can undo it. */
 export const FAULTS_PATH = '/keelson/faults'

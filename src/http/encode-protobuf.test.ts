@@ -13,7 +13,7 @@ import { conform } from '../schema/conform.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { expired, notFound } from '../schema/status-error.ts'
 import { type AnyType, atomic, bytes, message, string } from '../schema/types.ts'
-import { ListMeta, Status } from './documents/openapi-common.ts'
+import { ListMeta, Status } from './common-messages.ts'
 import type { Outlet, Response } from './message.ts'
 
 const secrets = find(testCatalog(), 'secrets')

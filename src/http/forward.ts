@@ -8,8 +8,8 @@ import type { Duplex } from 'node:stream'
 import { LIMITS } from '../lib/limits.ts'
 import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
 import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
-import { collect } from './listener/streams.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
+import { collect } from './streams.ts'
 
 export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
   if (upstream.isUpgrade && request.upgrade === undefined) throw badRequest('Upgrade request required')

@@ -1,6 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { Duplex, Readable } from 'node:stream'
-import type { ClientCertificate } from '../authn/client-certificate.ts'
+import type { ClientCertificate } from '../authn/authenticator.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { UnsentResponses } from './flow-control/unsent-responses.ts'

@@ -1,5 +1,5 @@
 /** A write as admission sees it. */
-import type { Attributes } from '../admission/plugin.ts'
+import type { Attributes } from '../admission/attributes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'

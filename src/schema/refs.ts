@@ -62,7 +62,7 @@ export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
 
 /**
  * Points at a value; reading a property or an index points further in, whether or not anything is there.
- * Given its type, errors about a number or a boolean that is absent show what absent means.
+ * ContainerInputs its type, errors about a number or a boolean that is absent show what absent means.
  */
 export const refTo = <T>(value: T, path = '', type?: AnyType): Ref<T> => refAt<T>(value, { step: path, join: start, type })
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { WebSocket } from 'ws'
-import { pump } from '../../src/http/listener/streams.ts'
+import { pump } from '../../src/http/streams.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type ServerProcess, startProcess } from '../kit.ts'
 import { open } from './attacks.ts'
 

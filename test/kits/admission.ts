@@ -1,6 +1,7 @@
 /** Drives plugins as the registry does, for tests of plugins. */
 
-import type { Attributes, Plugin } from '../../src/admission/plugin.ts'
+import type { Attributes } from '../../src/admission/attributes.ts'
+import type { Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
 import { Reinvocation } from '../../src/admission/reinvocation.ts'
 import type { Kind } from '../../src/schema/kind.ts'

@@ -1,7 +1,7 @@
 /** A pod on a simulated node without a server: time jumps from one thing that happens to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
-import { NOTHING_GIVEN } from '../../src/nodes/container/given.ts'
+import { NO_INPUTS } from '../../src/nodes/container/container-inputs.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
@@ -39,7 +39,7 @@ export class SimulatedPod {
       rejection: () => undefined,
       missingForVolumes: [],
       missingForContainer: () => undefined,
-      givenTo: () => NOTHING_GIVEN,
+      inputsOf: () => NO_INPUTS,
       resizeProblem: () => undefined,
       gate: name => GATES.includes(name),
       ...this.surroundings,

@@ -1,7 +1,8 @@
 /** PodSecurity: pods are held to the standard that the labels of their namespace name; workloads are warned about. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { internalError, invalidObject } from '../../schema/status-error.ts'
-import type { Attributes, Plugin } from '../plugin.ts'
+import type { Attributes } from '../attributes.ts'
+import type { Plugin } from '../plugin.ts'
 import type { Reader } from '../reader.ts'
 import { forbidden } from '../refusal.ts'
 import {

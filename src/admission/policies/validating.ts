@@ -1,10 +1,11 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { StatusError } from '../../schema/status-error.ts'
+import type { Attributes } from '../attributes.ts'
 import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { AdmissionObserver, ExpressionError } from '../observer.ts'
-import type { Attributes, Plugin } from '../plugin.ts'
+import type { Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import { RequestVersions } from '../versions.ts'
 import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'

@@ -2,7 +2,7 @@
 import { getOwn } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type LabelOperator, type LabelTerm, matchesLabelTerms } from '../../schema/selectors.ts'
-import type { Attributes } from '../plugin.ts'
+import type { Attributes } from '../attributes.ts'
 import type { ResourceList } from './resource-list.ts'
 
 /** One condition on what a quota counts. */

@@ -1,7 +1,8 @@
 /** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { internalError, StatusError } from '../../schema/status-error.ts'
-import type { Attributes, Plugin } from '../plugin.ts'
+import type { Attributes } from '../attributes.ts'
+import type { Plugin } from '../plugin.ts'
 import type { Reader } from '../reader.ts'
 import { forbidden } from '../refusal.ts'
 import { checkWrite, type RunningQuota } from './check.ts'

@@ -7,16 +7,8 @@ import { compareValues, listContains } from './equality.ts'
 import { optionalBuiltins } from './optional-builtins.ts'
 import { regexOf } from './regex-cache.ts'
 import { timeParts } from './time-functions.ts'
-import { CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
+import { type Builtin, CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
 import { countWork } from './work.ts'
-
-/** An implementation for each number of arguments that the function takes. */
-export interface Builtin {
-  readonly nullary?: () => CelValue
-  readonly unary?: (a: CelValue) => CelValue
-  readonly binary?: (a: CelValue, b: CelValue) => CelValue
-  readonly ternary?: (a: CelValue, b: CelValue, c: CelValue) => CelValue
-}
 
 /** What a function with overloads says when none takes the arguments. */
 export const noOverloadFor = (name: string, args: readonly CelValue[]): CelFault =>

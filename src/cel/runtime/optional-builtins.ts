@@ -1,9 +1,9 @@
 /** The functions on optional values, and the one that gathers maps. */
 
 import { mapInsert } from '../syntax/operators.ts'
-import type { Builtin } from './builtins.ts'
 import { showValue } from './show-value.ts'
 import {
+  type Builtin,
   CelDouble,
   CelDuration,
   CelFault,

@@ -62,6 +62,14 @@ export interface EvaluationContext {
   charge(cost: number): void
 }
 
+/** A function of CEL itself: an implementation for each number of arguments that it takes. */
+export interface Builtin {
+  readonly nullary?: () => CelValue
+  readonly unary?: (a: CelValue) => CelValue
+  readonly binary?: (a: CelValue, b: CelValue) => CelValue
+  readonly ternary?: (a: CelValue, b: CelValue, c: CelValue) => CelValue
+}
+
 /** An error of evaluation; the message is the one cel-go gives. */
 export class CelFault {
   readonly message: string

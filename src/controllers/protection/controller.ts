@@ -8,8 +8,7 @@ import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass
 import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Controller, defineController, watch } from '../controller.ts'
-import { nextStep } from './reconcile.ts'
-import { unusedStatus } from './unused.ts'
+import { nextStep, unusedStatus } from './reconcile.ts'
 import { CLAIM_INDEX, claimsOf, classesOf, isClaimReferenced, isClaimUsed, isClassUsed, isOver, isVolumeUsed } from './usage.ts'
 
 type Protection = Pick<Controller, 'name' | 'identity'> & {

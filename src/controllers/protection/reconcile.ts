@@ -1,5 +1,6 @@
-/** What to do about the finalizer of an object that must stay while it is in use. */
-import type { ObjectMeta } from '../../schema/object-meta.ts'
+/** Objects that must stay while they are in use: their finalizer, and the condition of claims that says since when no pod needs them. */
+import { formatTime, instantOf } from '../../lib/time.ts'
+import type { AnyObject, ObjectMeta } from '../../schema/object-meta.ts'
 
 export type Step = 'protect' | 'release' | 'wait'
 
@@ -9,4 +10,23 @@ export function nextStep({ deletionTimestamp, finalizers = [] }: ObjectMeta, fin
   if (deletionTimestamp === undefined) return isProtected ? undefined : 'protect'
   if (!isProtected) return undefined
   return isUsed() ? 'wait' : 'release'
+}
+
+type Condition = { readonly type: string; readonly status: string }
+
+const IN_USE = { status: 'False', reason: 'PodUsingPVC', message: 'A pod is currently referencing this PVC' }
+const UNUSED = { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are currently referencing this PVC' }
+
+/** The status of a bound claim with its condition; undefined when it is right already, or not yet the time for it. */
+export function unusedStatus({ metadata, status }: AnyObject, isReferenced: () => boolean, now: Date): object | undefined {
+  if (metadata.deletionTimestamp || status?.phase !== 'Bound') return undefined
+  const conditions: readonly Condition[] = status.conditions ?? []
+  const wanted = isReferenced() ? IN_USE : UNUSED
+  if (conditions.find(({ type }) => type === 'Unused')?.status === wanted.status) return undefined
+  const condition = { type: 'Unused', ...wanted, lastProbeTime: null, lastTransitionTime: formatTime(instantOf(now.getTime())) }
+  const isThere = conditions.some(({ type }) => type === 'Unused')
+  return {
+    ...status,
+    conditions: isThere ? conditions.map(each => (each.type === 'Unused' ? condition : each)) : [...conditions, condition],
+  }
 }

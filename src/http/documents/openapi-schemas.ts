@@ -3,8 +3,8 @@ import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-va
 import type { CustomSchema } from '../../schema/custom-schema.ts'
 import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
 import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../../schema/types.ts'
+import { ListMeta } from '../common-messages.ts'
 import type { GroupVersion } from './discovery-groups.ts'
-import { ListMeta } from './openapi-common.ts'
 import { APIMACHINERY, capitalize, META, type Naming, packageOf } from './openapi-names.ts'
 
 /** OpenAPI 2 and 3 differ in how they refer and in what they can say. */

@@ -10,8 +10,8 @@ import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Peer, Request, Response } from '../message.ts'
+import { abandon, pump } from '../streams.ts'
 import { DirectOutlet, framingLine, framingOf, headOf, lengthLine, writeAtOnce } from './direct-response.ts'
-import { abandon, pump } from './streams.ts'
 import { WholeReader, type WholeRequest } from './whole-request.ts'
 
 export type DirectOptions = {

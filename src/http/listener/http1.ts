@@ -4,7 +4,7 @@ import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { Outlet, Peer, Request, RequestHeaders, Response } from '../message.ts'
-import { abandon, collect, hasBody, pump } from './streams.ts'
+import { abandon, collect, hasBody, pump } from '../streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 

@@ -5,7 +5,7 @@ import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Outlet, Peer, Request, RequestHeaders, Response } from '../message.ts'
-import { abandon, collect, pump } from './streams.ts'
+import { abandon, collect, pump } from '../streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 /** Where a stream comes from, and its headers as they were sent. */

@@ -1,6 +1,6 @@
 /** What a TLS connection says about the client at its other end. */
 import type { TLSSocket } from 'node:tls'
-import type { ClientCertificate } from '../../authn/client-certificate.ts'
+import type { ClientCertificate } from '../../authn/authenticator.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
 import type { Peer } from '../message.ts'
 

@@ -14,8 +14,8 @@ import {
   type Tunnel,
   textResponse,
 } from '../message.ts'
+import { abandon } from '../streams.ts'
 import { Http1Request, sendHttp1 } from './http1.ts'
-import { abandon } from './streams.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 export type Upgrade = { readonly message: IncomingMessage; readonly socket: Socket; readonly head: Buffer }

@@ -6,8 +6,8 @@ import { ageIn } from './expression-rules.ts'
 import { type ExpressionScope, rootScope } from './expression-scope.ts'
 import type { Schema } from './json-schema.ts'
 import { PatternChecks } from './pattern-fault.ts'
+import { expressionsOf } from './ratcheting.ts'
 import { eachSchema, hasRules, itemSchema, schemasOf } from './schema-walk.ts'
-import { expressionsOf } from './strictness.ts'
 import { structuralFault } from './structural-rules.ts'
 
 /** Stops after each. What validation finds compiled it does not compile again. */

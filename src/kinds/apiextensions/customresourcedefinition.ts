@@ -15,8 +15,8 @@ import {
 } from './definition-shapes.ts'
 import type { Schema } from './json-schema.ts'
 import { layoutOf } from './layout.ts'
+import { isConditionTrue } from './ratcheting.ts'
 import { eachSchema, itemSchema } from './schema-walk.ts'
-import { isConditionTrue } from './strictness.ts'
 
 export const CustomResourceDefinition = defineKind({
   group: 'apiextensions.{group_domain}',

@@ -13,9 +13,10 @@ import type { ColumnDefinition, DefinitionNames, DefinitionSubresources, Definit
 import { internalVersion } from './internal-type.ts'
 import type { Schema } from './json-schema.ts'
 import { anyHasStatus, hasStatus, type Layout, layoutOf, type Parts } from './layout.ts'
+import { MAX_SELECTABLE, strictnessFor } from './ratcheting.ts'
 import { validateRootSchema } from './schema-rules.ts'
 import { anySchema } from './schema-walk.ts'
-import { MAX_SELECTABLE, STRICT, type Strictness, strictnessFor } from './strictness.ts'
+import { STRICT, type Strictness } from './strictness.ts'
 import { structuralFault } from './structural-rules.ts'
 
 type Definition = KObject<Spec, Status>

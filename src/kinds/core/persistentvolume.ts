@@ -8,7 +8,7 @@ import { message, string, time } from '../../schema/types.ts'
 import { type PersistentVolumeSource, PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
 import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
 import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
-import { hasInvalidNodeValues } from '../shapes/pod/scheduling/node-selector-rules.ts'
+import { hasInvalidNodeValues } from '../shapes/pod/scheduling/node-selector.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
 
 const PersistentVolumeStatus = message('PersistentVolumeStatus', {

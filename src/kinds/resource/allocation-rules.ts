@@ -4,7 +4,7 @@ import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { meansTheSame } from '../shapes/compare.ts'
 import { validateConditions } from '../shapes/meta.ts'
-import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
+import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
 import {
   type AllocatedDeviceStatus,
   AllocationResult,

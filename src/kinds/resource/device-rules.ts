@@ -17,7 +17,7 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { isNodeAllocatableResource } from '../shapes/pod/resources/resource-rules.ts'
-import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector-rules.ts'
+import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
 import { countValues, validateAttribute } from './attribute-rules.ts'
 import { validateBindingConditions } from './binding-rules.ts'
 import { validateCapacity } from './capacity-rules.ts'

@@ -7,28 +7,11 @@ import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Node } from '../../kinds/core/node.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
-import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import type { Call, CallContext, Connect, Result } from '../../registry/api.ts'
+import type { Connect } from '../../registry/api.ts'
 import { badRequest, notFound } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
+import type { NodeConnection } from './node-connection.ts'
 import { type ServiceObject, serviceUpstream } from './service-proxy.ts'
-
-export type PodRequest = {
-  readonly pod: PodObject
-  /** The one that is meant; empty where the request is not about one. */
-  readonly container: string
-  readonly node: NodeObject
-  readonly call: Call
-  readonly ctx: CallContext
-}
-
-/** What answers for a node. Both throw a StatusError, at once or later. */
-export interface NodeConnection {
-  /** Requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
-  pod(request: PodRequest): MaybePromise<Result>
-  /** Requests for `proxy` of the node itself. */
-  node(name: string, call: Call, ctx: CallContext): MaybePromise<Result>
-}
 
 export type ConnectorParts = {
   readonly client: Client

@@ -6,7 +6,7 @@ import { isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIPSlop
 import type { Result, UpstreamTls } from '../../registry/api.ts'
 import { badRequest, internalError } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
-import type { NodeConnection, PodRequest } from './connector.ts'
+import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 export type KubeletParts = {
   readonly tls: UpstreamTls

@@ -6,9 +6,9 @@ import { goQuote } from '../../lib/go-text.ts'
 import { formatMicroTime, instantOf, millisecondsOf, parseTime, TimeError } from '../../lib/time.ts'
 import { type FieldError, forbidden, invalid, refTo } from '../../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../../schema/status-error.ts'
-import type { Given } from '../container/given.ts'
+import type { ContainerInputs } from '../container/container-inputs.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
-import { scriptOf } from '../pod/script.ts'
+import { scriptOf } from '../script/script.ts'
 
 export type LogOptions = {
   readonly container: string
@@ -97,11 +97,11 @@ export function logText(
   pod: PodObject,
   run: LoggedRun,
   options: LogOptions,
-  { now, givenTo }: { readonly now: number; readonly givenTo: (container: Container) => Given },
+  { now, inputsOf }: { readonly now: number; readonly inputsOf: (container: Container) => ContainerInputs },
 ): string {
   const container = containersOf(pod.spec).find(({ name }) => name === options.container)
   const isInit = pod.spec.initContainers?.some(({ name }) => name === options.container) ?? false
-  const log = container ? scriptOf(pod.metadata, container, { isInit, given: givenTo(container) }).log : ''
+  const log = container ? scriptOf(pod.metadata, container, { isInit, inputs: inputsOf(container) }).log : ''
   if (log === '' || run.startedAt < sinceOf(options, now)) return ''
   const lines = log.replace(/\n$/, '').split('\n')
   const { tailLines = lines.length } = options

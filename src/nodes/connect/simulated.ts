@@ -6,11 +6,11 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
 import type { Result } from '../../registry/api.ts'
 import { notImplemented, unavailable } from '../../schema/status-error.ts'
+import { inputsOf } from '../container/inputs-of-container.ts'
 import { sourcesOf } from '../container/sources.ts'
-import { givenTo } from '../container/to-container.ts'
 import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
-import type { NodeConnection, PodRequest } from './connector.ts'
 import { type LoggedRun, loggedRun, logOptions, logText, statusOf } from './logs.ts'
+import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 /** Until the signal: then logs that are followed end. */
 export const simulatedConnection = (client: Client, signal: AbortSignal): NodeConnection => ({
@@ -33,7 +33,7 @@ function readLog(client: Client, { pod, container, node, call, ctx }: PodRequest
   const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
   const run = loggedRun(pod, options)
   const sources = sourcesOf(client, pod.metadata.namespace ?? '', node)
-  const surroundings = { now: ctx.now.getTime(), givenTo: (each: Container) => givenTo(each, pod, sources) }
+  const surroundings = { now: ctx.now.getTime(), inputsOf: (each: Container) => inputsOf(each, pod, sources) }
   const text = Buffer.from(logText(pod, run, options, surroundings))
   const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
   if (!options.follow || options.previous || !isRunning(pod, container, run)) return { ...answer, body: text }

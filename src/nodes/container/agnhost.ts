@@ -1,6 +1,6 @@
 /** What the image agnhost does, with which Kubernetes tests itself: it waits, serves, or tells what it was given. */
 import { goQuote } from '../../lib/go-text.ts'
-import type { File, FileFound, Given } from './given.ts'
+import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
 import type { Understood } from './shell.ts'
 
 export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test(image)
@@ -9,14 +9,14 @@ const SERVING = new Set('netexec nettest serve-hostname porter test-webserver we
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
 
 /** Undefined for what nothing is known of. The first word is the program. */
-export function runAgnhost(words: readonly string[], given: Given): Understood | undefined {
+export function runAgnhost(words: readonly string[], inputs: ContainerInputs): Understood | undefined {
   const [, does = 'pause', ...args] = words
   if (does === 'pause') return { ...FOREVER, log: 'Paused\n' }
   if (SERVING.has(does)) return FOREVER
   if (does === 'liveness') return { ...FOREVER, unhealthyMs: 10_000 }
   if (does === 'grpc-health-checking') return grpcHealth(args)
   if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
-  return does === 'mounttest' ? mountTest(args, given) : undefined
+  return does === 'mounttest' ? mountTest(args, inputs) : undefined
 }
 
 function grpcHealth(args: readonly string[]): Understood {
@@ -33,10 +33,10 @@ const NEW_FILES: Readonly<Record<string, number>> = {
 }
 
 /** Tells about files, in an order of its own. */
-function mountTest(args: readonly string[], given: Given): Understood | undefined {
+function mountTest(args: readonly string[], inputs: ContainerInputs): Understood | undefined {
   const flags = new Map(args.map(arg => /^--?(\w+)(?:=(.*))?$/s.exec(arg) ?? []).map(([, name = '', value = 'true']) => [name, value]))
   const written = new Map<string, File>()
-  const at = (path: string): FileFound => written.get(path) ?? given.file(path)
+  const at = (path: string): FileFound => written.get(path) ?? inputs.file(path)
   let log = ''
   let failed = false
   for (const [flag, tell] of TELLING) {

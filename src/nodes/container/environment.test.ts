@@ -5,9 +5,9 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { expand } from './expansion.ts'
 import { mountProblem } from './files.ts'
 import { pullErrorOf } from './image.ts'
+import { inputsOf } from './inputs-of-container.ts'
 import { runCommand } from './shell.ts'
 import type { Sources } from './sources.ts'
-import { givenTo } from './to-container.ts'
 
 const entries = (data: Record<string, string>) => new Map(Object.entries(data).map(([key, value]) => [key, () => value] as const))
 const sources = {
@@ -29,8 +29,8 @@ const podOf = (spec: object = {}) =>
     status: { hostIP: '172.18.0.2', podIP: '10.244.0.5', podIPs: [{ ip: '10.244.0.5' }, { ip: 'fd00::5' }] },
   }) as unknown as PodObject
 
-const given = (container: object, spec?: object) => givenTo({ name: 'c', ...container } as Container, podOf(spec), sources)
-const value = (container: object, name: string) => given(container).variables().get(name)
+const inputs = (container: object, spec?: object) => inputsOf({ name: 'c', ...container } as Container, podOf(spec), sources)
+const value = (container: object, name: string) => inputs(container).variables().get(name)
 const field = (fieldPath: string) => ({ valueFrom: { fieldRef: { fieldPath } } })
 
 test('references are replaced once, and what is not known stays', () => {
@@ -46,13 +46,13 @@ test('references are replaced once, and what is not known stays', () => {
 
 test('variables that refer to each other, or to large values, do not grow without end', () => {
   const env = Array.from({ length: 60 }, (_, i) => ({ name: `V${i}`, value: i === 0 ? 'x' : `$(V${i - 1})$(V${i - 1})` }))
-  const doubled = given({ env }).variables()
+  const doubled = inputs({ env }).variables()
   assert.equal(doubled.get('V5')!.length, 32)
   for (const text of doubled.values()) assert.ok(text.length < 10_000)
   const large = { name: 'L', value: 'y'.repeat(8_000) }
   const copies = Array.from({ length: 10_000 }, (_, i) => ({ name: `C${i}`, value: '$(L)' }))
   const all = [
-    ...given({ env: [large, ...copies] })
+    ...inputs({ env: [large, ...copies] })
       .variables()
       .values(),
   ]
@@ -98,7 +98,7 @@ test('variables come from services, whole objects, keys, fields and resources', 
     HEADLESS_SERVICE_HOST: undefined,
   }
   for (const [name, text] of Object.entries(expected)) assert.equal(value(container, name), text, name)
-  assert.equal(given({}, { enableServiceLinks: false }).variables().has('MY_DB_SERVICE_HOST'), false)
+  assert.equal(inputs({}, { enableServiceLinks: false }).variables().has('MY_DB_SERVICE_HOST'), false)
 })
 
 test('files come from the innermost mount, with their modes', () => {
@@ -124,7 +124,7 @@ test('files come from the innermost mount, with their modes', () => {
     ...Object.entries(mounts).map(([mountPath, name]) => ({ mountPath, name })),
     { mountPath: '/one', name: 'map', subPathExpr: '$(DIR)/c' },
   ]
-  const { file } = given({ volumeMounts, env: [{ name: 'DIR', value: 'deep' }] }, spec)
+  const { file } = inputs({ volumeMounts, env: [{ name: 'DIR', value: 'deep' }] }, spec)
   assert.deepEqual(file('/etc/map/deep/c'), { content: 'blue', mode: 0o400, group: 0 })
   assert.deepEqual(file('/etc/map/secret/../secret/color'), { content: 'hidden', mode: 0o440, group: 0 })
   assert.deepEqual(file('/one'), { content: 'blue', mode: 0o400, group: 0 })
@@ -134,7 +134,7 @@ test('files come from the innermost mount, with their modes', () => {
   assert.deepEqual(file('/token/token'), { content: undefined, mode: 0o644, group: 0 })
   assert.equal((file('/scratch') as { fileSystem?: string }).fileSystem, 'tmpfs')
   for (const path of ['/scratch/x', '/etc/mapped', '/etc', 'relative']) assert.equal(file(path), 'unknown', path)
-  const grouped = given({ volumeMounts }, { ...spec, securityContext: { fsGroup: 1001 } }).file('/one')
+  const grouped = inputs({ volumeMounts }, { ...spec, securityContext: { fsGroup: 1001 } }).file('/one')
   assert.equal(grouped, 'missing')
 })
 
@@ -144,7 +144,7 @@ test('a command looks at a few files only', () => {
     looked++
     return 'missing' as const
   }
-  const options = { given: { variables: () => new Map(), file }, lastWordsPath: '' }
+  const options = { inputs: { variables: () => new Map(), file }, lastWordsPath: '' }
   assert.equal(runCommand(['cat', '/a', '/b'], options)?.exitCode, 1)
   assert.equal(looked, 2)
   runCommand(['cat', ...Array.from({ length: 900 }, (_, i) => `/etc/${i}`)], options)

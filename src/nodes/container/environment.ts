@@ -6,8 +6,8 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { EnvVar } from '../../kinds/shapes/pod/containers/environment.ts'
 import { isRelaxedEnvVarName } from '../../lib/names.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
+import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
-import { fieldText, resourceText } from './fields.ts'
 import type { Sources } from './sources.ts'
 
 /** An environment ends where it has become larger than this; Linux starts no program with more than about twice as much. */

@@ -6,9 +6,9 @@ import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../k
 import type { Volume } from '../../kinds/shapes/pod/volumes/volumes.ts'
 import { compareText } from '../../lib/go-text.ts'
 import { encodePem, pemBlocks } from '../../lib/pem.ts'
+import type { File, FileFound } from './container-inputs.ts'
+import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
-import { fieldText, resourceText } from './fields.ts'
-import type { File, FileFound } from './given.ts'
 import type { Sources } from './sources.ts'
 
 type Place = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }

@@ -1,7 +1,7 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
-import type { FileFound, Given } from './given.ts'
+import type { ContainerInputs, FileFound } from './container-inputs.ts'
+import { holds } from './shell-conditions.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
-import { holds } from './shell-test.ts'
 
 export type Understood = {
   readonly runMs: number
@@ -21,7 +21,7 @@ const MOST_OUTPUT = 256 * 1024
 /** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
 const MOST_FILES = 32
 
-export type RunOptions = { readonly given: Given; readonly lastWordsPath: string }
+export type RunOptions = { readonly inputs: ContainerInputs; readonly lastWordsPath: string }
 
 /** Undefined when it is not understood. */
 export function runScript(script: string, options: RunOptions): Understood | undefined {
@@ -40,7 +40,7 @@ export function runCommand(words: readonly string[], options: RunOptions): Under
 type Ending = 'next' | 'exit' | undefined
 
 class Shell {
-  readonly #given: Given
+  readonly #inputs: ContainerInputs
   readonly #lastWordsPath: string
   readonly #variables = new Map<string, string>()
   readonly #written = new Map<string, string>()
@@ -54,8 +54,8 @@ class Shell {
   /** Within `$(…)` what commands print matters. */
   #captures = 0
 
-  constructor({ given, lastWordsPath }: RunOptions) {
-    this.#given = given
+  constructor({ inputs, lastWordsPath }: RunOptions) {
+    this.#inputs = inputs
     this.#lastWordsPath = lastWordsPath
   }
 
@@ -203,7 +203,7 @@ class Shell {
   }
 
   #file(path: string): FileFound {
-    return ++this.#looked > MOST_FILES ? 'unknown' : this.#given.file(path)
+    return ++this.#looked > MOST_FILES ? 'unknown' : this.#inputs.file(path)
   }
 
   /** Whether there is something at a path; undefined when nobody knows. */
@@ -214,7 +214,7 @@ class Shell {
   }
 
   #environment(): string {
-    return [...new Map([...this.#given.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
+    return [...new Map([...this.#inputs.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
   }
 
   /** The fields that a word becomes; undefined when they are not known. */
@@ -242,7 +242,7 @@ class Shell {
   }
 
   #variable({ name, orElse }: { readonly name: string; readonly orElse: string | undefined }): string | undefined {
-    return this.#variables.get(name) ?? this.#given.variables().get(name) ?? orElse
+    return this.#variables.get(name) ?? this.#inputs.variables().get(name) ?? orElse
   }
 
   #outputOf(script: Step): string | undefined {

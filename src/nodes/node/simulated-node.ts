@@ -1,14 +1,16 @@
 /** What a simulated node says of itself: labels, addresses, capacity and conditions, as the kubelet of a small Linux machine would. */
 import { createHash } from 'node:crypto'
 import type { Node } from '../../kinds/core/node.ts'
+import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
-import { RUNTIME, textOf, timeOf } from '../pod/container-state.ts'
-import { SCRIPT_DOMAIN } from '../pod/script.ts'
+import { SCRIPT_DOMAIN } from '../script/script.ts'
 
 export type NodeObject = ObjectOf<typeof Node>
 type NodeStatus = NodeObject['status']
 type NodeCondition = NonNullable<NodeStatus['conditions']>[number]
 
+/** The name of the container runtime. */
+export const RUNTIME = 'simulated'
 /** Every simulated node has this label, and a Node that is created with it is simulated from then on. */
 export const SIMULATED_LABEL = 'keelson.dev/simulated'
 /** `true`: the node is dead. It reports nothing, and its pods stay as they are. */
@@ -116,6 +118,7 @@ const PRESSURES = {
 /** Those of others stay as they are. */
 function nodeConditions({ metadata, status }: NodeObject, now: number): NodeCondition[] {
   const old = status.conditions ?? []
+  const time = formatTime(instantOf(now))
   const scripted = new Map(
     (metadata.annotations?.[CONDITIONS_ANNOTATION] ?? '').split(',').map(each => each.trim().split('=') as [string, string]),
   )
@@ -126,12 +129,13 @@ function nodeConditions({ metadata, status }: NodeObject, now: number): NodeCond
     const before = old.find(each => each.type === type)
     const [reason = '', message = ''] = words[state]
     const isSame = before?.status === state && before.reason === reason
-    const isFresh = isSame && now - timeOf(before.lastHeartbeatTime) < HEARTBEAT_MS
+    const { lastHeartbeatTime: heartbeat } = before ?? {}
+    const isFresh = isSame && heartbeat && now - millisecondsOf(parseTime(heartbeat)) < HEARTBEAT_MS
     return {
       type,
       status: state,
-      lastHeartbeatTime: isFresh ? before.lastHeartbeatTime : textOf(now),
-      lastTransitionTime: before?.status === state ? before.lastTransitionTime : textOf(now),
+      lastHeartbeatTime: isFresh ? heartbeat : time,
+      lastTransitionTime: before?.status === state ? before.lastTransitionTime : time,
       reason,
       message,
     }

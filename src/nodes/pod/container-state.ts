@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { RUNTIME } from '../node/simulated-node.ts'
 
-export const RUNTIME = 'simulated'
 const SCHEME = `${RUNTIME}://`
 
 /** The exit code of a process that SIGTERM, or SIGKILL, has ended. */

@@ -19,13 +19,12 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { mountProblem } from '../container/files.ts'
+import { inputsOf } from '../container/inputs-of-container.ts'
 import { sourcesOf } from '../container/sources.ts'
-import { givenTo } from '../container/to-container.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { internalIPs, isAlive, type NodeObject, SIMULATED_LABEL } from '../node/simulated-node.ts'
 import { rejectionOf, resizeProblem } from './admission.ts'
-import { type ClaimReader, claimProblem } from './claims.ts'
 import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
 import { PodCertificates } from './pod-certificates.ts'
@@ -33,6 +32,7 @@ import type { PodEvent } from './pod-draft.ts'
 import { reconcilePod } from './reconcile.ts'
 import { type Lookup, type Missing, missingForContainer, missingForVolumes, type Referred, type VolumeSources } from './references.ts'
 import type { Gate } from './restart-policy.ts'
+import { type ClaimReader, claimProblem } from './volume-claims.ts'
 
 export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; readonly random: () => number }): Controller =>
   defineController({
@@ -167,7 +167,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           const sources = sourcesOf(client, namespace, node)
           const hostIPs = internalIPs(node)
           let addresses: readonly string[] = []
-          const given = (container: Container) => givenTo(container, withAddresses(pod, hostIPs, addresses), sources)
+          const inputs = (container: Container) => inputsOf(container, withAddresses(pod, hostIPs, addresses), sources)
           let isDeferred = false
           const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
@@ -192,12 +192,12 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             },
             missingForVolumes: [...missing],
             missingForContainer(container) {
-              const problem = () => mountProblem(container, given(container).variables)
+              const problem = () => mountProblem(container, inputs(container).variables)
               const found = missingForContainer(container, namespace, lookup) ?? withoutObjects(problem())
               if (found) missing.push(found)
               return found
             },
-            givenTo: given,
+            inputsOf: inputs,
             resizeProblem() {
               const problem = resizeProblem(pod.spec, others, node.status.allocatable)
               isDeferred = problem?.reason === 'Deferred'

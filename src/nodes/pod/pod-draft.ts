@@ -2,7 +2,7 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
-import type { Given } from '../container/given.ts'
+import type { ContainerInputs } from '../container/container-inputs.ts'
 import type { Rejection } from './admission.ts'
 import type { ResizePending } from './conditions.ts'
 import { waitingStatus } from './container-state.ts'
@@ -30,7 +30,7 @@ export type Surroundings = {
   readonly missingForVolumes: readonly Missing[]
   readonly missingForContainer: (container: Container) => Missing | undefined
   /** Variables and files of a container. */
-  readonly givenTo: (container: Container) => Given
+  readonly inputsOf: (container: Container) => ContainerInputs
   /** Why the node cannot give the pod what its spec asks for now. */
   readonly resizeProblem: () => ResizePending | undefined
   readonly gate: Gate

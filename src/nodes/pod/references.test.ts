@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import { type ClaimReader, claimProblem } from './claims.ts'
 import { type Lookup, missingForContainer, missingForVolumes, type VolumeSources } from './references.ts'
+import { type ClaimReader, claimProblem } from './volume-claims.ts'
 
 const THERE: Readonly<Record<string, string[]>> = { 'configmaps map': ['a'], 'secrets secret': ['k'] }
 const lookup: Lookup = (plural, name) => THERE[`${plural} ${name}`] && new Set(THERE[`${plural} ${name}`])

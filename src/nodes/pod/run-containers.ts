@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { formatDuration } from '../../lib/duration.ts'
+import { exitCodeOf, type Script, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, say, set } from './pod-draft.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
-import { exitCodeOf, type Script, scriptOf } from './script.ts'
 import { stopSidecars } from './stop-containers.ts'
 
 /** Brings all containers to where they are now: init containers in their order, then the others. */
@@ -52,7 +52,7 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', given: world.givenTo(container) })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', inputs: world.inputsOf(container) })
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!

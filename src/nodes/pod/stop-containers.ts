@@ -1,9 +1,9 @@
 /** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import { exitCodeOf, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, hasRunning, isInitialized, kill, plan, roleOf, set } from './pod-draft.ts'
-import { exitCodeOf, scriptOf } from './script.ts'
 
 /** Ends what runs: containers together, then sidecars one after the other, all before the time is up. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
@@ -58,7 +58,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = roleOf(pod, container)
-  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', given: world.givenTo(container) })
+  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', inputs: world.inputsOf(container) })
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { readUses } from './scripted-use.ts'
 import { nodeUsage, podUsage } from './usage.ts'
-import { readUses } from './use.ts'
 
 const START = Date.parse('2026-05-01T12:00:00Z')
 const pod = (annotations: Record<string, string> = {}, more: object = {}): any => ({

@@ -7,8 +7,8 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
-import { scriptOf } from '../pod/script.ts'
-import type { Use } from './use.ts'
+import { scriptOf } from '../script/script.ts'
+import type { Use } from './scripted-use.ts'
 
 /** What is used of each resource, as quantities. */
 export type Usage = Readonly<Record<'cpu' | 'memory', string>>

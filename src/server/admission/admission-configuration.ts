@@ -1,22 +1,38 @@
 /** The file of --admission-control-config-file: the configuration of each admission plugin. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { EVENT_RATE_LIMIT_CONFIGURATION } from '../../admission/event-rate-limit.ts'
-import { IMAGE_POLICY_CONFIGURATION } from '../../admission/image-policy-webhook.ts'
+import { EVENT_RATE_LIMIT_CONFIGURATION, type Limit } from '../../admission/event-rate-limit.ts'
+import { IMAGE_POLICY_CONFIGURATION, type ImagePolicySettings } from '../../admission/image-policy-webhook.ts'
 import type { PluginConfiguration } from '../../admission/plugin-configuration.ts'
-import { POD_NODE_SELECTOR_CONFIGURATION } from '../../admission/pod-node-selector.ts'
+import { POD_NODE_SELECTOR_CONFIGURATION, type PodNodeSelectorParts } from '../../admission/pod-node-selector.ts'
 import { POD_SECURITY_CONFIGURATION } from '../../admission/pod-security/configuration.ts'
-import { POD_TOLERATION_RESTRICTION_CONFIGURATION } from '../../admission/pod-toleration-restriction.ts'
+import type { PodSecurityConfiguration } from '../../admission/pod-security/pod-security.ts'
+import { POD_TOLERATION_RESTRICTION_CONFIGURATION, type PodTolerationRestrictionParts } from '../../admission/pod-toleration-restriction.ts'
 import { policyConfiguration } from '../../admission/policies/configuration.ts'
-import { RESOURCE_QUOTA_CONFIGURATION } from '../../admission/resource-quota/configuration.ts'
+import { type LimitedResource, RESOURCE_QUOTA_CONFIGURATION } from '../../admission/resource-quota/configuration.ts'
+import type { CallParts } from '../../admission/webhooks/call.ts'
 import { webhookConfiguration } from '../../admission/webhooks/configuration.ts'
 import { ConfigurationError, configurationOf, fieldsOf, readDocument } from '../../codec/configuration-document.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import { isObject, type JsonObject } from '../../lib/json-value.ts'
+import type { WebhookEndpoint } from '../../lib/review-call.ts'
 import { type AnyType, atomic, message, raw, string } from '../../schema/types.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { credentialsOfKubeconfig, endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
-import type { AdmissionSettings } from './admission-plugins.ts'
+import type { ManifestFolders } from './static-manifests.ts'
+
+/** The plugin configuration of --admission-control-config-file. */
+export type AdmissionSettings = {
+  readonly podSecurity?: PodSecurityConfiguration | undefined
+  readonly podNodeSelector?: PodNodeSelectorParts['selectors']
+  readonly podTolerationRestriction?: PodTolerationRestrictionParts['cluster']
+  readonly limitedResources?: readonly LimitedResource[] | undefined
+  readonly eventLimits?: readonly Limit[] | undefined
+  readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
+  readonly mutatingCredentials?: CallParts['credentials']
+  readonly validatingCredentials?: CallParts['credentials']
+  readonly manifestFolders?: ManifestFolders
+}
 
 const ADMISSION_CONFIGURATION = {
   accepts: {

@@ -6,9 +6,9 @@ import { defaultIngressClass } from '../../admission/default-ingress-class.ts'
 import { defaultStorageClass } from '../../admission/default-storage-class.ts'
 import { defaultTolerationSeconds, type TolerationSeconds } from '../../admission/default-toleration-seconds.ts'
 import { denyServiceExternalIPs } from '../../admission/deny-service-external-ips.ts'
-import { eventRateLimit, type Limit } from '../../admission/event-rate-limit.ts'
+import { eventRateLimit } from '../../admission/event-rate-limit.ts'
 import { extendedResourceToleration } from '../../admission/extended-resource-toleration.ts'
-import { type ImagePolicySettings, imagePolicyWebhook } from '../../admission/image-policy-webhook.ts'
+import { imagePolicyWebhook } from '../../admission/image-policy-webhook.ts'
 import { limitPodHardAntiAffinityTopology } from '../../admission/limit-pod-hard-anti-affinity-topology.ts'
 import { limitRanger } from '../../admission/limit-ranger.ts'
 import { namespaceAutoProvision } from '../../admission/namespace-auto-provision.ts'
@@ -20,15 +20,14 @@ import { ownerReferencesPermissionEnforcement } from '../../admission/owner-refe
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
 import { persistentVolumeClaimResize } from '../../admission/persistent-volume-claim-resize.ts'
 import type { Plugin } from '../../admission/plugin.ts'
-import { type PodNodeSelectorParts, podNodeSelector } from '../../admission/pod-node-selector.ts'
+import { podNodeSelector } from '../../admission/pod-node-selector.ts'
 import { podResizeValidator } from '../../admission/pod-resize-validator.ts'
-import { type PodSecurityConfiguration, podSecurity } from '../../admission/pod-security/pod-security.ts'
-import { type PodTolerationRestrictionParts, podTolerationRestriction } from '../../admission/pod-toleration-restriction.ts'
+import { podSecurity } from '../../admission/pod-security/pod-security.ts'
+import { podTolerationRestriction } from '../../admission/pod-toleration-restriction.ts'
 import { podTopologyLabels } from '../../admission/pod-topology-labels.ts'
 import { priority } from '../../admission/priority.ts'
 import type { Reader } from '../../admission/reader.ts'
 import { resourceClaimStatus } from '../../admission/resource-claim-status.ts'
-import type { LimitedResource } from '../../admission/resource-quota/configuration.ts'
 import { type ResourceQuotaParts, resourceQuota } from '../../admission/resource-quota/resource-quota.ts'
 import { roleEscalation } from '../../admission/role-escalation.ts'
 import { runtimeClass } from '../../admission/runtime-class.ts'
@@ -36,12 +35,12 @@ import { serviceAccount } from '../../admission/service-account.ts'
 import { certificateApproval, certificateSigning, clusterTrustBundleAttest, podCertificateSigning } from '../../admission/signers.ts'
 import { storageObjectInUseProtection } from '../../admission/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../../admission/taint-nodes-by-condition.ts'
-import type { CallParts } from '../../admission/webhooks/call.ts'
-import { postReview, type WebhookEndpoint } from '../../lib/review-call.ts'
+import { postReview } from '../../lib/review-call.ts'
 import type { WebhookTransport } from '../../lib/webhook-transport.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Config, ConfigError, runsController } from '../config.ts'
+import type { AdmissionSettings } from './admission-configuration.ts'
 
 export type PluginParts = {
   readonly reader: Reader
@@ -63,26 +62,6 @@ export type PluginParts = {
   readonly transport: WebhookTransport
   /** Called for plugins that are enabled and have no effect. */
   readonly warn: (message: string) => void
-}
-
-/** The plugin configuration of --admission-control-config-file. */
-export type AdmissionSettings = {
-  readonly podSecurity?: PodSecurityConfiguration | undefined
-  readonly podNodeSelector?: PodNodeSelectorParts['selectors']
-  readonly podTolerationRestriction?: PodTolerationRestrictionParts['cluster']
-  readonly limitedResources?: readonly LimitedResource[] | undefined
-  readonly eventLimits?: readonly Limit[] | undefined
-  readonly imagePolicy?: (ImagePolicySettings & { readonly endpoint: WebhookEndpoint }) | undefined
-  readonly mutatingCredentials?: CallParts['credentials']
-  readonly validatingCredentials?: CallParts['credentials']
-  readonly manifestFolders?: ManifestFolders
-}
-
-/** Where the plugins find webhooks and policies in files. */
-export type ManifestFolders = {
-  readonly [plugin in 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook' | 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy']?:
-    | string
-    | undefined
 }
 
 /** The plugins of Kubernetes 1.37, in its order. */

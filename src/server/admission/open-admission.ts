@@ -9,8 +9,9 @@ import { WebhookTransport } from '../../lib/webhook-transport.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Authorization } from '../access/authorization.ts'
 import type { ServerContext } from '../context.ts'
+import type { AdmissionSettings } from './admission-configuration.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
-import { type AdmissionSettings, admissionPlugins, type PluginParts } from './admission-plugins.ts'
+import { admissionPlugins, type PluginParts } from './admission-plugins.ts'
 import { dynamicAdmission } from './policies-and-webhooks.ts'
 
 export type AdmissionParts = {

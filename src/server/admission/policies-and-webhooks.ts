@@ -25,7 +25,7 @@ import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { serviceResolver } from '../extensions/custom-kinds.ts'
-import type { AdmissionSettings } from './admission-plugins.ts'
+import type { AdmissionSettings } from './admission-configuration.ts'
 import type { StaticManifests } from './static-manifests.ts'
 
 export type DynamicAdmissionParts = {

@@ -25,7 +25,13 @@ import { StatusError } from '../../schema/status-error.ts'
 import { ConfigError } from '../config.ts'
 import { follow } from '../files/follow-file.ts'
 import type { AdmissionMetrics } from './admission-metrics.ts'
-import type { ManifestFolders } from './admission-plugins.ts'
+
+/** Where the plugins find webhooks and policies in files. */
+export type ManifestFolders = {
+  readonly [plugin in 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook' | 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy']?:
+    | string
+    | undefined
+}
 
 export type ManifestParts = {
   readonly catalog: Catalog

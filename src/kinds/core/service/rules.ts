@@ -17,7 +17,7 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import { validateEndpointIP } from '../../shapes/endpoint-ip-rules.ts'
-import { validatePortNumOrName } from '../../shapes/pod/containers/port-rules.ts'
+import { validatePortNumOrName } from '../../shapes/pod/containers/ports.ts'
 import { isExternal, isHeadless, type LoadBalancerStatus, needsHealthCheck, type ServicePort, type ServiceSpec } from './shapes.ts'
 
 type Service = { metadata: ObjectMeta; spec: ServiceSpec }

@@ -17,8 +17,8 @@ import {
 import { describeChange, meansTheSame } from '../compare.ts'
 import { NODE_SELECTOR_TERM_LAYOUT, printedAs, under } from '../error-values.ts'
 import { validatePositiveQuantity } from '../pod/resources/resource-rules.ts'
-import type { NodeSelectorRequirement } from '../pod/scheduling/affinity.ts'
-import { validateNodeSelector } from '../pod/scheduling/node-selector-rules.ts'
+import type { NodeSelectorRequirement } from '../pod/scheduling/node-selector.ts'
+import { validateNodeSelector } from '../pod/scheduling/node-selector.ts'
 import { validateNoBacksteps } from '../pod/volumes/path-rules.ts'
 import {
   isByte,

@@ -1,7 +1,7 @@
 /** A piece of storage: how large it is, how it can be used, and where it really is. */
 import { atomic, bool, inlined, type Message, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { roundAmounts } from '../pod/resources/resources.ts'
-import { NodeSelector } from '../pod/scheduling/affinity.ts'
+import { NodeSelector } from '../pod/scheduling/node-selector.ts'
 import {
   AWSElasticBlockStoreVolumeSource,
   AzureDiskVolumeSource,

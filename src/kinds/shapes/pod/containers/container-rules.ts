@@ -20,7 +20,7 @@ import type { PodSpec } from '../spec.ts'
 import { type Container, type ContainerRestartRule, type EphemeralContainer, isSidecar } from './container.ts'
 import { validateEnv, validateEnvFrom } from './environment.ts'
 import { type Volumes, validateVolumeDevices, validateVolumeMounts } from './mount-rules.ts'
-import { validateContainerPorts, validateHostPortConflicts } from './port-rules.ts'
+import { validateContainerPorts, validateHostPortConflicts } from './ports.ts'
 import { validateLifecycle, validateProbes } from './probes.ts'
 
 /** What containers are checked against: the pod around them. */

@@ -2,19 +2,10 @@
 import { atomic, bool, inlined, int32, keyed, message, type Static, set, string } from '../../../../schema/types.ts'
 import { ContainerResizePolicy, ResourceRequirements } from '../resources/resources.ts'
 import { SecurityContext } from '../security/security.ts'
-import type { PodSpec } from '../spec.ts'
 import { EnvFromSource, EnvVar } from './environment.ts'
 import { defaultPullPolicy } from './image-reference.ts'
+import { ContainerPort } from './ports.ts'
 import { Lifecycle, Probe } from './probes.ts'
-
-export const ContainerPort = message('ContainerPort', {
-  name: [1, string, 'Name by which services and probes may refer to the port.'],
-  hostPort: [2, int32, 'Port of the node that leads to this one; equal to containerPort under host networking.'],
-  containerPort: [3, int32.always(), 'Port the container listens on.'],
-  protocol: [4, string.publishedDefault('TCP'), 'UDP, TCP or SCTP.'],
-  hostIP: [5, string, 'Address of the node to bind the host port to.'],
-})
-export type ContainerPort = Static<typeof ContainerPort>
 
 const ContainerRestartRuleOnExitCodes = message('ContainerRestartRuleOnExitCodes', {
   operator: [1, string.expected(), 'In for exit codes listed, NotIn for all others.'],
@@ -91,8 +82,16 @@ export const EphemeralContainer = message(
 )
 export type EphemeralContainer = Static<typeof EphemeralContainer>
 
+/** The part of a PodSpec that lists containers. */
+type ContainerLists = {
+  readonly initContainers?: readonly Container[] | null
+  readonly containers: readonly Container[] | null
+  readonly ephemeralContainers?: readonly EphemeralContainer[] | null
+}
+
 /** Init containers first, then containers, then ephemeral ones, as they are started. */
-export function containersOf({ initContainers, containers, ephemeralContainers }: PodSpec): readonly (Container | EphemeralContainer)[] {
+export function containersOf(lists: ContainerLists): readonly (Container | EphemeralContainer)[] {
+  const { initContainers, containers, ephemeralContainers } = lists
   // Most pods have the usual ones only, and all containers of a pod are wanted many times in a write.
   if (!initContainers && !ephemeralContainers) return containers ?? []
   return [...(initContainers ?? []), ...(containers ?? []), ...(ephemeralContainers ?? [])]

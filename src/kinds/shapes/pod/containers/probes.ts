@@ -4,8 +4,7 @@ import { isHTTPHeaderName } from '../../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { atomic, inlined, int32, int64, intOrString, message, type Static, string } from '../../../../schema/types.ts'
 import { validateNonNegative } from '../../text-rules.ts'
-import type { PodOS } from '../spec.ts'
-import { validatePortNumOrName } from './port-rules.ts'
+import { validatePortNumOrName } from './ports.ts'
 
 const ExecAction = message('ExecAction', {
   command: [1, atomic(string), 'The command and its arguments; no shell is involved.'],
@@ -150,11 +149,14 @@ function* validateGRPC({ port, mode }: GRPCAction, at: Ref<GRPCAction>): Iterabl
   if (mode !== undefined && mode !== 'Plaintext' && mode !== 'TLS') yield unsupported(at.mode, 'Plaintext', 'TLS')
 }
 
+/** The operating system that the pod names. */
+type OperatingSystem = { readonly name: string }
+
 /** What runs after a container starts and before it stops, and the signal that stops it. */
 export function* validateLifecycle(
   { postStart, preStop, stopSignal }: Lifecycle,
   at: Ref<Lifecycle>,
-  { grace, os }: { readonly grace: Grace; readonly os: PodOS | undefined },
+  { grace, os }: { readonly grace: Grace; readonly os: OperatingSystem | undefined },
 ): Iterable<FieldError> {
   if (postStart) yield* validateHandler(postStart, withValue<Handler>(at.postStart, postStart), grace)
   if (preStop) yield* validateHandler(preStop, withValue<Handler>(at.preStop, preStop), grace)
@@ -172,7 +174,7 @@ const LINUX_SIGNALS = [
   .map(name => `SIG${name}`)
   .sort()
 
-function* validateStopSignal(signal: string, at: Ref<string>, os: PodOS | undefined): Iterable<FieldError> {
+function* validateStopSignal(signal: string, at: Ref<string>, os: OperatingSystem | undefined): Iterable<FieldError> {
   if (!os) return yield forbidden(at, 'may not be set for containers with empty `spec.os.name`')
   const known = os.name === 'windows' ? WINDOWS_SIGNALS : os.name === 'linux' ? LINUX_SIGNALS : undefined
   if (known && !known.includes(signal)) yield unsupported(at, ...known)

@@ -52,7 +52,7 @@ function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing 
   return totals
 }
 
-type Given = { readonly bound: Bound; readonly missing: Amounts; readonly isRefused: boolean }
+type ContainerInputs = { readonly bound: Bound; readonly missing: Amounts; readonly isRefused: boolean }
 
 /** In which ways the node says what it has given to a container, from the weakest: what it has set aside, and what is in effect. */
 const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefined) => Amounts | undefined)[]>> = {
@@ -61,7 +61,11 @@ const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefine
 }
 
 /** What the node says, if anything: about the pod as a whole, or about its containers. */
-function givenTotals(spec: PodSpec, status: PodStatus, { bound, missing, isRefused }: Given): Iterable<ReadonlyMap<string, Quantity>> {
+function givenTotals(
+  spec: PodSpec,
+  status: PodStatus,
+  { bound, missing, isRefused }: ContainerInputs,
+): Iterable<ReadonlyMap<string, Quantity>> {
   const whole = bound === 'requests' ? [status.allocatedResources, status.resources?.requests] : [status.resources?.limits]
   if (whole.every(amounts => amounts !== undefined)) return whole.map(quantitiesIn)
   const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]

@@ -7,25 +7,7 @@ import { atomic, int32, int64, message, type Static, string } from '../../../../
 import { under } from '../../error-values.ts'
 import { LabelSelector, validateLabelSelector } from '../../meta.ts'
 import type { PodOptions } from '../options.ts'
-import { validateNodeSelector, validateNodeSelectorTerm } from './node-selector-rules.ts'
-
-export const NodeSelectorRequirement = message('NodeSelectorRequirement', {
-  key: [1, string.always(), 'The label or field.'],
-  operator: [2, string.always(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'],
-  values: [3, atomic(string), 'What it is compared with; one number for Gt and Lt.'],
-})
-export type NodeSelectorRequirement = Static<typeof NodeSelectorRequirement>
-
-export const NodeSelectorTerm = message('NodeSelectorTerm', {
-  matchExpressions: [1, atomic(NodeSelectorRequirement), 'Conditions on labels of the node.'],
-  matchFields: [2, atomic(NodeSelectorRequirement), 'Conditions on fields of the node.'],
-}).atomic()
-export type NodeSelectorTerm = Static<typeof NodeSelectorTerm>
-
-export const NodeSelector = message('NodeSelector', {
-  nodeSelectorTerms: [1, atomic(NodeSelectorTerm).always(), 'Terms of which one must match.'],
-}).atomic()
-export type NodeSelector = Static<typeof NodeSelector>
+import { NodeSelector, NodeSelectorTerm, validateNodeSelector, validateNodeSelectorTerm } from './node-selector.ts'
 
 const PreferredSchedulingTerm = message('PreferredSchedulingTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],

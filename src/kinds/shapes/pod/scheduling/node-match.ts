@@ -1,7 +1,7 @@
 /** Which nodes a pod may be on, or had better be on, by its node selector and node affinity. */
 import { type LabelOperator, type LabelTerms, labelTerm, matchesLabelTerms } from '../../../../schema/selectors.ts'
 import type { PodSpec } from '../spec.ts'
-import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './affinity.ts'
+import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './node-selector.ts'
 
 /** Requirements on a node: its name and labels. */
 export type NodeIdentity = { readonly name: string; readonly labels: Readonly<Record<string, string>> }

@@ -22,7 +22,6 @@ import {
   validateSignerName,
   validateUserAnnotations,
 } from './signer-rules.ts'
-import type { ProjectedVolumeSource } from './volumes.ts'
 
 export const KeyToPath = message('KeyToPath', {
   key: [1, string.always(), 'The key.'],
@@ -96,6 +95,13 @@ export const VolumeProjection = message('VolumeProjection', {
   podCertificate: [6, PodCertificateProjection, 'A key and certificate made for the pod.'],
 })
 export type VolumeProjection = Static<typeof VolumeProjection>
+
+export const ProjectedVolumeSource = message('ProjectedVolumeSource', {
+  sources: [1, atomic(VolumeProjection).always().omittable(), 'What is put into the one directory.'],
+  defaultMode: [2, int32.optional().default(0o644), 'Permission bits of files that name none of their own.'],
+  defaultUser: [3, int64.optional(), 'Owner of files that name none of their own.'],
+})
+export type ProjectedVolumeSource = Static<typeof ProjectedVolumeSource>
 
 /** Permissions and owner of files. */
 export function* validateDefaults(

@@ -37,7 +37,7 @@ import {
   StorageOSVolumeSource,
   VsphereVirtualDiskVolumeSource,
 } from './volume-plugins.ts'
-import { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from './volume-projections.ts'
+import { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource } from './volume-projections.ts'
 
 export const ConfigMapVolumeSource = message('ConfigMapVolumeSource', {
   ...inlined(1, localObjectReference),
@@ -92,13 +92,6 @@ const PersistentVolumeClaimVolumeSource = message('PersistentVolumeClaimVolumeSo
   claimName: [1, string.always(), 'Name of the claim.'],
   readOnly: [2, bool, 'Whether the volume may only be read.'],
 })
-
-export const ProjectedVolumeSource = message('ProjectedVolumeSource', {
-  sources: [1, atomic(VolumeProjection).always().omittable(), 'What is put into the one directory.'],
-  defaultMode: [2, int32.optional().default(0o644), 'Permission bits of files that name none of their own.'],
-  defaultUser: [3, int64.optional(), 'Owner of files that name none of their own.'],
-})
-export type ProjectedVolumeSource = Static<typeof ProjectedVolumeSource>
 
 export const SecretVolumeSource = message('SecretVolumeSource', {
   secretName: [1, string, 'Name of the secret.'],

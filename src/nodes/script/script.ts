@@ -6,10 +6,10 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
-import type { Given } from '../container/given.ts'
+import type { ContainerInputs } from '../container/container-inputs.ts'
 import { pullErrorOf } from '../container/image.ts'
 import type { Understood } from '../container/shell.ts'
-import { readUses, type Use } from '../usage/use.ts'
+import { readUses, type Use } from '../usage/scripted-use.ts'
 import { understand } from './command.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
@@ -109,7 +109,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
 type ScriptOptions = {
   readonly isInit?: boolean
   /** Variables and files that its command may refer to. */
-  readonly given?: Given | undefined
+  readonly inputs?: ContainerInputs | undefined
 }
 
 /**
@@ -119,10 +119,10 @@ type ScriptOptions = {
 export function scriptOf(
   { annotations }: { readonly annotations?: Annotations },
   container: Container,
-  { isInit = false, given }: ScriptOptions = {},
+  { isInit = false, inputs }: ScriptOptions = {},
 ): Script {
   const { name: own } = container
-  let script = ownScript(container, given)
+  let script = ownScript(container, inputs)
   if (!annotations) return script
   for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
@@ -133,9 +133,9 @@ export function scriptOf(
 }
 
 /** What a container does by itself: what its command and the commands of its probes say. */
-function ownScript(container: Container, given: Given | undefined): Script {
+function ownScript(container: Container, inputs: ContainerInputs | undefined): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
-  const understood = understand(container, given)
+  const understood = understand(container, inputs)
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}

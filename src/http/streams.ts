@@ -1,7 +1,7 @@
 /** Bodies in and out of Node's streams, within limits and at the pace of the other side. */
 import type { Readable } from 'node:stream'
-import { badRequest } from '../../schema/status-error.ts'
-import type { Outlet, RequestHeaders, Response } from '../message.ts'
+import { badRequest } from '../schema/status-error.ts'
+import type { Outlet, RequestHeaders, Response } from './message.ts'
 
 /** Whether HTTP/1.1 headers announce a body. */
 export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'

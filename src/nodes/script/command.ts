@@ -9,8 +9,8 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
+import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
 import { expand } from '../container/expansion.ts'
-import { type Given, NOTHING_GIVEN } from '../container/given.ts'
 import { baseName, runCommand, runScript, type Understood } from '../container/shell.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
@@ -23,19 +23,19 @@ type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminati
 /** Undefined when the command is not understood. */
 export function understand(
   { image = '', command, args, terminationMessagePath = '' }: Command,
-  given: Given = NOTHING_GIVEN,
+  inputs: ContainerInputs = NO_INPUTS,
 ): Understood | undefined {
-  const expanded = (word: string) => (word.includes('$') ? expand(word, name => given.variables().get(name)) : word)
+  const expanded = (word: string) => (word.includes('$') ? expand(word, name => inputs.variables().get(name)) : word)
   const written = [...(command ?? []), ...(args ?? [])]
   if (written.length > MOST_WORDS) return undefined
   const words = written.map(expanded)
   if (isAgnhost(image)) {
-    if (!command?.length) return runAgnhost(['/agnhost', ...words], given)
-    if (/^agnhost(-2)?$/.test(baseName(words[0]!))) return runAgnhost(words, given)
+    if (!command?.length) return runAgnhost(['/agnhost', ...words], inputs)
+    if (/^agnhost(-2)?$/.test(baseName(words[0]!))) return runAgnhost(words, inputs)
   }
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
-  const options = { given, lastWordsPath: terminationMessagePath }
+  const options = { inputs, lastWordsPath: terminationMessagePath }
   if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }

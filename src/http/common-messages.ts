@@ -1,6 +1,6 @@
 /** Messages that every group uses and no kind declares: Status, watch events, lists and discovery itself. */
-import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, METADATA_DOC, ObjectMeta } from '../../schema/object-meta.ts'
-import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../../schema/types.ts'
+import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, METADATA_DOC, ObjectMeta } from '../schema/object-meta.ts'
+import { type AnyType, atomic, bool, type Fields, int32, int64, message, raw, string } from '../schema/types.ts'
 
 const KIND = [0, string, KIND_DOC] as const
 const API_VERSION = [0, string, API_VERSION_DOC] as const

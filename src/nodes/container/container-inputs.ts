@@ -1,5 +1,5 @@
 /** What a container gets from its pod: environment variables and the files of its volumes. Both are made when they are asked for. */
-export type Given = {
+export type ContainerInputs = {
   readonly variables: () => ReadonlyMap<string, string>
   /** What is at an absolute path. */
   readonly file: (path: string) => FileFound
@@ -17,4 +17,4 @@ export type File = {
 /** `unknown` where what is there comes from elsewhere: from the image, or from what programs write. */
 export type FileFound = File | 'missing' | 'unknown'
 
-export const NOTHING_GIVEN: Given = { variables: () => new Map(), file: () => 'unknown' }
+export const NO_INPUTS: ContainerInputs = { variables: () => new Map(), file: () => 'unknown' }

@@ -1,12 +1,12 @@
 /** What a pod gives to one of its containers. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
 import { fileAt } from './files.ts'
-import type { Given } from './given.ts'
 import type { Sources } from './sources.ts'
 
-export function givenTo(container: Container, pod: PodObject, sources: Sources): Given {
+export function inputsOf(container: Container, pod: PodObject, sources: Sources): ContainerInputs {
   let made: ReadonlyMap<string, string> | undefined
   const variables = () => {
     made ??= environmentOf(pod, container, sources)

@@ -1,8 +1,26 @@
-/** Rules on which nodes are selected. */
+/** Node selectors: terms of requirements on labels and fields of nodes. */
 import { isValidLabelValue, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required } from '../../../../schema/refs.ts'
-import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './affinity.ts'
+import { atomic, message, type Static, string } from '../../../../schema/types.ts'
+
+export const NodeSelectorRequirement = message('NodeSelectorRequirement', {
+  key: [1, string.always(), 'The label or field.'],
+  operator: [2, string.always(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'],
+  values: [3, atomic(string), 'What it is compared with; one number for Gt and Lt.'],
+})
+export type NodeSelectorRequirement = Static<typeof NodeSelectorRequirement>
+
+export const NodeSelectorTerm = message('NodeSelectorTerm', {
+  matchExpressions: [1, atomic(NodeSelectorRequirement), 'Conditions on labels of the node.'],
+  matchFields: [2, atomic(NodeSelectorRequirement), 'Conditions on fields of the node.'],
+}).atomic()
+export type NodeSelectorTerm = Static<typeof NodeSelectorTerm>
+
+export const NodeSelector = message('NodeSelector', {
+  nodeSelectorTerms: [1, atomic(NodeSelectorTerm).always(), 'Terms of which one must match.'],
+}).atomic()
+export type NodeSelector = Static<typeof NodeSelector>
 
 export type NodeSelectorOptions = {
   /** Values that are no label values pass. */

@@ -53,7 +53,7 @@ test('conditions, variables and what commands print are followed', () => {
 })
 
 test('what a script does may depend on what is given to the container', () => {
-  const given = {
+  const inputs = {
     variables: () =>
       new Map([
         ['INDEX', '3'],
@@ -67,7 +67,7 @@ test('what a script does may depend on what is given to the container', () => {
           : ('unknown' as const),
   }
   const withGiven = (command: string[], args: string[] = [], image = 'busybox') => {
-    const found = understand({ image, command, args }, given)
+    const found = understand({ image, command, args }, inputs)
     return found && [found.exitCode, found.log]
   }
   assert.deepEqual(withGiven(['sh', '-c', `if [ $(expr \${INDEX} % 2) -ne 0 ]; then exit 1; else exit 0; fi`]), [1, ''])

@@ -1,8 +1,17 @@
-/** Rules on ports of containers. */
+/** Ports of containers. */
 import { isValidPortName, isValidPortNum } from '../../../../lib/names.ts'
 import { duplicate, type FieldError, invalidEach, type Ref, required, withValue } from '../../../../schema/refs.ts'
+import { int32, message, type Static, string } from '../../../../schema/types.ts'
 import { validateChoice } from '../../text-rules.ts'
-import type { Container, ContainerPort } from './container.ts'
+
+export const ContainerPort = message('ContainerPort', {
+  name: [1, string, 'Name by which services and probes may refer to the port.'],
+  hostPort: [2, int32, 'Port of the node that leads to this one; equal to containerPort under host networking.'],
+  containerPort: [3, int32.always(), 'Port the container listens on.'],
+  protocol: [4, string.publishedDefault('TCP'), 'UDP, TCP or SCTP.'],
+  hostIP: [5, string, 'Address of the node to bind the host port to.'],
+})
+export type ContainerPort = Static<typeof ContainerPort>
 
 /** Ports are in range, and no name is used twice. */
 export function* validateContainerPorts(
@@ -26,7 +35,10 @@ export function* validateContainerPorts(
 }
 
 /** No two containers of the list take the same port of the node. */
-export function* validateHostPortConflicts(containers: readonly Container[], at: Ref<Container[]>): Iterable<FieldError> {
+export function* validateHostPortConflicts<C extends { ports?: ContainerPort[] | null }>(
+  containers: readonly C[],
+  at: Ref<C[]>,
+): Iterable<FieldError> {
   const taken = new Set<string>()
   for (const [c, { ports }] of containers.entries())
     for (const [p, { hostPort, hostIP = '', protocol = '' }] of (ports ?? []).entries()) {

@@ -1,0 +1,22 @@
+/** What answers for a node: a kubelet, or the simulation of one. */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { Call, CallContext, Result } from '../../registry/api.ts'
+import type { NodeObject } from '../node/simulated-node.ts'
+
+export type PodRequest = {
+  readonly pod: PodObject
+  /** The one that is meant; empty where the request is not about one. */
+  readonly container: string
+  readonly node: NodeObject
+  readonly call: Call
+  readonly ctx: CallContext
+}
+
+/** Both throw a StatusError, at once or later. */
+export interface NodeConnection {
+  /** Requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
+  pod(request: PodRequest): MaybePromise<Result>
+  /** Requests for `proxy` of the node itself. */
+  node(name: string, call: Call, ctx: CallContext): MaybePromise<Result>
+}
