@@ -5,6 +5,7 @@ import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
+import type { ResourceName } from './reader.ts'
 
 /** The same value through `mutate` and `validate`, and made anew after a lost race. */
 export interface Attributes {
@@ -48,6 +49,8 @@ export interface Attributes {
   warn(message: string): void
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void
+  /** The object is created only while another, which was read for it, is as it was then; otherwise admission begins again. */
+  needs(resource: ResourceName, read: AnyObject): void
   /** Tells once, when this attempt at the write is over, whether it was stored. The response waits for whatever that leads to. */
   onEnd(listener: (isStored: boolean) => MaybePromise<void>): void
 }

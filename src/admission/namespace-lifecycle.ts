@@ -4,20 +4,23 @@ import { forbiddenRequest, notFound, StatusError } from '../schema/status-error.
 import type { Attributes } from './attributes.ts'
 import type { Plugin } from './plugin.ts'
 
-const NAMESPACES = { group: '', plural: 'namespaces', kind: 'Namespace' }
+const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace' }
 const IMMORTAL = new Set(['default', 'kube-system', 'kube-public'])
 
 /** `read` finds a namespace by its name. */
 export function namespaceLifecycle(read: (name: string) => AnyObject | undefined): Plugin {
   return {
     name: 'NamespaceLifecycle',
-    mutate({ operation, resource, namespace, name, object }: Attributes) {
+    mutate(attributes: Attributes) {
+      const { operation, resource, namespace, name, object } = attributes
       if (operation === 'DELETE' && resource.group === '' && resource.plural === NAMESPACES.plural && IMMORTAL.has(name))
         throw forbiddenRequest(NAMESPACES, name, 'this namespace may not be deleted')
       if (operation !== 'CREATE' || !resource.namespaced || isQuestion(resource)) return
       const found = read(namespace)
       if (!found) throw notFound(NAMESPACES, namespace)
       if (found.metadata.deletionTimestamp) throw terminating(resource, object?.metadata.name ?? '', namespace)
+      // What is created while its namespace is being emptied would stay behind.
+      attributes.needs(NAMESPACES, found)
     },
   }
 }

@@ -1,5 +1,6 @@
 /** A write as admission sees it. */
 import type { Attributes } from '../admission/attributes.ts'
+import type { ResourceName } from '../admission/reader.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -7,7 +8,7 @@ import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
-import type { Resource } from '../schema/resource.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
@@ -94,6 +95,15 @@ export class WriteAttributes implements Attributes {
 
   annotate(key: string, value: string): void {
     this.#write.ctx.annotate?.(key, value)
+  }
+
+  needs({ group, version, plural }: ResourceName, { metadata }: AnyObject): void {
+    const resource = this.#write.deps.find?.(group, version, plural)
+    if (!resource) return
+    this.#write.needs = {
+      key: keyOf(resource, metadata.namespace ?? '', metadata.name!),
+      modified: Number(metadata.resourceVersion),
+    }
   }
 
   onEnd(listener: (isStored: boolean) => MaybePromise<void>): void {

@@ -51,6 +51,8 @@ export type CallContext = RequestContext & {
   readonly authorizeCreate?: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
+  /** Set while the call is decided about from caches that may be a little behind: resolves once they are up to date. */
+  readonly confirm?: (() => Promise<void> | undefined) | undefined
   /** What must still be so when it is stored. */
   readonly fence?: Fence
   /** Measures the phases of the call. */

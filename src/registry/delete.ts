@@ -15,7 +15,7 @@ import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts
 import { storageConflict } from './replace.ts'
 import { next } from './strategy.ts'
 import { servedJson } from './version-conversion.ts'
-import { type Change, decodeStored, fenced, newWrite, noteWriter, type Write, write } from './write.ts'
+import { type Change, decodeStored, fenced, newWrite, noteStored, type Write, write } from './write.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })
@@ -230,9 +230,9 @@ async function mark(write: Write, marked: AnyObject): Promise<void> {
     write.done = { json: withRevision(value, revision), object: marked }
     return
   }
-  const swapped = await deps.caches.write(key, fenced(write.ctx, { expect: revision, value }), marked)
+  const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value }), marked)
   if (!swapped.ok) return
-  noteWriter(write, swapped.revision)
+  noteStored(write, swapped.revision)
   write.done = { json: withRevision(value, swapped.revision), object: marked }
 }
 
@@ -244,9 +244,9 @@ async function erase(write: Write): Promise<void> {
     write.done = { json, object: undefined }
     return
   }
-  const swapped = await deps.caches.write(key, fenced(write.ctx, { expect: revision, value: null }))
+  const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value: null }))
   if (!swapped.ok) return
-  noteWriter(write, swapped.revision)
+  noteStored(write, swapped.revision)
   if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
   const isTold = stored && call.resource.def.deletion?.returns === 'object'
   write.done = { json: isTold ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }

@@ -27,7 +27,7 @@ import {
   StatusError,
   timedOut,
 } from '../schema/status-error.ts'
-import type { Revision, Change as StoreChange } from '../storage/store.ts'
+import { type Fence, FencedOff, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -75,6 +75,12 @@ export type Write = {
   /** The result of storing it: the bytes to answer with and the object as stored, undefined when that removed it. */
   done: Done | undefined
   result: Result | undefined
+  /** The revision at which it was stored; undefined when there was nothing to store. */
+  storedAt: Revision | undefined
+  /** What admission relied on: the write is not stored, but begins again, when that has changed meanwhile. */
+  needs: Fence | undefined
+  /** Whether it has. */
+  isOutdated: boolean
   /** Whether a worker has validated the object. */
   isValidated: boolean
   /** When it last let other requests run, on the clock of `performance.now`. */
@@ -185,6 +191,9 @@ export function newWrite(
     shown: undefined,
     done: undefined,
     result: undefined,
+    storedAt: undefined,
+    needs: undefined,
+    isOutdated: false,
     isValidated: false,
     yieldedAt: 0,
   }
@@ -202,13 +211,16 @@ export async function write(request: Write): Promise<Result> {
     for (let attempt = 1; attempt <= attempts; attempt++) {
       request.ctx.budget.renew()
       await run(request, 0)
-      for (let name = 1; request.unnamed && !request.result && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
-      if (request.result) return request.result
-      if (request.change.does === 'create') throw nameTaken(request)
+      for (let name = 1; request.unnamed && isNameTaken(request) && name < NAME_ATTEMPTS; name++) await runWithAnotherName(request)
+      if (request.result && (request.storedAt !== undefined || !request.ctx.confirm)) return request.result
+      if (request.result && (await isUpToDate(request))) return request.result
+      request.result = undefined
+      if (request.change.does === 'create' && isNameTaken(request)) throw nameTaken(request)
       // A write that names a resourceVersion is tried again, too: it must get 404 rather than 409 if the object has been deleted.
-      const key = keyOf(call.resource, call.namespace, call.name)
+      const key = request.isOutdated ? request.needs!.key : keyOf(call.resource, call.namespace, call.name)
       leave ??= await deps.contention.enter(key)
-      request.ctx.explanation?.add({ outcome: 'begun again', because: 'another write of the object came first' })
+      const because = request.isOutdated ? 'what admission relied on has changed' : 'another write of the object came first'
+      request.ctx.explanation?.add({ outcome: 'begun again', because })
       // The store is ahead of the cache while other writes are being delivered.
       await (deps.caches.fresh() ?? deps.caches.reached((await deps.store.get(key)).revision))
     }
@@ -221,6 +233,7 @@ export async function write(request: Write): Promise<Result> {
 /** Runs the steps. Ends without a result when another write came first. Between the steps a large write yields to other requests. */
 async function run(request: Write, from: number): Promise<void> {
   request.reservation = undefined
+  request.isOutdated = false
   const began = performance.now()
   // To set a length takes long, even to what it is.
   if (from === 0 && request.warnings.length > 0) request.warnings.length = 0
@@ -245,6 +258,14 @@ async function run(request: Write, from: number): Promise<void> {
   if (ending) await ending
   const settling = reserved(request)?.settle(request.done)
   if (settling) await settling
+}
+
+const isNameTaken = ({ result, isOutdated }: Write): boolean => !result && !isOutdated
+
+/** Whether a write with nothing to change has looked at the newest object. */
+async function isUpToDate({ call, ctx, deps, found }: Write): Promise<boolean> {
+  await ctx.confirm!()
+  return deps.caches.of(call.resource).get(keyOf(call.resource, call.namespace, call.name))?.revision === found?.revision
 }
 
 /** Throws when the write must not be stored any more: who makes it may not, or it was held up for so long that others may rely on its end. */
@@ -545,26 +566,35 @@ function insert(request: Write): MaybePromise<void> {
   if (change.does === 'create' && isRevision(object.metadata.resourceVersion))
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created')
   resource.def.custom?.beforeCreate?.(object.metadata.name!)
-  return caches.write(key, storeChange(request, 0, value), object).then(swapped => {
+  const stored = (swapped: Swap) => {
     if (!swapped.ok) return
-    noteWriter(request, swapped.revision)
+    noteStored(request, swapped.revision)
     const latest = cache.get(key)
     const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
     request.done = { json, object, revision: swapped.revision }
+  }
+  return caches.write(key, storeChange(request, 0, value), object).then(stored, error => {
+    if (!(error instanceof FencedOff) || error.fence !== request.needs) throw error
+    request.isOutdated = true
   })
 }
 
 /** What the store is asked to do: another value for a key, as long as what the write depends on is still so. */
-function storeChange({ resource, ctx }: Write, expect: Revision, value: Uint8Array | null): StoreChange {
-  const { ttlSeconds } = resource.def
+function storeChange(request: Write, expect: Revision, value: Uint8Array | null): StoreChange {
+  const { ttlSeconds } = request.resource.def
   // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
   const unique = expect === 0
-  return fenced(ctx, ttlSeconds === undefined ? { expect, value, unique } : { expect, value, unique, ttlSeconds })
+  return fenced(request, ttlSeconds === undefined ? { expect, value, unique } : { expect, value, unique, ttlSeconds })
 }
-export const fenced = ({ fence }: CallContext, change: StoreChange): StoreChange => (fence ? { ...change, fence } : change)
+export function fenced({ ctx: { fence }, needs }: Write, change: StoreChange): StoreChange {
+  if (!fence && !needs) return change
+  return { ...change, fences: fence && needs ? [fence, needs] : [fence ?? needs!] }
+}
 
-/** Remembers who made a write that was stored. */
-export function noteWriter({ deps, ctx }: Write, revision: Revision): void {
+/** Remembers that the write was stored, and who made it. */
+export function noteStored(request: Write, revision: Revision): void {
+  const { deps, ctx } = request
+  request.storedAt = revision
   deps.writers?.note(revision, ctx.user.name, ctx.now)
 }
 
@@ -591,7 +621,7 @@ async function swap(request: Write): Promise<void> {
   const cache = deps.caches.of(resource)
   const swapped = await deps.caches.write(key, storeChange(request, revision, isRemoved ? null : value), object)
   if (!swapped.ok) return
-  noteWriter(request, swapped.revision)
+  noteStored(request, swapped.revision)
   const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
   request.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }

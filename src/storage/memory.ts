@@ -88,10 +88,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     return this.close()
   }
 
-  #swap(key: string, { expect, value, ttlSeconds, fence }: Change): Swap {
+  #swap(key: string, { expect, value, ttlSeconds, fences = [] }: Change): Swap {
     this.#assertOpen()
     checkKey(key)
-    if (fence && (this.#history.latest(fence.key)?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
+    for (const fence of fences) if ((this.#history.latest(fence.key)?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const current = this.#history.latest(key)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }

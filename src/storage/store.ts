@@ -57,12 +57,13 @@ export type Change = {
   readonly ttlSeconds?: number
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
   readonly unique?: boolean
-  /** What must still be so when the write is made; `FencedOff` is thrown when it is not. */
-  readonly fence?: Fence
+  /** What must still be so when the write is made; `FencedOff` tells the first that is not. */
+  readonly fences?: readonly Fence[]
 }
 /**
  * A key and the revision that it has, 0 where there is none. Whoever writes the key keeps back every write with this fence that has not
- * been made by then, however long it was on its way: what the last leader sent must not follow what the next one does.
+ * been made by then, however long it was on its way: what the last leader sent must not follow what the next one does, and nothing may
+ * be created in a namespace that is being emptied.
  */
 export type Fence = { readonly key: string; readonly modified: Revision }
 export type Swap = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly current: Entry | undefined }
@@ -103,8 +104,11 @@ export class OutcomeUnknown extends Error {}
 
 /** Thrown by a swap whose fence was written meanwhile. Nothing was written. */
 export class FencedOff extends Error {
-  constructor({ key, modified }: Fence) {
-    super(`${key} is no longer at revision ${modified}`)
+  readonly fence: Fence
+
+  constructor(fence: Fence) {
+    super(`${fence.key} is no longer at revision ${fence.modified}`)
+    this.fence = fence
   }
 }
 

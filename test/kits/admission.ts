@@ -38,6 +38,7 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     convert: each => each,
     warn() {},
     annotate() {},
+    needs() {},
     onEnd() {},
     ...more,
   }

@@ -16,6 +16,7 @@ import { Budget } from '../../schema/budget.ts'
 import { keyOf, type Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { unavailable } from '../../schema/status-error.ts'
+import { FencedOff } from '../../storage/store.ts'
 
 export type BackendParts = {
   readonly caches: Caches
@@ -47,10 +48,15 @@ export function createClients(parts: BackendParts): Clients {
   const slots = new Slots(LIMITS.backgroundWrites)
   const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
   const guarded = ({ mayWrite, fence }: WriteGuard): Backend => {
+    const superseded = () => unavailable('another server has taken over')
     const beforeStore = () => {
-      if (!mayWrite()) throw unavailable('another server has taken over')
+      if (!mayWrite()) throw superseded()
     }
-    return { ...background, write: request => background.write({ ...request, beforeStore, fence }) }
+    const write = (request: WriteRequest) =>
+      background.write({ ...request, beforeStore, fence }).catch(error => {
+        throw error instanceof FencedOff ? superseded() : error
+      })
+    return { ...background, write }
   }
   return {
     clientFor: identity => new Client(backend, informers, identity),

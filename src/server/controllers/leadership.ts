@@ -89,7 +89,7 @@ async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holde
   const leases = catalog.find(group.replace('{group_domain}', groupDomain), version, names.plural)!
   const { entry } = await store.get(TERM)
   const lease = { key: keyOf(leases, LEASE.namespace, LEASE.name), modified: leaseRevision() }
-  const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value: Buffer.from(holder), fence: lease })
+  const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value: Buffer.from(holder), fences: [lease] })
   if (!swap.ok) throw new Error('another server has taken over')
   return { key: TERM, modified: swap.revision }
 }

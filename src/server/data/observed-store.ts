@@ -114,10 +114,10 @@ export class ObservedStore {
       }
       return swapped
     } catch (error) {
+      if (error instanceof FencedOff) throw error
       this.#failures++
       // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
-      if (error instanceof FencedOff) throw unavailable('another server has taken over')
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)
       if (!(error instanceof StoreUnavailable)) throw error
       if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')

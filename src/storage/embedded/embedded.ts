@@ -189,10 +189,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
   }
 
   /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
-  #decide(key: string, { expect, value, ttlSeconds, fence }: Change): Promise<Swap> {
+  #decide(key: string, { expect, value, ttlSeconds, fences }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
-    if (fence) this.#checkFence(fence)
+    if (fences) for (const fence of fences) this.#checkFence(fence)
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const slot = this.#pending.get(key)
     const pending = slot?.write

@@ -287,7 +287,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
-  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fence }: Change): Promise<Swap> {
+  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fences = [] }: Change): Promise<Swap> {
     if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
     const stored = value && (await this.#format.encode(key, value, object))
     const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
@@ -295,9 +295,10 @@ export class EtcdStore implements Store, AsyncDisposable {
     const own = value && stored && this.#own.begin(key, stored, value)
     let revision: Revision | undefined
     try {
-      const fencedBy = fence && { key: this.#etcdKey(fence.key), modified: fence.modified }
-      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, fence: fencedBy })
-      if (!answer.ok && fence && (answer.fence?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
+      const fencedBy = fences.map(({ key, modified }) => ({ key: this.#etcdKey(key), modified }))
+      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy })
+      const broken = answer.ok ? undefined : fences.find(({ modified }, i) => (answer.fences[i]?.modified ?? 0) !== modified)
+      if (broken) throw new FencedOff(broken)
       if (!answer.ok) return { ok: false, current: await this.#entry(key, answer.record) }
       revision = answer.revision
       return { ok: true, revision }

@@ -35,14 +35,15 @@ export type SwapRequest = {
   /** Nothing deletes. */
   readonly value: Uint8Array | null
   readonly lease?: number
-  /** Another key, which must be unchanged as well. */
-  readonly fence?: { readonly key: Uint8Array; readonly modified: number } | undefined
+  /** Other keys, which must be unchanged as well. */
+  readonly fences?: readonly { readonly key: Uint8Array; readonly modified: number }[] | undefined
 }
 export type SwapResponse = Header & {
-  readonly ok: boolean /** What is there instead, if it failed. */
+  readonly ok: boolean
+  /** What is there instead, if it failed. */
   readonly record: KeyValue | undefined
-  /** What is at the key of the fence, if it failed. */
-  readonly fence: KeyValue | undefined
+  /** What is at the keys of the fences, if it failed. */
+  readonly fences: readonly (KeyValue | undefined)[]
 }
 
 export type WatchCreate = {
@@ -70,10 +71,10 @@ export const range: Method<RangeRequest, RangeResponse> = {
   read: readRange,
 }
 
-/** A transaction of one comparison, or of two where there is a fence. */
+/** A transaction of one comparison, and of one more for each fence. */
 export const swap: Method<SwapRequest, SwapResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  write({ key, expect, value, lease = 0, fence }) {
+  write({ key, expect, value, lease = 0, fences = [] }) {
     const comparison = new Writer()
     if ('modified' in expect) comparison.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
     else comparison.bytes(3, key).number(4, expect.version)
@@ -85,11 +86,14 @@ export const swap: Method<SwapRequest, SwapResponse> = {
             new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease),
           )
     const read = new Writer().message(1, new Writer().bytes(1, key))
-    const size = (value?.length ?? 0) + 4 * key.length + 2 * (fence?.key.length ?? 0) + 160
+    let size = (value?.length ?? 0) + 4 * key.length + 160
+    for (const fence of fences) size += 2 * fence.key.length + 40
     const transaction = new Writer({ reserve: 5, size }).message(1, comparison)
-    if (fence) transaction.message(1, new Writer().number(2, COMPARE_MODIFIED).bytes(3, fence.key).number(6, fence.modified))
+    for (const fence of fences)
+      transaction.message(1, new Writer().number(2, COMPARE_MODIFIED).bytes(3, fence.key).number(6, fence.modified))
     transaction.message(2, change).message(3, read)
-    return fence ? transaction.message(3, new Writer().message(1, new Writer().bytes(1, fence.key))) : transaction
+    for (const fence of fences) transaction.message(3, new Writer().message(1, new Writer().bytes(1, fence.key)))
+    return transaction
   },
   read(message) {
     let revision = 0
@@ -100,7 +104,8 @@ export const swap: Method<SwapRequest, SwapResponse> = {
       else if (field === 2) ok = number !== 0
       else if (field === 3) read.push(readOperation(bytes))
     })
-    return { revision, ok, record: read[0], fence: read[1] }
+    const [record, ...fences] = read
+    return { revision, ok, record, fences }
   },
 }
 

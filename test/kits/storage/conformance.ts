@@ -90,7 +90,7 @@ function describeSwaps(open: Opener): void {
 
   test('a swap behind a fence is made while the fence has its revision, and only then', async t => {
     const store = await open(t)
-    const behind = (fence: Fence, expect = 0) => store.swap('/a', { expect, value: bytes('x'), fence })
+    const behind = (fence: Fence, expect = 0) => store.swap('/a', { expect, value: bytes('x'), fences: [fence] })
     const none = await behind({ key: '/fence', modified: 0 })
     assert.ok(none.ok)
     const first = await put(store, '/fence', '1')
@@ -101,10 +101,22 @@ function describeSwaps(open: Opener): void {
     assert.deepEqual(await behind({ key: '/fence', modified: first }), { ok: false, current: (await store.get('/a')).entry })
     await put(store, '/fence', '2')
     await assert.rejects(behind({ key: '/fence', modified: first }, again.revision), FencedOff)
-    await assert.rejects(store.swap('/a', { expect: again.revision, value: null, fence: { key: '/fence', modified: first } }), FencedOff)
+    await assert.rejects(store.swap('/a', { expect: again.revision, value: null, fences: [{ key: '/fence', modified: first }] }), FencedOff)
     const gone = await put(store, '/fence', null)
     await assert.rejects(behind({ key: '/fence', modified: gone }, again.revision), FencedOff)
     assert.equal((await store.extent()).newest, gone)
+  })
+
+  test('of several fences the first that does not hold is told', async t => {
+    const store = await open(t)
+    const [one, two] = await Promise.all(['/one', '/two'].map(async key => ({ key, modified: await put(store, key, '1') })))
+    const swap = (key: string) => store.swap(key, { expect: 0, value: bytes('x'), fences: [one!, two!] })
+    assert.ok((await swap('/a')).ok)
+    await put(store, '/two', '2')
+    await assert.rejects(swap('/b'), error => error instanceof FencedOff && error.fence === two)
+    await put(store, '/one', '2')
+    await assert.rejects(swap('/b'), error => error instanceof FencedOff && error.fence === one)
+    assert.equal((await store.get('/b')).entry, undefined)
   })
 
   test('of swaps behind a fence that is written meanwhile only those are made that come before it', async t => {
@@ -112,7 +124,7 @@ function describeSwaps(open: Opener): void {
     const fence = { key: '/fence', modified: await put(store, '/fence', '1') }
     const swaps: Promise<Swap | undefined>[] = []
     const attempt = (i: number) => {
-      const swap = store.swap(`/k/${i}`, { expect: 0, value: bytes('x'), fence })
+      const swap = store.swap(`/k/${i}`, { expect: 0, value: bytes('x'), fences: [fence] })
       swaps.push(
         swap.catch(error => {
           assert.ok(error instanceof FencedOff, String(error))

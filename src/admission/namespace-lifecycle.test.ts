@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Bench, openBench } from '../../test/kits/registry.ts'
+import { ConfigMap } from '../kinds/core/configmap.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
+import { keyOf, resourceOf } from '../schema/resource.ts'
+import { namespaceLifecycle } from './namespace-lifecycle.ts'
+
+const namespaces = resourceOf(Namespace, 'k8s.io')
+
+/** Creates an object; once its namespace was looked at, something happens. The answer, and how often admission looked. */
+async function createWhile(meanwhile: (send: Bench['send']) => Promise<unknown>) {
+  let looked = 0
+  const bench: Bench = await openBench([Namespace, ConfigMap], {
+    plugins: [
+      namespaceLifecycle(name => bench.caches.of(namespaces).get(keyOf(namespaces, '', name))?.object),
+      {
+        name: 'Slow',
+        async mutate({ resource }) {
+          if (resource.plural === 'configmaps' && ++looked === 1) await meanwhile(bench.send)
+        },
+      },
+    ],
+  })
+  const inside = { namespace: 'inside' }
+  await bench.send('POST namespaces', { metadata: { name: 'inside', finalizers: ['example.com/kept'] } })
+  const { code, body } = await bench.send('POST configmaps', { metadata: { name: 'new' } }, inside)
+  const { items } = (await bench.send('GET configmaps', undefined, inside)).body
+  await bench.close()
+  return { code, message: body.message, stored: items.length, looked }
+}
+
+test('an object is created in a namespace that stays as it was', async () => {
+  assert.deepEqual(await createWhile(async () => {}), { code: 201, message: undefined, stored: 1, looked: 1 })
+})
+
+test('a namespace that changes while an object is admitted is looked at again', async () => {
+  const label = (send: Bench['send']) => send('PATCH namespaces/inside', { metadata: { labels: { a: 'b' } } })
+  assert.deepEqual(await createWhile(label), { code: 201, message: undefined, stored: 1, looked: 2 })
+})
+
+test('nothing is created in a namespace that is deleted while the object is admitted', async () => {
+  const { code, message, stored } = await createWhile(send => send('DELETE namespaces/inside'))
+  assert.deepEqual({ code, stored }, { code: 403, stored: 0 })
+  assert.match(message, /because it is being terminated$/)
+})
