@@ -1,7 +1,7 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
@@ -189,6 +189,11 @@ export class Caches implements AsyncDisposable {
     return this.#freshness?.now()
   }
 
+  /** How old what can be read here may be, in milliseconds: whatever was acknowledged before that can be read. */
+  get ageMs(): number {
+    return this.#freshness?.ageMs ?? 0
+  }
+
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
   reached(revision: Revision, signal?: Cancellation): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
@@ -213,12 +218,13 @@ export class Caches implements AsyncDisposable {
   }
 
   #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
-    if (!decoded) return this.#store.swap(key, change).then(swapped => this.#settle(swapped))
+    const sentAt = this.#freshness ? performance.now() : 0
+    if (!decoded) return this.#store.swap(key, change).then(swapped => this.#settle(swapped, sentAt))
     this.#decoded.push(decoded)
     const forget = () => this.#decoded.splice(this.#decoded.indexOf(decoded), 1)
     return this.#store.swap(key, { object: decoded.object, ...change }).then(
       swapped => {
-        const settled = this.#settle(swapped)
+        const settled = this.#settle(swapped, sentAt)
         if (settled instanceof Promise) return settled.finally(forget)
         forget()
         return settled
@@ -230,9 +236,13 @@ export class Caches implements AsyncDisposable {
     )
   }
 
-  /** A write that succeeded is one once it can be read here. */
-  #settle(swapped: Swap): MaybePromise<Swap> {
-    return swapped.ok && this.#revision < swapped.revision ? this.reached(swapped.revision).then(() => swapped) : swapped
+  /** A write that succeeded is one once it can be read here, and with it all that was acknowledged before it was sent. */
+  #settle(swapped: Swap, sentAt: number): MaybePromise<Swap> {
+    if (!swapped.ok) return swapped
+    return whenDone(this.#revision < swapped.revision ? this.reached(swapped.revision) : undefined, () => {
+      this.#freshness?.confirm(sentAt)
+      return swapped
+    })
   }
 
   watch(resource: Resource, request: WatchRequest): Watch {

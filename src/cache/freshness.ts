@@ -8,6 +8,8 @@
 import type { Revision } from '../storage/store.ts'
 
 export class Freshness {
+  /** Every write that was acknowledged before this moment can be read, on the clock of `performance.now`. */
+  #confirmedAt = Number.NEGATIVE_INFINITY
   readonly #ask: () => Promise<Revision>
   readonly #reach: (revision: Revision) => Promise<void> | void
   /** Settles when the question that was sent last has been answered. */
@@ -31,14 +33,25 @@ export class Freshness {
     return this.#next
   }
 
+  /** What can be read lacks at most what was acknowledged within so many milliseconds. */
+  get ageMs(): number {
+    return performance.now() - this.#confirmedAt
+  }
+
+  /** The cache has reached a revision that the store gave to something that was sent to it at this moment. */
+  confirm(sentAt: number): void {
+    if (sentAt > this.#confirmedAt) this.#confirmedAt = sentAt
+  }
+
   #send(): Promise<void> {
+    const sentAt = performance.now()
     const asked = this.#ask()
     const answered: Promise<void> = asked.then(
       () => this.#answered(answered),
       () => this.#answered(answered),
     )
     this.#underWay = answered
-    return asked.then(this.#reach)
+    return asked.then(this.#reach).then(() => this.confirm(sentAt))
   }
 
   #answered(which: Promise<void>): void {

@@ -27,6 +27,8 @@ export interface Exchange {
   explanation: Explanation | undefined
   /** What the client is answered who asked for an explanation: at the end, when all is decided. */
   explain: (() => string) | undefined
+  /** Brings the caches up to date, where they may be a little behind when the request is decided about. */
+  confirm: (() => Promise<void> | undefined) | undefined
   /** When it has to be answered, in milliseconds of the stopwatch; undefined where it may take as long as it likes. */
   endsAt: number | undefined
 }
@@ -48,6 +50,7 @@ export function openExchange(request: Request, router: Router): Exchange {
     flow: undefined,
     explanation: undefined,
     explain: undefined,
+    confirm: undefined,
     endsAt: undefined,
     stopwatch: new Stopwatch(),
   }

@@ -38,7 +38,7 @@ export interface Request {
   cancel(reason: Error): void
   /** The body as it comes, for whom it is passed on to; undefined when there is none. */
   readonly stream?: Readable | undefined
-  /** The whole body; undefined once more than `limit` bytes have come, and then the rest is not read. */
+  /** The whole body, as often as it is asked for; undefined once more than `limit` bytes have come, and then the rest is not read. */
   readBody(limit: number): MaybePromise<Uint8Array | undefined>
 }
 

@@ -109,8 +109,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const { stopwatch, explanation, endsAt } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt }
+  const { stopwatch, explanation, endsAt, confirm } = exchange
+  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt, confirm }
   const decided = authorize(asker, request)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
@@ -134,7 +134,7 @@ function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise
 }
 
 /** User and attributes of the request. */
-type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt'> & {
+type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'> & {
   readonly user: User
   readonly attributes: Attributes
   readonly api: Api
@@ -202,6 +202,7 @@ class Context implements CallContext {
   readonly budget = new Budget()
   readonly stopwatch: Stopwatch
   readonly explanation: Exchange['explanation']
+  readonly confirm: Exchange['confirm']
   readonly #request: Request
   readonly #asker: Asker
 
@@ -216,6 +217,7 @@ class Context implements CallContext {
     this.userAgent = header(request.headers, 'user-agent') ?? ''
     this.stopwatch = asker.stopwatch
     this.explanation = asker.explanation
+    this.confirm = asker.confirm
     this.#request = request
     this.#asker = asker
   }

@@ -77,6 +77,12 @@ export const LIMITS = {
   deadlineMs: 60 * SECOND,
   /** How long what a write has reserved may wait to be stored, over a store that other servers write to: they give it to others after a while. */
   sharedWriteMs: 45 * SECOND,
+  /**
+   * Over a store that other servers write to: how far what a write is decided by may be behind, in milliseconds, and up to which size a
+   * write is begun all the same when it has to begin again if it is rejected.
+   */
+  behindMs: 100,
+  behindBytes: 64 * KIB,
   /** Watches open at once, and of one user. */
   watches: 16_384,
   watchesPerUser: 8_192,

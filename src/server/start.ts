@@ -251,7 +251,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     authentication,
     authorizer,
     aggregated: aggregation.registrations,
-    freshness: store.isShared ? { now: () => caches.fresh(), served: customKinds.served } : undefined,
+    freshness: store.isShared ? { caches, served: customKinds.served } : undefined,
     files,
     pki,
     loadPki: async at => pkiFor(await keysFor(at), at),

@@ -15,6 +15,7 @@ export class Http1Request implements Request {
   readonly signal = new Cancellable()
   readonly #message: IncomingMessage
   readonly #headers: RequestHeaders
+  #body: Promise<Uint8Array | undefined> | undefined
 
   constructor(message: IncomingMessage, peer: Peer, more?: { upgrade: 'websocket' | 'other'; headers: RequestHeaders }) {
     this.#message = message
@@ -52,7 +53,7 @@ export class Http1Request implements Request {
   }
 
   readBody(limit: number): Promise<Uint8Array | undefined> {
-    return hasBody(this.#message.headers) ? collect(this.#message, limit) : EMPTY
+    return hasBody(this.#message.headers) ? (this.#body ??= collect(this.#message, limit)) : EMPTY
   }
 }
 

@@ -27,6 +27,7 @@ class Http2Request implements Request {
   readonly passed: () => void
   readonly signal = new Cancellable()
   readonly #stream: ServerHttp2Stream
+  #body: Promise<Uint8Array | undefined> | undefined
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { peer, unsentResponses, headerLines, passed }: Connection) {
     this.method = headers[':method'] ?? 'GET'
@@ -52,7 +53,7 @@ class Http2Request implements Request {
   }
 
   readBody(limit: number): Promise<Uint8Array | undefined> {
-    return this.#stream.endAfterHeaders ? EMPTY : collect(this.#stream, limit)
+    return this.#stream.endAfterHeaders ? EMPTY : (this.#body ??= collect(this.#stream, limit))
   }
 }
 
