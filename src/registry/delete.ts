@@ -1,4 +1,7 @@
-/** Delete: at once, or by marking the object while a grace period or finalizers prevent its removal. */
+/**
+ * Delete: at once, or by marking the object while a grace period or finalizers prevent its removal. An object of a kind with grace
+ * periods is marked in any case, so that whoever watches it learns of the deletion and its grace period before it is gone.
+ */
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -8,6 +11,7 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { conflict, invalidObject } from '../schema/status-error.ts'
+import type { Revision } from '../storage/store.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject, type Expected } from './decode.ts'
 import type { Deps } from './deps.ts'
@@ -78,8 +82,8 @@ function deletion(options: DeleteOptions): Change {
     },
     async store(write) {
       if (plan.step === 'keep') write.done = { json: write.found!.json, object: write.stored }
+      else if (plan.step === 'erase') await erase(write, plan.object)
       else if (plan.step === 'mark') await mark(write, plan.object)
-      else await erase(write)
     },
     respond(write) {
       const { call, done, found, stored } = write
@@ -148,8 +152,11 @@ function checkDeletable({ def, group, kind }: Resource, stored: AnyObject, ctx: 
   if (errors.length > 0) throw invalidObject({ group, kind }, stored.metadata.name!, errors)
 }
 
-/** Remove the object, mark it as being deleted, keep it as it is, or wait for a deletion in progress. */
-type Plan = { readonly step: 'erase' | 'wait' | 'keep' } | { readonly step: 'mark'; readonly object: AnyObject }
+/** Remove the object, perhaps after marking it; mark it as being deleted; keep it as it is, or wait for a deletion in progress. */
+type Plan =
+  | { readonly step: 'wait' | 'keep' }
+  | { readonly step: 'erase'; readonly object?: AnyObject }
+  | { readonly step: 'mark'; readonly object: AnyObject }
 
 /** What has to happen next. */
 function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: { options: DeleteOptions; ctx: CallContext }): Plan {
@@ -161,6 +168,12 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
   if (deletion?.onFirst && !metadata.deletionTimestamp) {
     metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
     deletion.onFirst(object, ctx)
+    return { step: 'mark', object }
+  }
+  if (deletion?.hasSpecFinalizers && !metadata.deletionTimestamp) {
+    setPropagation(resource, object, options)
+    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    deletion.onMark?.(object, ctx)
     return { step: 'mark', object }
   }
   const asked = options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0 ? 1 : options.gracePeriodSeconds
@@ -177,16 +190,14 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
   const finalizersChanged = setPropagation(resource, object, options)
   const grace = metadata.deletionTimestamp ? undefined : deletion?.grace?.(object, asked)
   const holds = (metadata.finalizers?.length ?? 0) > 0
-  if (held || (grace ?? 0) > 0 || holds) {
-    if (!metadata.deletionTimestamp) {
-      metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime() + (grace ?? 0) * 1000))
-      if (!held || grace !== undefined) metadata.deletionGracePeriodSeconds = grace ?? 0
-      if (metadata.generation) metadata.generation = next(metadata.generation)
-      deletion?.onMark?.(object, ctx)
-    }
-    return finalizersChanged || !deepEqual(object, stored) ? { step: 'mark', object } : { step: 'keep' }
+  if (!metadata.deletionTimestamp && (grace !== undefined || holds)) {
+    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime() + (grace ?? 0) * 1000))
+    metadata.deletionGracePeriodSeconds = grace ?? 0
+    if (metadata.generation) metadata.generation = next(metadata.generation)
   }
-  return { step: 'erase' }
+  if (holds || (grace ?? 0) > 0) return finalizersChanged || !deepEqual(object, stored) ? { step: 'mark', object } : { step: 'keep' }
+  const isChanged = metadata.deletionGracePeriodSeconds !== stored.metadata.deletionGracePeriodSeconds
+  return isChanged ? { step: 'erase', object } : { step: 'erase' }
 }
 
 function shortenGrace({ metadata }: AnyObject, seconds: number, now: Date): void {
@@ -222,34 +233,48 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
   return true
 }
 
-async function mark(write: Write, marked: AnyObject): Promise<void> {
+/** Stores the mark, and returns its revision unless another write came first. */
+async function mark(write: Write, marked: AnyObject): Promise<Revision | undefined> {
   const { deps, found, options } = write
   const { key, revision } = found!
   const value = encodeStored(marked)
   if (options.dryRun) {
     write.done = { json: withRevision(value, revision), object: marked }
-    return
+    return undefined
   }
   const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value }), marked)
-  if (!swapped.ok) return
+  if (!swapped.ok) return undefined
   noteStored(write, swapped.revision)
   write.done = { json: withRevision(value, swapped.revision), object: marked }
+  return swapped.revision
 }
 
-/** An object that cannot be read has no finalizers or preconditions to respect: it can only be removed. */
-async function erase(write: Write): Promise<void> {
+/**
+ * Removes the object, after marking it where it is to be marked. An object that cannot be read has no finalizers or preconditions to
+ * respect: it can only be removed.
+ */
+async function erase(write: Write, marked: AnyObject | undefined): Promise<void> {
   const { deps, call, found, options, stored } = write
-  const { key, revision, json } = found!
+  const { key, json } = found!
+  const revision = marked ? await mark(write, marked) : found!.revision
   if (options.dryRun) {
-    write.done = { json, object: undefined }
+    write.done = { json: write.done?.json ?? json, object: undefined }
     return
   }
+  if (revision === undefined) return
   const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value: null }))
-  if (!swapped.ok) return
-  noteStored(write, swapped.revision)
+  // Whoever watches the object may remove it as soon as it is marked.
+  const isGone = marked && !swapped.ok && !swapped.current
+  if (!swapped.ok && !isGone) {
+    write.done = undefined
+    return
+  }
+  if (swapped.ok) noteStored(write, swapped.revision)
+  const last = marked ?? stored
   if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
-  const isTold = stored && call.resource.def.deletion?.returns === 'object'
-  write.done = { json: isTold ? withRevision(encodeStored(stored), swapped.revision) : json, object: undefined }
+  const isTold = last && call.resource.def.deletion?.returns === 'object'
+  const told = swapped.ok ? swapped.revision : revision
+  write.done = { json: isTold ? withRevision(encodeStored(last), told) : json, object: undefined }
 }
 
 const deleted = ({ group, plural }: Resource, name: string, uid: string | undefined) =>

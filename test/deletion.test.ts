@@ -1,0 +1,93 @@
+// What a deletion stores and tells on the way: a pod and a namespace are marked before they go, and whoever watches sees it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { RunningServer } from '../src/index.ts'
+import type { ObjectMeta } from '../src/schema/object-meta.ts'
+import { ask, patient, type Scope, startInProcess, Watching } from './kit.ts'
+
+const PODS = '/api/v1/namespaces/default/pods'
+const NAMESPACES = '/api/v1/namespaces'
+let server: RunningServer
+const undone: (() => unknown)[] = []
+const scope: Scope = { after: undo => undone.push(undo) }
+before(async () => {
+  server = await startInProcess(scope, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
+})
+after(async () => {
+  for (const undo of undone.reverse()) await undo()
+})
+
+const pod = (name: string, spec: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: { containers: [{ name: 'c', image: 'i' }], automountServiceAccountToken: false, ...spec },
+})
+
+/** The events of one object up to its end, as `TYPE grace generation`. */
+async function eventsOf(t: Scope, path: string, { name, since }: { name: string; since: string }): Promise<string[]> {
+  const watching = await Watching.open(t, server, `${path}?watch=true&resourceVersion=${since}&fieldSelector=metadata.name=${name}`)
+  const seen: string[] = []
+  for (let event = await watching.next(); event; event = event.type === 'DELETED' ? undefined : await watching.next()) {
+    const { metadata, status } = event.object as unknown as { metadata: ObjectMeta; status: { phase: string } }
+    const mark = metadata.deletionTimestamp ? (metadata.deletionGracePeriodSeconds ?? 'marked') : '-'
+    seen.push(`${event.type} ${mark} ${metadata.generation ?? status.phase}`)
+  }
+  return seen
+}
+
+async function create(path: string, body: object): Promise<string> {
+  const created = await ask(server, path, { method: 'POST', body })
+  assert.equal(created.status, 201, created.text)
+  return String(Number(created.json.metadata.resourceVersion) - 1)
+}
+
+test('a pod without a grace period is marked, then removed', patient, async t => {
+  const since = await create(PODS, pod('unbound'))
+  const tried = await ask(server, `${PODS}/unbound?dryRun=All`, { method: 'DELETE' })
+  assert.deepEqual([tried.status, tried.json.metadata.deletionGracePeriodSeconds, tried.json.metadata.generation], [200, 0, 2])
+  const { status, json } = await ask(server, `${PODS}/unbound`, { method: 'DELETE' })
+  assert.deepEqual([status, json.metadata.deletionGracePeriodSeconds, json.metadata.generation], [200, 0, 2])
+  assert.deepEqual(await eventsOf(t, PODS, { name: 'unbound', since }), ['ADDED - 1', 'MODIFIED 0 2', 'DELETED 0 2'])
+})
+
+test('a pod whose grace period is cut to nothing is marked with it, then removed', patient, async t => {
+  const since = await create(PODS, pod('bound', { nodeName: 'n' }))
+  for (const [query, left] of [
+    ['', 30],
+    ['?gracePeriodSeconds=5', 5],
+    ['?gracePeriodSeconds=0', 0],
+  ] as const)
+    assert.equal((await ask(server, `${PODS}/bound${query}`, { method: 'DELETE' })).json.metadata.deletionGracePeriodSeconds, left)
+  assert.deepEqual(await eventsOf(t, PODS, { name: 'bound', since }), [
+    'ADDED - 1',
+    'MODIFIED 30 2',
+    'MODIFIED 5 2',
+    'MODIFIED 0 2',
+    'DELETED 0 2',
+  ])
+})
+
+test('a deletion that names the version of a pod removes it, though marking it makes another version', patient, async () => {
+  await create(PODS, pod('named'))
+  const { uid, resourceVersion } = (await ask(server, `${PODS}/named`)).json.metadata
+  const { status } = await ask(server, `${PODS}/named`, { method: 'DELETE', body: { preconditions: { uid, resourceVersion } } })
+  assert.equal(status, 200)
+  assert.equal((await ask(server, `${PODS}/named`)).status, 404)
+})
+
+test('a namespace is marked by the first deletion, even when nothing holds it', patient, async t => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'free' } }
+  const since = await create(NAMESPACES, namespace)
+  assert.equal((await ask(server, `${NAMESPACES}/free/finalize`, { method: 'PUT', body: namespace })).status, 200)
+  const first = await ask(server, `${NAMESPACES}/free`, { method: 'DELETE' })
+  assert.deepEqual([first.status, first.json.status.phase], [200, 'Terminating'])
+  assert.equal((await ask(server, `${NAMESPACES}/free`)).status, 200)
+  assert.equal((await ask(server, `${NAMESPACES}/free`, { method: 'DELETE' })).status, 200)
+  assert.deepEqual(await eventsOf(t, NAMESPACES, { name: 'free', since }), [
+    'ADDED - Active',
+    'MODIFIED - Active',
+    'MODIFIED marked Terminating',
+    'DELETED marked Terminating',
+  ])
+})
