@@ -1,13 +1,12 @@
 // What a deletion stores and tells on the way: a pod and a namespace are marked before they go, and whoever watches sees it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { RunningServer } from '../src/index.ts'
 import type { ObjectMeta } from '../src/schema/object-meta.ts'
 import { ask, patient, type Scope, startInProcess, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const NAMESPACES = '/api/v1/namespaces'
-let server: RunningServer
+let server: Awaited<ReturnType<typeof startInProcess>>
 const undone: (() => unknown)[] = []
 const scope: Scope = { after: undo => undone.push(undo) }
 before(async () => {

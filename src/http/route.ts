@@ -1,4 +1,6 @@
 /** Resolves method and path to a call on a resource, another path of the server, or a rejection. */
+import { goQuote } from '../lib/go-text.ts'
+import { isValidPathSegmentName } from '../lib/names.ts'
 import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Attributes } from '../schema/access.ts'
@@ -104,7 +106,7 @@ type ParsedPath = {
   readonly name: string
   readonly subresource: string
   readonly depth: number
-  /** Whether an empty segment stands between slashes. */
+  /** Whether an empty segment stands between slashes, other than for the namespace of a collection: that means all of them. */
   readonly gap: boolean
 }
 
@@ -151,7 +153,9 @@ function parseParts(parts: readonly string[], at: number, namespaces: Resource |
   const third = parts[at + 2]
   if (first === 'namespaces' && third !== undefined && !namespaces?.subresources.some(s => s.name === third)) {
     const name = parts[at + 3] ?? ''
-    return { scope: 'namespace', namespace: second, plural: third, name, subresource: parts[at + 4] ?? '', depth: depth - 2, gap }
+    const isOfAll = second === '' && third !== '' && depth === 3
+    const subresource = parts[at + 4] ?? ''
+    return { scope: 'namespace', namespace: second, plural: third, name, subresource, depth: depth - 2, gap: gap && !isOfAll }
   }
   // Requests for a namespace are authorized in that namespace.
   const namespace = first === 'namespaces' ? second : ''
@@ -204,13 +208,22 @@ function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefine
   if (resource === undefined || parsed.gap) return undefined
   const verbs = servedAt(asked, parsed, resource)
   if (verbs.length === 0) return isBelowCustom(asked, parsed, resource) ? unknownSubresource(parsed, resource) : undefined
-  const verb = asked.method === 'HEAD' ? undefined : verbOf(asked, parsed)
+  const verb = isPassedOn(asked, verbs) ? 'get' : asked.method === 'HEAD' ? undefined : verbOf(asked, parsed)
   if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
   const { name, subresource } = parsed
+  const nameFaults = isValidPathSegmentName(name)
+  if (nameFaults.length > 0)
+    return { type: 'refused', error: badRequest(`Name parameter invalid: ${goQuote(name)}: ${nameFaults.join(';')}`) }
   const namespace = resource.namespaced ? parsed.namespace : ''
+  if (verb === 'deletecollection' && resource.namespaced && namespace === '')
+    return { type: 'refused', error: badRequest('Namespace parameter required.') }
   const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
   return { type: 'call', call }
 }
+
+/** Whether a method that is no verb goes on to who answers the path: a proxy passes all methods on. */
+const isPassedOn = ({ method }: Asked, verbs: readonly Verb[]): boolean =>
+  (method === 'HEAD' || method === 'OPTIONS') && verbs.includes('create') && verbs.includes('get') && verbs.includes('delete')
 
 /** The verbs that are served at a path by any method; none means that there is no such path. */
 function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath, resource: Resource): readonly Verb[] {

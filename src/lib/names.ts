@@ -291,6 +291,12 @@ export const nameIsDNS1035Label: NameCheck = (name, role) => isDNS1035Label(mask
 export const nameIsPathSegment: NameCheck = (name, role) =>
   role === 'prefix' ? isValidPathSegmentPrefix(name) : isValidPathSegmentName(name)
 
+/** A rule of names; of the prefix of a generated one it only says that it must be fit for a path. */
+export const ofNamesAlone =
+  (rule: NameCheck): NameCheck =>
+  (name, role) =>
+    role === 'prefix' ? isValidPathSegmentPrefix(name) : rule(name, role)
+
 /** A name fit for one segment of a URL path. */
 export function isValidPathSegmentName(name: string): string[] {
   return name === '.' || name === '..' ? [`may not be '${name}'`] : isValidPathSegmentPrefix(name)

@@ -99,10 +99,11 @@ function derive({ shape, flags }: AnyType): Structure {
   }
 }
 
-/** A key that an item leaves out reads as its default, or as zero where the field is always written. */
+/** A key that an item leaves out reads as the default that OpenAPI shows, as its default, or as zero where the field is always written. */
 function keyDefault(item: AnyType, name: string): Json | undefined {
   if (item.shape.kind !== 'message' || !Object.hasOwn(item.shape.fields, name)) return undefined
-  return (item.shape.fields[name]![1].flags.default as Json | undefined) ?? emptyValueOf(item)[name] ?? undefined
+  const { openapiDefault, default: filled } = item.shape.fields[name]![1].flags
+  return ((openapiDefault?.value ?? filled) as Json | undefined) ?? emptyValueOf(item)[name] ?? undefined
 }
 
 /**

@@ -122,6 +122,7 @@ export type SuccessStatus = {
   readonly metadata: object
   readonly status: 'Success'
   readonly details?: StatusDetails
+  readonly code?: number
 }
 
 /** All verbs in one call: http routes to it, tests and controllers call it without a socket. */

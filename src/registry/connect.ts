@@ -57,11 +57,12 @@ function portOf(text: string): number {
 async function answer(write: Write): Promise<void> {
   const { deps, call, ctx } = write
   const { resource, subresource, namespace, name } = call
-  const { isAddressed } = resource.def.subresources!.connect![subresource]!
+  const { isAddressed, check, absent } = resource.def.subresources!.connect![subresource]!
   const plain = isAddressed ? addressedBy(name)?.name : name
   if (plain === undefined) throw badRequest(`invalid ${resource.kind.toLowerCase()} request ${goQuote(name)}`)
+  check?.(call.query, plain)
   const found = deps.caches.of(resource).get(keyOf(resource, namespace, plain))
-  if (!found) throw notFound(resource, plain)
+  if (!found) throw absent?.(name) ?? notFound(resource, plain)
   const object = decodeStored(resource, found)
   if (!deps.connect)
     throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)

@@ -15,7 +15,7 @@ import { type DeleteBody, type DeleteOptions, deleteOptions, writeOptions } from
 import { settleNamespace } from './strategy.ts'
 import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
 
-const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
+const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
 
 /** `admittedAs` when the message was sent to another resource, which admission is asked about. */
 export async function createSubresource(

@@ -26,6 +26,10 @@ export interface ConnectSubresource {
   readonly options?: Fields
   /** What is only read is not admitted. */
   readonly isRead?: true
+  /** Rejects a query that makes no sense by throwing a StatusError, before the object is looked for; `name` is that of the object. */
+  readonly check?: (query: URLSearchParams, name: string) => void
+  /** The error where the object is not there, if it is another one than 404; `asked` is the name in the path. */
+  readonly absent?: (asked: string) => StatusError | undefined
   /** Names in its path may have a scheme and a port: `https:name:8443`. */
   readonly isAddressed?: true
 }

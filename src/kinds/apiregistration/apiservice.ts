@@ -48,10 +48,13 @@ export const APIService = defineKind({
     const lastTransitionTime = formatTime(instantOf(now.getTime()))
     status.conditions = [{ type: 'Available', status: 'True', lastTransitionTime, ...LOCAL }]
   },
-  *validate({ metadata: { name = '' }, spec }, at) {
+  *validate({ metadata, spec }, at) {
     const wanted = `${spec.version ?? ''}.${spec.group ?? ''}`
-    if (name !== wanted && isValidPathSegmentName(name).length === 0)
-      yield invalid(at.metadata.name, `must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`)
+    for (const field of ['generateName', 'name'] as const) {
+      const name = metadata[field] ?? ''
+      if (name !== wanted && !(field === 'generateName' && name === '') && isValidPathSegmentName(name).length === 0)
+        yield invalid(at.metadata[field], `must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`)
+    }
     yield* validateVersion(spec, at.spec)
     yield* validateService(spec, at.spec)
   },

@@ -55,7 +55,7 @@ export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
   ...wantedFields,
   user: [3, string, 'The user to check; without groups, one that is a member of none.'],
   groups: [4, atomic(string), 'The groups of the user.'],
-  extra: [5, mapOf(atomic(string)), 'What else authentication says of the user.'],
+  extra: [5, mapOf(atomic(string).optional()), 'What else authentication says of the user.'],
   uid: [6, string, 'The uid of the user.'],
 })
 export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {

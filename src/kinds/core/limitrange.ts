@@ -1,4 +1,5 @@
 /** LimitRange bounds what containers, pods and claims of a namespace may request, and sets defaults for them. */
+import { randomUUID } from 'node:crypto'
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
@@ -36,6 +37,9 @@ export const LimitRange = defineKind({
   spec: LimitRangeSpec,
   allowCreateOnUpdate: true,
 
+  prepareForCreate({ metadata }) {
+    metadata.name ||= randomUUID()
+  },
   *validate({ spec: { limits } }, { spec: at }) {
     const seen = new Set<string>()
     for (const [i, item] of (limits ?? []).entries()) {

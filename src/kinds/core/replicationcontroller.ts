@@ -1,5 +1,7 @@
 /** ReplicationController keeps a set of identical pods at a wanted size; ReplicaSet came after it. */
+
 import { deepEqual } from '../../lib/json-value.ts'
+import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
 import { age, formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, notFoundValue, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
@@ -41,6 +43,7 @@ export const ReplicationController = defineKind({
   kind: 'ReplicationController',
   scope: 'Namespaced',
   names: { plural: 'replicationcontrollers', short: ['rc'], categories: ['all'] },
+  name: ofNamesAlone(nameIsDNSSubdomain),
   doc: 'Keeps a set of identical pods at a wanted size.',
   spec: ReplicationControllerSpec,
   status: ReplicationControllerStatus,

@@ -1,7 +1,9 @@
 /** Event as served by the events group: the same objects as those of the core group, under stricter rules. */
+import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateFinalizerDomains } from '../../schema/meta-rules.ts'
-import type { Ref } from '../../schema/refs.ts'
+import type { ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, invalidEach, type Ref } from '../../schema/refs.ts'
 import { int32, message, microTime, string, time } from '../../schema/types.ts'
 import { Event as CoreEvent } from '../core/event.ts'
 import { validateEvent, validateStrictChange, validateStrictEvent } from '../core/event-rules.ts'
@@ -91,7 +93,7 @@ export const Event = defineKind({
       yield* validateEvent(o, at, 'reportingController')
       yield* validateFinalizerDomains(o.metadata.finalizers, at.metadata.finalizers)
       if (old) yield* validateStrictChange(o, old, at)
-      else yield* validateStrictEvent(o, at)
+      else yield* [...validateNames(o.metadata, at.metadata), ...validateStrictEvent(o, at)]
     },
     selectable: {
       reason: 'reason',
@@ -107,3 +109,9 @@ export const Event = defineKind({
     },
   },
 })
+
+/** Names of events are subdomains in this group, whatever the core group accepts. */
+function* validateNames({ name, generateName }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
+  if (generateName) yield* invalidEach(at.generateName, nameIsDNSSubdomain(generateName, 'prefix'))
+  if (name) yield* invalidEach(at.name, nameIsDNSSubdomain(name))
+}

@@ -1,5 +1,7 @@
 /** PodDisruptionBudget limits how many pods of an application may be disrupted voluntarily at once. */
+
 import { deepEqual } from '../../lib/json-value.ts'
+import { nameIsPathSegment } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
@@ -32,6 +34,7 @@ export const PodDisruptionBudget = defineKind({
   kind: 'PodDisruptionBudget',
   scope: 'Namespaced',
   names: { plural: 'poddisruptionbudgets', short: ['pdb'] },
+  name: nameIsPathSegment,
   doc: 'How many pods of an application may be away at once by choice.',
   unqualifiedFinalizers: true,
   spec: PodDisruptionBudgetSpec,

@@ -1,5 +1,7 @@
 /** DeviceClass names a class of devices that claims can request, and their configuration. */
+
 import { deepEqual } from '../../lib/json-value.ts'
+import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { atomic, message, string } from '../../schema/types.ts'
@@ -21,6 +23,7 @@ export const DeviceClass = defineKind({
   kind: 'DeviceClass',
   scope: 'Cluster',
   names: { plural: 'deviceclasses' },
+  name: ofNamesAlone(nameIsDNSSubdomain),
   doc: 'A kind of devices that claims can ask for.',
   spec: DeviceClassSpec,
   generation: true,

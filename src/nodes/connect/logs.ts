@@ -1,63 +1,14 @@
 /** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
+import type { LogOptions } from '../../kinds/core/pod/log-options.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { formatMicroTime, instantOf, millisecondsOf, parseTime, TimeError } from '../../lib/time.ts'
-import { type FieldError, forbidden, invalid, refTo } from '../../schema/refs.ts'
-import { badRequest, invalidObject, type StatusError } from '../../schema/status-error.ts'
+import { formatMicroTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { badRequest } from '../../schema/status-error.ts'
 import type { ContainerInputs } from '../container/container-inputs.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 import { scriptOf } from '../script/script.ts'
-
-export type LogOptions = {
-  readonly container: string
-  readonly follow: boolean
-  readonly previous: boolean
-  readonly timestamps: boolean
-  readonly sinceSeconds: number | undefined
-  readonly sinceTime: string | undefined
-  readonly tailLines: number | undefined
-  readonly limitBytes: number | undefined
-}
-
-/** What the query of a request for a log asks for; throws a StatusError when that makes no sense. */
-export function logOptions(query: URLSearchParams, pod: string): LogOptions {
-  const options: LogOptions = {
-    container: query.get('container') ?? '',
-    follow: flag(query, 'follow'),
-    previous: flag(query, 'previous'),
-    timestamps: flag(query, 'timestamps'),
-    sinceSeconds: integer(query, 'sinceSeconds'),
-    sinceTime: query.get('sinceTime') || undefined,
-    tailLines: integer(query, 'tailLines'),
-    limitBytes: integer(query, 'limitBytes'),
-  }
-  const errors = [...problemsOf(options, query.has('stream'))]
-  if (errors.length > 0) throw invalidObject({ group: '', kind: 'PodLogOptions' }, pod, errors)
-  return options
-}
-
-function* problemsOf({ tailLines, limitBytes, sinceSeconds, sinceTime }: LogOptions, hasStream: boolean): Iterable<FieldError> {
-  if (tailLines !== undefined && tailLines < 0) yield invalid(refTo(tailLines, 'tailLines'), 'must be greater than or equal to 0')
-  if (limitBytes !== undefined && limitBytes < 1) yield invalid(refTo(limitBytes, 'limitBytes'), 'must be greater than 0')
-  if (sinceSeconds !== undefined && sinceTime !== undefined)
-    yield forbidden(refTo('', ''), 'at most one of `sinceTime` or `sinceSeconds` may be specified')
-  else if (sinceSeconds !== undefined && sinceSeconds < 1) yield invalid(refTo(sinceSeconds, 'sinceSeconds'), 'must be greater than 0')
-  if (hasStream) yield forbidden(refTo('', 'stream'), 'may not be specified')
-}
-
-function flag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name)
-  return value !== null && value !== '0' && value.toLowerCase() !== 'false'
-}
-
-function integer(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name)
-  if (text === null || text === '') return undefined
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`)
-  return Number(text)
-}
 
 /** The run that a log is of; its number is 0 for the first. */
 export type LoggedRun = { readonly id: string | undefined; readonly number: number; readonly startedAt: number }
@@ -114,13 +65,5 @@ export function logText(
 
 function sinceOf({ sinceSeconds, sinceTime }: LogOptions, now: number): number {
   if (sinceSeconds !== undefined) return now - sinceSeconds * 1000
-  if (sinceTime === undefined) return 0
-  try {
-    return millisecondsOf(parseTime(sinceTime))
-  } catch (error) {
-    if (error instanceof TimeError) throw badTime(error)
-    throw error
-  }
+  return sinceTime === undefined ? 0 : millisecondsOf(parseTime(sinceTime))
 }
-
-const badTime = ({ message }: TimeError): StatusError => badRequest(message)

@@ -1,5 +1,6 @@
 /** What simulated nodes answer: logs, and for whatever needs a process a clear refusal. */
 import type { Client } from '../../client/client.ts'
+import { logOptions } from '../../kinds/core/pod/log-options.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
@@ -9,7 +10,7 @@ import { notImplemented, unavailable } from '../../schema/status-error.ts'
 import { inputsOf } from '../container/inputs-of-container.ts'
 import { sourcesOf } from '../container/sources.ts'
 import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
-import { type LoggedRun, loggedRun, logOptions, logText, statusOf } from './logs.ts'
+import { type LoggedRun, loggedRun, logText, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 /** Until the signal: then logs that are followed end. */

@@ -11,6 +11,7 @@ import { PodSpec } from '../../shapes/pod/spec.ts'
 import { PodStatus } from '../../shapes/pod/status/status.ts'
 import { warnAboutPod } from '../../shapes/pod/warnings.ts'
 import { binding, eviction } from './create-subresources.ts'
+import { logOptions } from './log-options.ts'
 import { type PodObject, prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
 import { validatePodResize } from './resize-rules.ts'
 import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
@@ -94,6 +95,7 @@ export const Pod = defineKind({
           return { ...stored, spec: ephemeralContainers ? { ...spec, ephemeralContainers } : spec }
         },
         keepsMetadata: true,
+        resetFields: ['status'],
         prepareForUpdate: prepareChangedPod,
         validate: validatePodEphemeralContainersUpdate,
       },
@@ -103,7 +105,7 @@ export const Pod = defineKind({
     connect: {
       attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'], options: STREAMS },
       exec: { kind: 'PodExecOptions', verbs: ['create', 'get'], options: { ...STREAMS, command: [6, atomic(string)] } },
-      log: { kind: 'Pod', verbs: ['get'], isRead: true },
+      log: { kind: 'Pod', verbs: ['get'], isRead: true, check: logOptions },
       portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'], options: { ports: [1, atomic(int32)] } },
       proxy: {
         kind: 'PodProxyOptions',

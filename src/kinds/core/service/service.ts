@@ -1,8 +1,11 @@
 /** Service gives a set of pods one address and name. */
+import { addressedBy } from '../../../lib/addressed-name.ts'
+import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForCIDR, warningsForIP } from '../../../lib/ip.ts'
 import { nameIsDNSLabel } from '../../../lib/names.ts'
 import { age, formatLabels } from '../../../schema/columns.ts'
 import { defineKind } from '../../../schema/kind.ts'
+import { unavailable } from '../../../schema/status-error.ts'
 import { string } from '../../../schema/types.ts'
 import { serviceClaims } from './allocations.ts'
 import { defaultService, dropInternalPolicy, dropTypeDependent, keepAllocated, listClusterIP } from './preparation.ts'
@@ -54,6 +57,9 @@ export const Service = defineKind({
         verbs: ['create', 'delete', 'get', 'patch', 'update'],
         options: { path: [1, string] },
         isAddressed: true,
+        // Only a numbered port is looked up in the Service; without one its endpoints are looked for.
+        absent: asked =>
+          /^\d+$/.test(addressedBy(asked)?.port ?? '') ? undefined : unavailable(`no endpoints available for service ${goQuote(asked)}`),
       },
     },
   },

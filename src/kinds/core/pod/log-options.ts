@@ -1,0 +1,68 @@
+/** What a request for the log of a container asks for, as PodLogOptions. */
+import { goQuote } from '../../../lib/go-text.ts'
+import { parseTime, TimeError } from '../../../lib/time.ts'
+import { type FieldError, forbidden, invalid, refTo } from '../../../schema/refs.ts'
+import { badRequest, invalidObject } from '../../../schema/status-error.ts'
+
+export type LogOptions = {
+  readonly container: string
+  readonly follow: boolean
+  readonly previous: boolean
+  readonly timestamps: boolean
+  readonly sinceSeconds: number | undefined
+  readonly sinceTime: string | undefined
+  readonly tailLines: number | undefined
+  readonly limitBytes: number | undefined
+}
+
+/** What the query of a request for a log asks for; throws a StatusError when that makes no sense. */
+export function logOptions(query: URLSearchParams, pod: string): LogOptions {
+  const options: LogOptions = {
+    container: query.get('container') ?? '',
+    follow: flag(query, 'follow'),
+    previous: flag(query, 'previous'),
+    timestamps: flag(query, 'timestamps'),
+    sinceSeconds: integer(query, 'sinceSeconds'),
+    sinceTime: time(query, 'sinceTime'),
+    tailLines: integer(query, 'tailLines'),
+    limitBytes: integer(query, 'limitBytes'),
+  }
+  const errors = [...problemsOf(options, query.has('stream'))]
+  if (errors.length > 0) throw invalidObject({ group: '', kind: 'PodLogOptions' }, pod, errors)
+  return options
+}
+
+function* problemsOf({ tailLines, limitBytes, sinceSeconds, sinceTime }: LogOptions, hasStream: boolean): Iterable<FieldError> {
+  if (tailLines !== undefined && tailLines < 0) yield invalid(refTo(tailLines, 'tailLines'), 'must be greater than or equal to 0')
+  if (limitBytes !== undefined && limitBytes < 1) yield invalid(refTo(limitBytes, 'limitBytes'), 'must be greater than 0')
+  if (sinceSeconds !== undefined && sinceTime !== undefined)
+    yield forbidden(refTo('', '[]'), 'at most one of `sinceTime` or `sinceSeconds` may be specified')
+  else if (sinceSeconds !== undefined && sinceSeconds < 1) yield invalid(refTo(sinceSeconds, 'sinceSeconds'), 'must be greater than 0')
+  if (hasStream) yield forbidden(refTo('', 'stream'), 'may not be specified')
+}
+
+function flag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name)
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false'
+}
+
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  const problem = !/^[+-]?\d+$/.test(text) ? 'invalid syntax' : isInt64(BigInt(text.replace('+', ''))) ? undefined : 'value out of range'
+  if (problem) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: ${problem}`)
+  return Number(text)
+}
+
+const isInt64 = (value: bigint): boolean => BigInt.asIntN(64, value) === value
+
+function time(query: URLSearchParams, name: string): string | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  try {
+    parseTime(text)
+    return text
+  } catch (error) {
+    throw error instanceof TimeError ? badRequest(error.message) : error
+  }
+}

@@ -1,0 +1,110 @@
+// Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of what is not there.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ask, patient, type Scope, startInProcess } from './kit.ts'
+
+const DEFAULT = '/api/v1/namespaces/default'
+let server: Awaited<ReturnType<typeof startInProcess>>
+const undone: (() => unknown)[] = []
+const scope: Scope = { after: undo => undone.push(undo) }
+before(async () => {
+  server = await startInProcess(scope, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
+})
+after(async () => {
+  for (const undo of undone.reverse()) await undo()
+})
+
+/** What a request is answered with, as `CODE message`. */
+async function told(method: string, path: string, body?: object): Promise<string> {
+  const { status, json } = await ask(server, path, { method, ...(body && { body }) })
+  return `${status} ${json?.message ?? json?.kind}`
+}
+
+test('names that cannot be part of a path are refused', patient, async () => {
+  for (const [name, why] of [
+    ['%2e', `".": may not be '.'`],
+    ['..', `"..": may not be '..'`],
+    ['a%25b', `"a%b": may not contain '%'`],
+  ]) {
+    assert.equal(await told('GET', `${DEFAULT}/configmaps/${name}`), `400 Name parameter invalid: ${why}`)
+    assert.equal(await told('DELETE', `${DEFAULT}/configmaps/${name}`), `400 Name parameter invalid: ${why}`)
+    assert.equal(await told('GET', `${DEFAULT}/pods/${name}/log`), `400 Name parameter invalid: ${why}`)
+  }
+})
+
+test('an empty namespace means all of them where a collection is read', patient, async () => {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'here' } }
+  assert.equal(await told('POST', `${DEFAULT}/configmaps`, body), '201 ConfigMap')
+  const { status, json } = await ask(server, '/api/v1/namespaces//configmaps')
+  assert.equal(status, 200)
+  assert.ok(json.items.some((item: { metadata: { name: string } }) => item.metadata.name === 'here'))
+  assert.equal(await told('DELETE', '/api/v1/namespaces//configmaps'), '400 Namespace parameter required.')
+  assert.equal((await ask(server, '/api/v1/namespaces//configmaps', { method: 'PUT', body })).status, 405)
+  assert.equal((await ask(server, '/api/v1/namespaces//configmaps/here/nothing')).status, 404)
+})
+
+test('what is asked of a log is checked before the pod is looked for', patient, async () => {
+  const log = (query: string) => told('GET', `${DEFAULT}/pods/none/log?${query}`)
+  assert.equal(await log(''), '404 pods "none" not found')
+  const about = '422 PodLogOptions "none" is invalid:'
+  assert.equal(await log('tailLines=-1'), `${about} tailLines: Invalid value: -1: must be greater than or equal to 0`)
+  assert.equal(
+    await log('sinceSeconds=0&limitBytes=0'),
+    `${about} [limitBytes: Invalid value: 0: must be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0]`,
+  )
+  assert.equal(
+    await log('sinceSeconds=5&sinceTime=2020-01-01T00:00:00Z'),
+    `${about} []: Forbidden: at most one of \`sinceTime\` or \`sinceSeconds\` may be specified`,
+  )
+  assert.equal(await log('tailLines=x'), '400 strconv.ParseInt: parsing "x": invalid syntax')
+  assert.equal(await log('limitBytes=9223372036854775808'), '400 strconv.ParseInt: parsing "9223372036854775808": value out of range')
+  assert.match(await log('sinceTime=x'), /^400 parsing time "x"/)
+})
+
+test('a proxy passes every method on, and says what is missing', patient, async () => {
+  const none = '503 no endpoints available for service "none"'
+  for (const method of ['GET', 'POST', 'OPTIONS']) assert.equal(await told(method, `${DEFAULT}/services/none/proxy/a`), none)
+  assert.equal((await ask(server, `${DEFAULT}/services/none/proxy/a`, { method: 'HEAD' })).status, 503)
+  assert.equal(await told('GET', `${DEFAULT}/services/http:none:80/proxy/a`), '404 services "none" not found')
+  assert.equal(await told('OPTIONS', `${DEFAULT}/pods/none/proxy`), '404 pods "none" not found')
+  assert.equal((await ask(server, `${DEFAULT}/pods/none`, { method: 'OPTIONS' })).status, 405)
+})
+
+test('a binding is answered with a Status that has its code', patient, async () => {
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  assert.equal(await told('POST', `${DEFAULT}/pods`, pod), '201 Pod')
+  const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } }
+  const { json } = await ask(server, `${DEFAULT}/pods/p/binding`, { method: 'POST', body: binding })
+  assert.deepEqual(json, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 })
+})
+
+test('names of new objects: generated from any prefix, made up, or held to what the group says', patient, async () => {
+  const create = async (path: string, apiVersion: string, kind: string, more: object) => {
+    const { status, json } = await ask(server, path, { method: 'POST', body: { apiVersion, kind, ...more } })
+    const causes = json.details?.causes?.map(({ field }: { field: string }) => field) ?? json.metadata.name
+    return [status, causes] as const
+  }
+  const bad = { metadata: { generateName: 'Bad_' } }
+  assert.deepEqual(await create('/apis/resource.k8s.io/v1/deviceclasses', 'resource.k8s.io/v1', 'DeviceClass', bad), [
+    422,
+    ['metadata.name'],
+  ])
+  const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
+  assert.equal((await create(budgets, 'policy/v1', 'PodDisruptionBudget', { ...bad, spec: { maxUnavailable: 1 } }))[0], 201)
+  const [status, name] = await create(`${DEFAULT}/limitranges`, 'v1', 'LimitRange', { spec: { limits: [] } })
+  assert.equal(status, 201)
+  assert.match(name, /^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+  const event = {
+    ...bad,
+    regarding: { namespace: 'default' },
+    reason: 'r',
+    action: 'a',
+    type: 'Normal',
+    eventTime: '2020-01-01T00:00:00.000000Z',
+  }
+  const reported = { ...event, reportingController: 'a/b', reportingInstance: 'i' }
+  assert.deepEqual(await create('/apis/events.k8s.io/v1/namespaces/default/events', 'events.k8s.io/v1', 'Event', reported), [
+    422,
+    ['metadata.generateName', 'metadata.name'],
+  ])
+})
