@@ -109,8 +109,8 @@ async function replaceable(server: Target): Promise<string[]> {
       if (!verbs.includes('update')) continue
       const parts = resources.some(other => other.name === `${name}/status`) ? ['', '/status'] : ['']
       for (const { metadata } of (await ask(server, `${root}/${name}`)).json.items.slice(-SOME)) {
-        const place = metadata.namespace ? `namespaces/${metadata.namespace}/` : ''
-        for (const part of parts) paths.push(`${root}/${place}${name}/${encodeURIComponent(metadata.name)}${part}`)
+        const namespaced = metadata.namespace ? `namespaces/${metadata.namespace}/` : ''
+        for (const part of parts) paths.push(`${root}/${namespaced}${name}/${encodeURIComponent(metadata.name)}${part}`)
       }
     }
   }

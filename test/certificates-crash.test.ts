@@ -52,7 +52,7 @@ test('kill -9 while certificates are signed and nodes get addresses gives nothin
 })
 
 type Writer = { readonly server: ServerProcess; readonly known: Known; readonly agent: Agent; readonly onDone: () => void }
-type Work = (send: (path: string, sent: object) => Promise<Answer>, known: Known, turn: number) => Promise<void>
+type Work = (send: (path: string, sent: object) => Promise<Answer>, known: Known, round: number) => Promise<void>
 
 /** Works until the server is gone. */
 async function until(work: Work, { server, known, agent, onDone }: Writer): Promise<void> {
@@ -64,9 +64,9 @@ async function until(work: Work, { server, known, agent, onDone }: Writer): Prom
     onDone()
     return answer
   }
-  for (let turn = 0; ; turn++) {
+  for (let round = 0; ; round++) {
     try {
-      await work(send, known, turn)
+      await work(send, known, round)
     } catch (error) {
       if (error instanceof Gone) return
       throw error
@@ -77,9 +77,9 @@ async function until(work: Work, { server, known, agent, onDone }: Writer): Prom
 /** Requests of people, which it approves or denies, and of kubelets, which are approved by themselves. */
 const decideRequests =
   (prefix: string): Work =>
-  async (send, { decided }, turn) => {
-    const name = `${prefix}-${turn}`
-    const isKubelet = turn % 3 === 0
+  async (send, { decided }, round) => {
+    const name = `${prefix}-${round}`
+    const isKubelet = round % 3 === 0
     const signerName = `kubernetes.io/kube-apiserver-client${isKubelet ? '-kubelet' : ''}`
     const subject = isKubelet ? { commonName: `system:node:${name}`, organizations: ['system:nodes'] } : { commonName: name }
     const spec = { request: encodedRequest(pair, subject), signerName, usages: ['digital signature', 'client auth'] }
@@ -106,8 +106,8 @@ const changeNodes: Work = async (send, { seen }) => {
 
 const createPods =
   (prefix: string): Work =>
-  async (send, { pods }, turn) => {
-    const name = `${prefix}-${turn}`
+  async (send, { pods }, round) => {
+    const name = `${prefix}-${round}`
     const podCertificate = { signerName: 'kubernetes.io/kube-apiserver-client-pod', keyType: 'ED25519', credentialBundlePath: 'bundle.pem' }
     const spec = {
       nodeName: 'simulated-1',

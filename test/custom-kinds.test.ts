@@ -151,20 +151,20 @@ test('client-node defines, watches for Established and uses custom objects', pat
   await config.makeApiClient(ApiextensionsV1Api).createCustomResourceDefinition({ body })
   await established(server, body.metadata.name)
   const objects = config.makeApiClient(CustomObjectsApi)
-  const place = { group: GROUP, version: 'v1', namespace: 'default', plural: 'crontabs' }
-  await objects.createNamespacedCustomObject({ ...place, body: tab('a') })
-  const read: any = await objects.getNamespacedCustomObject({ ...place, name: 'a' })
+  const collection = { group: GROUP, version: 'v1', namespace: 'default', plural: 'crontabs' }
+  await objects.createNamespacedCustomObject({ ...collection, body: tab('a') })
+  const read: any = await objects.getNamespacedCustomObject({ ...collection, name: 'a' })
   assert.deepEqual(read.spec, { cronSpec: '* *', image: 'busybox' })
-  await objects.replaceNamespacedCustomObject({ ...place, name: 'a', body: { ...read, spec: { cronSpec: '1' } } })
-  const status = { ...(await objects.getNamespacedCustomObject({ ...place, name: 'a' })), status: { replicas: 1 } }
-  await objects.replaceNamespacedCustomObjectStatus({ ...place, name: 'a', body: status })
-  const list: any = await objects.listNamespacedCustomObject(place)
+  await objects.replaceNamespacedCustomObject({ ...collection, name: 'a', body: { ...read, spec: { cronSpec: '1' } } })
+  const status = { ...(await objects.getNamespacedCustomObject({ ...collection, name: 'a' })), status: { replicas: 1 } }
+  await objects.replaceNamespacedCustomObjectStatus({ ...collection, name: 'a', body: status })
+  const list: any = await objects.listNamespacedCustomObject(collection)
   assert.deepEqual(
     list.items.map((item: any) => [item.apiVersion, item.kind, item.spec.cronSpec, item.status]),
     [[`${GROUP}/v1`, 'CronTab', '1', { replicas: 1 }]],
   )
-  await objects.deleteNamespacedCustomObject({ ...place, name: 'a' })
-  assert.equal(((await objects.listNamespacedCustomObject(place)) as any).items.length, 0)
+  await objects.deleteNamespacedCustomObject({ ...collection, name: 'a' })
+  assert.equal(((await objects.listNamespacedCustomObject(collection)) as any).items.length, 0)
 })
 
 test('tables, metadata alone and no protobuf', patient, async t => {

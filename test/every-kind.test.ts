@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parse } from 'yaml'
 import { patient } from './kit.ts'
 import { sampleOf } from './samples.ts'
-import { collectionOf, make, openAll, placeOf, type Served } from './served.ts'
+import { collectionBelowRoot, collectionOf, make, openAll, type Served } from './served.ts'
 import { ACCEPT, fieldsOf, over, type Tape, unwrapped, watchAlone, watchOver } from './tapes.ts'
 
 /** The version from which to watch. */
@@ -17,7 +17,7 @@ test('every kind is watched on every path, in every representation and over ever
   assert.ok(served.length > 60)
   for (const resource of served) {
     const { root, plural, namespaced, isCustom } = resource
-    const [path, place] = [collectionOf(resource), placeOf(resource)]
+    const [path, collection] = [collectionOf(resource), collectionBelowRoot(resource)]
     const [first, second] = [sampleOf(resource, 1), sampleOf(resource, 2)]
     const name = first.metadata.name
     const since = `resourceVersion=${await versionOf(session, path)}`
@@ -27,7 +27,7 @@ test('every kind is watched on every path, in every representation and over ever
       watchOver(session, `${path}?watch=true&${since}`, 'metadata'),
       watchOver(session, `${path}?watch=true&${since}`, 'protobufMetadata'),
       ...(isCustom ? [] : [watchOver(session, `${path}?watch=true&${since}`, 'protobuf')]),
-      watchOver(session, `${root}/watch/${place}?${since}`),
+      watchOver(session, `${root}/watch/${collection}?${since}`),
       ...(namespaced
         ? [watchOver(session, `${root}/${plural}?watch=1&${since}`), watchOver(session, `${root}/watch/${plural}?${since}`)]
         : []),
@@ -35,10 +35,10 @@ test('every kind is watched on every path, in every representation and over ever
       watchAlone(t, server, `${path}?watch=true&${since}`, { webSocket: true }),
     ])
     const one = await Promise.all([
-      watchOver(session, `${root}/watch/${place}/${name}?${since}`),
-      watchOver(session, `${root}/watch/${place}/${name}?fieldSelector=metadata.name%3D${name}&${since}`, 'table'),
+      watchOver(session, `${root}/watch/${collection}/${name}?${since}`),
+      watchOver(session, `${root}/watch/${collection}/${name}?fieldSelector=metadata.name%3D${name}&${since}`, 'table'),
       watchOver(session, `${path}?watch=true&fieldSelector=metadata.name%3D${name}&${since}`),
-      watchAlone(t, server, `${root}/watch/${place}/${name}?${since}`, { webSocket: true }),
+      watchAlone(t, server, `${root}/watch/${collection}/${name}?${since}`, { webSocket: true }),
     ])
     const marked = await watchOver(session, `${path}?watch=true&labelSelector=step%3Dpatched&${since}`)
     await live(session, resource, [first, second])
@@ -147,11 +147,11 @@ test('initial objects are sent first, then the bookmark of their end, then chang
     await make(session, resource)
     const named = `fieldSelector=metadata.name%3D${name}`
     const version = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
-    for (const form of ['json', 'table', 'metadata'] as const) {
-      const tape = await watchOver(session, `${path}?${initial}&${named}`, form)
+    for (const representation of ['json', 'table', 'metadata'] as const) {
+      const tape = await watchOver(session, `${path}?${initial}&${named}`, representation)
       const [added, mark] = await tape.until('ADDED', 'BOOKMARK')
       assert.equal(added, `ADDED ${name}@${version}`)
-      assert.match(mark!, /^BOOKMARK @\d+ end$/, `${form} ${path}`)
+      assert.match(mark!, /^BOOKMARK @\d+ end$/, `${representation} ${path}`)
       tape.close()
     }
     const bare = await watchOver(session, `${path}?${initial}&${named}&includeObject=None`, 'table')

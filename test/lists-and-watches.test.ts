@@ -1,4 +1,4 @@
-// Lists and watches of a whole server: versions of the future, shards in every form, media types of watches, WebSocket, fairness.
+// Lists and watches of a whole server: versions of the future, shards in every representation, media types of watches, WebSocket, fairness.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
-import { ACCEPT, type Form, openSession, watchAlone, watchOver } from './tapes.ts'
+import { ACCEPT, openSession, type Representation, watchAlone, watchOver } from './tapes.ts'
 
 const INITIAL = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
@@ -31,7 +31,7 @@ test('a failure of a watch is its last event, in every representation and over e
   const session = openSession(t, server)
   const future = `${CONFIG_MAPS}?${INITIAL}&resourceVersion=999999&timeoutSeconds=1`
   const tapes = await Promise.all([
-    ...(Object.keys(ACCEPT) as Form[]).map(form => watchOver(session, future, form)),
+    ...(Object.keys(ACCEPT) as Representation[]).map(representation => watchOver(session, future, representation)),
     watchAlone(t, server, future),
     watchAlone(t, server, future, { webSocket: true }),
   ])

@@ -50,8 +50,8 @@ async function servedBy(session: ClientHttp2Session): Promise<Served[]> {
 }
 
 /** Where the collection is, below the root. */
-export const placeOf = ({ namespaced, plural }: Served) => (namespaced ? `namespaces/default/${plural}` : plural)
-export const collectionOf = (served: Served) => `${served.root}/${placeOf(served)}`
+export const collectionBelowRoot = ({ namespaced, plural }: Served) => (namespaced ? `namespaces/default/${plural}` : plural)
+export const collectionOf = (served: Served) => `${served.root}/${collectionBelowRoot(served)}`
 
 /** Creates the first sample; where the kind has several versions it may be there already. */
 export async function make(session: ClientHttp2Session, resource: Served): Promise<void> {

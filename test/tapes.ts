@@ -11,7 +11,7 @@ export const ACCEPT = {
   protobuf: 'application/vnd.kubernetes.protobuf',
   protobufMetadata: 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
 } as const
-export type Form = keyof typeof ACCEPT
+export type Representation = keyof typeof ACCEPT
 
 /** What a watch has sent so far, in order. */
 export class Tape {
@@ -99,9 +99,12 @@ export function over(session: ClientHttp2Session, path: string, { method = 'GET'
 }
 
 /** Opens a watch over HTTP/2; resolves when it is answered. */
-export function watchOver(session: ClientHttp2Session, path: string, form: Form = 'json'): Promise<Tape> {
-  const stream = session.request({ ':path': path, accept: ACCEPT[form] })
-  const tape = new Tape(stream, { label: `${form} ${path}`, split: form.startsWith('protobuf') ? splitFrames : splitLines })
+export function watchOver(session: ClientHttp2Session, path: string, representation: Representation = 'json'): Promise<Tape> {
+  const stream = session.request({ ':path': path, accept: ACCEPT[representation] })
+  const tape = new Tape(stream, {
+    label: `${representation} ${path}`,
+    split: representation.startsWith('protobuf') ? splitFrames : splitLines,
+  })
   return new Promise((resolve, reject) => {
     stream.on('error', reject)
     stream.on('response', ({ ':status': status }) =>

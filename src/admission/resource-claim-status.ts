@@ -45,11 +45,11 @@ export function resourceClaimStatus({ refusalOf, groupDomain }: ClaimStatusParts
 async function check(attributes: Attributes, refusalOf: RefusalOf): Promise<void> {
   const { resource, object, oldObject, ctx, namespace, verb } = attributes
   const [next, before]: [Status, Status] = [object?.['status'] ?? {}, oldObject?.['status'] ?? {}]
-  const refusal = (verb: string, place: { subresource: string; namespace: string; name: string }) =>
+  const refusal = (verb: string, named: { subresource: string; namespace: string; name: string }) =>
     refusalOf(ctx.user, {
       verb,
       path: '',
-      resource: { group: resource.group, version: resource.version, plural: resource.plural, ...place },
+      resource: { group: resource.group, version: resource.version, plural: resource.plural, ...named },
     })
   const at = refTo({ status: next }).status
   const errors: FieldError[] = []

@@ -27,10 +27,10 @@ const decide = (index: RoleIndex, user: User, attributes: Attributes) =>
 
 /** The question as kube-apiserver goes about it: every binding, every rule. */
 function naive(roles: readonly Role[], bindings: readonly Binding[], user: User, { verb, path, resource }: Attributes): boolean {
-  const applies = ({ kind, name, namespace }: Subject, home: string) => {
+  const applies = ({ kind, name, namespace }: Subject, ownNamespace: string) => {
     if (kind === 'User') return user.name === name
     if (kind === 'Group') return user.groups.includes(name)
-    return (namespace ?? home) !== '' && user.name === `system:serviceaccount:${namespace ?? home}:${name}`
+    return (namespace ?? ownNamespace) !== '' && user.name === `system:serviceaccount:${namespace ?? ownNamespace}:${name}`
   }
   const allows = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) => {
     if (!verbs.some(each => each === '*' || each === verb)) return false
@@ -45,8 +45,8 @@ function naive(roles: readonly Role[], bindings: readonly Binding[], user: User,
   }
   return bindings.some(({ namespace, roleRef, subjects }) => {
     if (namespace !== '' && namespace !== resource?.namespace) return false
-    const home = roleRef.kind === 'Role' ? namespace : ''
-    const role = roles.find(each => each.namespace === home && each.name === roleRef.name)
+    const ownNamespace = roleRef.kind === 'Role' ? namespace : ''
+    const role = roles.find(each => each.namespace === ownNamespace && each.name === roleRef.name)
     return subjects.some(subject => applies(subject, namespace)) && (role?.rules.some(allows) ?? false)
   })
 }

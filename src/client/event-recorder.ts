@@ -72,13 +72,12 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
     const text = isCombined ? `(combined from similar events): ${message}` : message
     const key = isCombined ? group : `${group}\n${fieldPath}\n${message}`
     const time = formatTime(instantOf(now))
-    const place = namespace || 'default'
     const known = seen.get(key)
     const observed: Seen = known ?? { name: nameFor(name, now), count: 0, first: time }
     observed.count++
     seen.set(key, observed)
     const event: Draft<any> = {
-      metadata: { name: observed.name, namespace: place },
+      metadata: { name: observed.name, namespace: namespace || 'default' },
       involvedObject: {
         kind,
         ...(namespace && { namespace }),

@@ -18,7 +18,7 @@ export class JsonText {
   /** Something was found that has to be read by the general decoder. */
   isFailed = false
   /** Where the fields of the messages being read are, and how many parts each has; those of the innermost message last. */
-  places = new Int32Array(1024)
+  starts = new Int32Array(1024)
   counts = new Int32Array(1024)
   depth = 0
   #out = Buffer.allocUnsafeSlow(1 << 16)
@@ -50,14 +50,14 @@ export class JsonText {
   enter(fields: number): number {
     const base = this.depth
     this.depth += fields
-    if (this.depth > this.places.length) {
-      const { places, counts } = this
-      this.places = new Int32Array(this.depth * 2)
+    if (this.depth > this.starts.length) {
+      const { starts, counts } = this
+      this.starts = new Int32Array(this.depth * 2)
       this.counts = new Int32Array(this.depth * 2)
-      this.places.set(places)
+      this.starts.set(starts)
       this.counts.set(counts)
     }
-    for (let i = base; i < this.depth; i++) this.places[i] = 0
+    for (let i = base; i < this.depth; i++) this.starts[i] = 0
     return base
   }
 

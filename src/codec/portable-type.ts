@@ -31,8 +31,8 @@ function contentOf(shape: Shape, copy: (type: AnyType) => object): object {
       }
     case 'either': {
       const { name, object, list, bool } = shape
-      const forms = Object.entries({ object, list, bool }).filter(([, form]) => form !== undefined)
-      return { name, ...Object.fromEntries(forms.map(([field, form]) => [field, [form![0], copy(form![1])]])) }
+      const alternatives = Object.entries({ object, list, bool }).filter(([, alternative]) => alternative !== undefined)
+      return { name, ...Object.fromEntries(alternatives.map(([field, alternative]) => [field, [alternative![0], copy(alternative![1])]])) }
     }
   }
 }

@@ -100,8 +100,8 @@ function fieldReader(name: string, type: AnyType): ReadContent {
 function eitherReader({ name, object, list, bool }: EitherShape): ReadValue {
   // Compiled at first use: types may refer to themselves.
   let content: ReadContent | undefined
-  const fields = Object.entries({ object, list, bool }).flatMap(([field, form]) =>
-    form ? [{ number: form[0], name: field, type: form[1] }] : [],
+  const fields = Object.entries({ object, list, bool }).flatMap(([field, alternative]) =>
+    alternative ? [{ number: alternative[0], name: field, type: alternative[1] }] : [],
   )
   return reader => {
     content ??= fieldsReader(name, fields)

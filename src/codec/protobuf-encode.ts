@@ -1,5 +1,5 @@
 /**
- * From JSON values to Kubernetes protobuf, compiled once per type, in one of two forms that mean the same. To a reader of protobuf a
+ * From JSON values to Kubernetes protobuf, compiled once per type, in one of two encodings that mean the same. To a reader of protobuf a
  * plain field that is left out and one that is zero are the same, and of the others JSON says which it is:
  *
  *   sparse     only what is present is written, which is shorter: what clients are sent
@@ -16,15 +16,15 @@ import { stringifyJson } from './json.ts'
 import { type WireField, wireFieldsOf } from './protobuf-fields.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
-/** The bytes of a message in the sparse form, without the envelope. The value must have the form that `conform` gives it. */
+/** The bytes of a message in the sparse encoding, without the envelope. The value must be as `conform` makes it. */
 export const toProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, SPARSE)
 
-/** The bytes of a message in the complete form, without the envelope. The value must have the form that `conform` gives it. */
+/** The bytes of a message in the complete encoding, without the envelope. The value must be as `conform` makes it. */
 export const toCompleteProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, COMPLETE)
 
-function encode({ shape }: AnyType, value: Json, form: Form): Buffer {
+function encode({ shape }: AnyType, value: Json, encoding: Encoding): Buffer {
   if (shape.kind !== 'message') throw new TypeError(`a ${shape.kind} is no message`)
-  const write = contentWriter(shape, form)
+  const write = contentWriter(shape, encoding)
   OUT.reset()
   write(OUT, value)
   return OUT.finish()
@@ -36,41 +36,41 @@ const OUT = new ProtobufWriter()
 /** Writes a field with its header, or the content of a message. The writer fills its buffer from the end: last things first. */
 type Write = (out: ProtobufWriter, value: any) => void
 
-/** A form, and what has been compiled for it. */
-type Form = { readonly isComplete: boolean; readonly contents: WeakMap<MessageShape, Write> }
+/** An encoding, and what has been compiled for it. */
+type Encoding = { readonly isComplete: boolean; readonly contents: WeakMap<MessageShape, Write> }
 
-const SPARSE: Form = { isComplete: false, contents: new WeakMap() }
-const COMPLETE: Form = { isComplete: true, contents: new WeakMap() }
+const SPARSE: Encoding = { isComplete: false, contents: new WeakMap() }
+const COMPLETE: Encoding = { isComplete: true, contents: new WeakMap() }
 
-function contentWriter(shape: MessageShape, form: Form): Write {
-  let write = form.contents.get(shape)
-  if (!write) form.contents.set(shape, (write = makeContentWriter(shape, form)))
+function contentWriter(shape: MessageShape, encoding: Encoding): Write {
+  let write = encoding.contents.get(shape)
+  if (!write) encoding.contents.set(shape, (write = makeContentWriter(shape, encoding)))
   return write
 }
 
-function makeContentWriter(shape: MessageShape, form: Form): Write {
+function makeContentWriter(shape: MessageShape, encoding: Encoding): Write {
   // Compiled at first use: types may refer to themselves.
   let writers: Write[] | undefined
   return (out, value) => {
-    writers ??= writersOf(wireFieldsOf(shape), form)
+    writers ??= writersOf(wireFieldsOf(shape), encoding)
     for (let i = 0; i < writers.length; i++) writers[i]!(out, value)
   }
 }
 
 /** Takes the whole message and writes one of its fields each, the last first. */
-function writersOf(fields: readonly WireField[], form: Form): Write[] {
+function writersOf(fields: readonly WireField[], encoding: Encoding): Write[] {
   return fields.toReversed().map(field => {
     if ('embedded' in field) {
-      const inner = writersOf(field.embedded, form)
+      const inner = writersOf(field.embedded, encoding)
       return (out, value) => {
         const before = out.length
         for (const write of inner) write(out, value)
-        if (out.length > before || form.isComplete) out.header(field.number, out.length - before)
+        if (out.length > before || encoding.isComplete) out.header(field.number, out.length - before)
       }
     }
     const { name } = field
-    const write = fieldWriter(field.number, field.type, form)
-    const zero = form.isComplete ? zeroWriter(field.number, field.type, form) : undefined
+    const write = fieldWriter(field.number, field.type, encoding)
+    const zero = encoding.isComplete ? zeroWriter(field.number, field.type, encoding) : undefined
     return (out, value) => {
       const present = value[name]
       if (present !== undefined && present !== null) write(out, present)
@@ -79,11 +79,11 @@ function writersOf(fields: readonly WireField[], form: Form): Write[] {
   })
 }
 
-/** Writes what stands for an absent field in the complete form; undefined where that is nothing, as for what Go has a pointer to. */
-function zeroWriter(number: number, { shape, flags }: AnyType, form: Form): Write | undefined {
+/** Writes what stands for an absent field in the complete encoding; undefined where that is nothing, as for what Go has a pointer to. */
+function zeroWriter(number: number, { shape, flags }: AnyType, encoding: Encoding): Write | undefined {
   if (shape.kind === 'message') {
     if (!flags.orEmpty) return undefined
-    const write = delimited(number, contentWriter(shape, form))
+    const write = delimited(number, contentWriter(shape, encoding))
     return out => write(out, NOTHING)
   }
   if (shape.kind !== 'scalar' || flags.optional) return undefined
@@ -108,25 +108,25 @@ function zeroWriter(number: number, { shape, flags }: AnyType, form: Form): Writ
 }
 const NOTHING = Object.freeze({})
 
-function fieldWriter(number: number, { shape }: AnyType, form: Form): Write {
+function fieldWriter(number: number, { shape }: AnyType, encoding: Encoding): Write {
   switch (shape.kind) {
     case 'scalar':
       return scalarWriter(number, shape.name)
     case 'message':
-      return delimited(number, contentWriter(shape, form))
+      return delimited(number, contentWriter(shape, encoding))
     case 'either':
-      return delimited(number, eitherWriter(shape, form))
+      return delimited(number, eitherWriter(shape, encoding))
     case 'list': {
-      const item = elementWriter(number, shape.item, form)
+      const item = elementWriter(number, shape.item, encoding)
       return (out, value: Json[]) => {
         for (let i = value.length - 1; i >= 0; i--) item(out, value[i])
       }
     }
     case 'map': {
-      const item = elementWriter(2, shape.value, form)
+      const item = elementWriter(2, shape.value, encoding)
       return (out, value: Record<string, Json>) => {
         const keys = Object.keys(value)
-        if (form.isComplete && keys.length > 1) keys.sort(compareText)
+        if (encoding.isComplete && keys.length > 1) keys.sort(compareText)
         for (let i = keys.length - 1; i >= 0; i--) {
           const before = out.length
           item(out, value[keys[i]!])
@@ -139,9 +139,9 @@ function fieldWriter(number: number, { shape }: AnyType, form: Form): Write {
 }
 
 /** An element of a list or map is written even when it is nothing. Protobuf has no lists of lists: the inner ones get a message. */
-function elementWriter(number: number, type: AnyType, form: Form): Write {
+function elementWriter(number: number, type: AnyType, encoding: Encoding): Write {
   const { kind } = type.shape
-  const write = kind === 'list' || kind === 'map' ? delimited(number, fieldWriter(1, type, form)) : fieldWriter(number, type, form)
+  const write = kind === 'list' || kind === 'map' ? delimited(number, fieldWriter(1, type, encoding)) : fieldWriter(number, type, encoding)
   return (out, value) => {
     if (value === null || value === undefined) out.header(number, 0)
     else write(out, value)
@@ -149,15 +149,15 @@ function elementWriter(number: number, type: AnyType, form: Form): Write {
 }
 
 /** One of the fields of a message; of an object that could have been true or false, both. */
-function eitherWriter({ object, list, bool }: EitherShape, form: Form): Write {
+function eitherWriter({ object, list, bool }: EitherShape, encoding: Encoding): Write {
   // Compiled at first use: types may refer to themselves.
-  let forms: Record<'object' | 'list' | 'bool', Write | undefined> | undefined
-  const compiled = (field: EitherShape['list']) => field && fieldWriter(...field, form)
+  let writers: Record<'object' | 'list' | 'bool', Write | undefined> | undefined
+  const compiled = (field: EitherShape['list']) => field && fieldWriter(...field, encoding)
   return (out, value) => {
-    forms ??= { object: compiled(object), list: compiled(list), bool: compiled(bool) }
-    if (Array.isArray(value)) return forms.list?.(out, value)
-    if (typeof value === 'object') forms.object?.(out, value)
-    forms.bool?.(out, value !== false)
+    writers ??= { object: compiled(object), list: compiled(list), bool: compiled(bool) }
+    if (Array.isArray(value)) return writers.list?.(out, value)
+    if (typeof value === 'object') writers.object?.(out, value)
+    writers.bool?.(out, value !== false)
   }
 }
 

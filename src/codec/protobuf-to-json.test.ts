@@ -36,7 +36,7 @@ for (const { apiVersion, kind, type } of builtinKinds.map(each => resourceOf(eac
     )
   })
 
-test('the complete form is read back as it was, and is written the same again', () => {
+test('the complete encoding is read back as it was, and is written the same again', () => {
   for (const each of builtinKinds) {
     const { type } = resourceOf(each, 'k8s.io')
     fc.assert(
@@ -56,7 +56,7 @@ test('the complete form is read back as it was, and is written the same again', 
   }
 })
 
-test('the complete form has zeros for plain fields, nothing for what may be absent, and maps by their keys', () => {
+test('the complete encoding has zeros for plain fields, nothing for what may be absent, and maps by their keys', () => {
   const inner = t.message('Inner', { a: [1, t.string], b: [2, t.string.optional()] })
   const type = t.message('Outer', {
     text: [1, t.string],

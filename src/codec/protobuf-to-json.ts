@@ -110,8 +110,8 @@ class Reading {
     for (let i = 0; i < slots.length; i++) {
       const slot = slots[i]!
       // Not kept in variables: a message inside may make the arrays grow.
-      const place = TEXT.places[base + i]!
-      if (place === 0 || slot.parts === 'constant' || (slot.isLeftOutWhenZero && TEXT.bytes[place] === 0)) {
+      const start = TEXT.starts[base + i]!
+      if (start === 0 || slot.parts === 'constant' || (slot.isLeftOutWhenZero && TEXT.bytes[start] === 0)) {
         if (slot.absent.length > 0) {
           TEXT.separate()
           TEXT.copy(slot.absent)
@@ -120,7 +120,7 @@ class Reading {
       }
       TEXT.separate()
       TEXT.copy(slot.key)
-      TEXT.at = place
+      TEXT.at = start
       if (!(slot.parts === 'one' ? slot.put() : putAll(slot, TEXT.counts[base + i]!)) || TEXT.isFailed) return false
     }
     TEXT.depth = base
@@ -163,7 +163,7 @@ const isRepeated = ({ shape }: AnyType) => shape.kind === 'list' || shape.kind =
 
 /** Notes where each field of a message is; false for what Go does not write. */
 function scan(table: Table, from: number, end: number, base: number): boolean {
-  const { bytes, places, counts } = TEXT
+  const { bytes, starts, counts } = TEXT
   let at = from
   let last = 0
   while (at < end) {
@@ -197,8 +197,8 @@ function scan(table: Table, from: number, end: number, base: number): boolean {
     if (field !== undefined) {
       if (field.wireType !== wireType) return false
       const slot = base + field.slot
-      if (places[slot] === 0) {
-        places[slot] = start
+      if (starts[slot] === 0) {
+        starts[slot] = start
         counts[slot] = 1
       } else if (field.isRepeated && tag === last) counts[slot]!++
       else return false

@@ -153,23 +153,23 @@ class Search {
   }
 
   /** Finds the device at a position of a request, among the candidates from one on, and all that comes after it. */
-  #fill(place: Place, position: number, from: number): boolean {
-    const { claim, request, wanted } = place
+  #fill(current: CurrentRequest, position: number, from: number): boolean {
+    const { claim, request, wanted } = current
     const all = wanted.count === undefined ? this.#allFor(wanted, this.#claims[claim]!.name) : undefined
     const needed = wanted.count ?? all!.length
     if (needed === 0) return false
     if (position === needed) return this.#request(claim, request + 1)
     if (this.#chosen[claim]!.length + needed - position > MAX_DEVICES) return false
-    if (all) return this.#tryDevice(place, all[position]!, { position, next: 0, isMust: true }) === 'found'
+    if (all) return this.#tryDevice(current, all[position]!, { position, next: 0, isMust: true }) === 'found'
     let tried: Set<string> | undefined
     for (let i = from; i <= this.#candidates.length - (needed - position); i++) {
       if (!this.#step()) return false
       const device = this.#candidates[i]!
-      if (this.#isTaken(device, place) || !this.#isSelectable(device, wanted)) continue
+      if (this.#isTaken(device, current) || !this.#isSelectable(device, wanted)) continue
       // What is in use, or shared, is not the same to others although it looks the same.
       const isAlike = !wanted.isAdmin && !device.isShared
       if (tried && isAlike && tried.has(this.#shapeOf(device))) continue
-      const outcome = this.#tryDevice(place, device, { position, next: i + 1, isMust: false })
+      const outcome = this.#tryDevice(current, device, { position, next: i + 1, isMust: false })
       if (outcome === 'found') return true
       if (outcome === 'led nowhere' && isAlike) (tried ??= new Set()).add(this.#shapeOf(device))
       if (this.#isGivenUp) return false
@@ -177,12 +177,12 @@ class Search {
     return false
   }
 
-  #tryDevice(place: Place, device: PoolDevice, { position, next, isMust }: Attempt): 'found' | 'led nowhere' | 'unusable' {
+  #tryDevice(current: CurrentRequest, device: PoolDevice, { position, next, isMust }: Attempt): 'found' | 'led nowhere' | 'unusable' {
     if (isMust && !this.#step()) return 'unusable'
-    const taken = this.#take(place, device, isMust)
+    const taken = this.#take(current, device, isMust)
     if (!taken) return 'unusable'
-    if (this.#fill(place, position + 1, next)) return 'found'
-    this.#giveBack(place, device, taken)
+    if (this.#fill(current, position + 1, next)) return 'found'
+    this.#giveBack(current, device, taken)
     return 'led nowhere'
   }
 
@@ -203,7 +203,7 @@ class Search {
   // Tests of one device
 
   /** Whether others have a device, or it is chosen already. With adminAccess only devices of the same claim count. */
-  #isTaken(device: PoolDevice, { claim, wanted }: Place): boolean {
+  #isTaken(device: PoolDevice, { claim, wanted }: CurrentRequest): boolean {
     if (wanted.isAdmin) return this.#isChosen(device, claim)
     if ((this.#parts.usage.of(device.id)?.exclusive ?? 0) > 0) return true
     for (let i = 0; i <= claim; i++) if (this.#isChosen(device, i)) return true
@@ -290,12 +290,12 @@ class Search {
   // Taking a device, and giving it back
 
   /** Takes a device that fits the request if it can be had. */
-  #take(place: Place, device: PoolDevice, isMust: boolean): Taken | undefined {
-    const { claim, wanted } = place
+  #take(current: CurrentRequest, device: PoolDevice, isMust: boolean): Taken | undefined {
+    const { claim, wanted } = current
     const { features, usage } = this.#parts
     const isShared = features.consumableCapacity && device.isShared
     // Others have been asked about already.
-    if (isMust && !(isShared && wanted.isAdmin) && this.#isTaken(device, place)) return undefined
+    if (isMust && !(isShared && wanted.isAdmin) && this.#isTaken(device, current)) return undefined
     if (!this.#isOperable(device) || !this.#isTolerated(device, wanted)) return undefined
     const { name } = this.#claims[claim]!
     const shared = isShared ? this.#sharing?.get(device.id) : undefined
@@ -306,7 +306,7 @@ class Search {
     const isCounted = isShared && ((usage.of(device.id)?.shares ?? 0) > 0 || shared !== undefined)
     const counters = isCounted ? NOTHING : this.#takeCounters(device)
     if (!counters) return undefined
-    const joined = this.#join(place, device)
+    const joined = this.#join(current, device)
     if (joined < 0) {
       counters.giveBack?.()
       if (isMust)
@@ -318,11 +318,11 @@ class Search {
     return { counters, shared, isShared }
   }
 
-  #giveBack(place: Place, device: PoolDevice, { counters, shared, isShared }: Taken): void {
-    this.#chosen[place.claim]!.pop()
+  #giveBack(current: CurrentRequest, device: PoolDevice, { counters, shared, isShared }: Taken): void {
+    this.#chosen[current.claim]!.pop()
     if (isShared && shared) this.#sharing!.set(device.id, shared)
     else if (isShared) this.#sharing!.delete(device.id)
-    this.#leave(place, this.#constraints[place.claim]!.length)
+    this.#leave(current, this.#constraints[current.claim]!.length)
     counters.giveBack?.()
   }
 
@@ -337,20 +337,20 @@ class Search {
   }
 
   /** Adds a device to all constraints that are about its request. Negative when one of them does not allow it; then it is in none. */
-  #join(place: Place, device: PoolDevice): number {
-    const { claim, wanted } = place
+  #join(current: CurrentRequest, device: PoolDevice): number {
+    const { claim, wanted } = current
     const constraints = this.#constraints[claim]!
     for (let i = 0; i < constraints.length; i++) {
       const constraint = constraints[i]!
       if (!isAbout(constraint, wanted) || constraint.add(this.#attributeOf(device, wanted, constraint.attribute))) continue
-      this.#leave(place, i)
+      this.#leave(current, i)
       return -1
     }
     return constraints.length
   }
 
   /** Takes the last device back from the first constraints. */
-  #leave({ claim, wanted }: Place, count: number): void {
+  #leave({ claim, wanted }: CurrentRequest, count: number): void {
     const constraints = this.#constraints[claim]!
     for (let i = 0; i < count; i++) if (isAbout(constraints[i]!, wanted)) constraints[i]!.remove()
   }
@@ -389,7 +389,7 @@ class Search {
   }
 }
 
-type Place = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
+type CurrentRequest = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
 /** What has to be given back with a device. */
 type Taken = { readonly counters: TakenCounters; readonly shared: Amounts | undefined; readonly isShared: boolean }
 type TakenCounters = { readonly giveBack?: () => void }

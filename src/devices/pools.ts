@@ -42,7 +42,7 @@ export class DevicePools {
   readonly #ofNode = new Map<string, Map<Pool, number>>()
   /** The pools that have slices which are not for one node alone, and how many. */
   readonly #common = new Map<Pool, number>()
-  readonly #views = new Map<string, View>()
+  readonly #known = new Map<string, PoolsOnNode>()
   readonly #rules = new Map<string, TaintRule>()
   #rulesVersion = 0
   #version = 0
@@ -96,18 +96,18 @@ export class DevicePools {
   }
 
   forgetNode(name: string): void {
-    this.#views.delete(name)
+    this.#known.delete(name)
   }
 
   /** The pools that a node can use devices of, in the order in which devices are looked for. */
   on(node: DeviceNode): readonly NodePool[] {
-    const known = this.#views.get(node.name)
+    const known = this.#known.get(node.name)
     if (known && known.labels === node.labels && known.version === this.#version && known.isCurrent()) return known.pools
     const candidates = new Set([...(this.#ofNode.get(node.name)?.keys() ?? []), ...this.#common.keys()])
     const used = [...candidates].map(pool => ({ pool, version: pool.version }))
-    const pools = [...candidates].flatMap(pool => pool.on(node) ?? []).sort(byPlace)
+    const pools = [...candidates].flatMap(pool => pool.on(node) ?? []).sort(byPreparation)
     const isCurrent = () => used.every(({ pool, version }) => pool.version === version)
-    this.#views.set(node.name, { labels: node.labels, version: this.#version, isCurrent, pools })
+    this.#known.set(node.name, { labels: node.labels, version: this.#version, isCurrent, pools })
     return pools
   }
 
@@ -124,14 +124,14 @@ export class DevicePools {
     if (nodeName && counts.size === 0) this.#ofNode.delete(nodeName)
     if (before !== 0 && before + by !== 0) return
     // Another pool matters, or one no longer does: to one node, or to all.
-    if (nodeName) this.#views.delete(nodeName)
+    if (nodeName) this.#known.delete(nodeName)
     else this.#version++
   }
 }
 
 const NO_TAINTS: readonly DeviceTaint[] = []
 
-type View = {
+type PoolsOnNode = {
   readonly labels: DeviceNode['labels']
   readonly version: number
   readonly isCurrent: () => boolean
@@ -139,7 +139,7 @@ type View = {
 }
 
 /** Pools whose devices need preparation come last. */
-function byPlace(a: NodePool, b: NodePool): number {
+function byPreparation(a: NodePool, b: NodePool): number {
   return Number(needsPreparation(a)) - Number(needsPreparation(b)) || compare(a.id, b.id)
 }
 const needsPreparation = ({ devices }: NodePool): boolean => devices.some(({ spec }) => spec.bindingConditions !== undefined)
@@ -242,9 +242,9 @@ function countersProblem(sets: readonly CounterSet[], devices: readonly PoolDevi
 
 const hasDuplicates = (devices: readonly PoolDevice[]): boolean => new Set(devices.map(({ id }) => id)).size < devices.length
 
-type Place = { readonly nodeName?: string; readonly allNodes?: boolean; readonly nodeSelector?: NodeSelector }
+type NodeChoice = { readonly nodeName?: string; readonly allNodes?: boolean; readonly nodeSelector?: NodeSelector }
 
-function isWithin({ nodeName, allNodes, nodeSelector }: Place, node: DeviceNode): boolean {
+function isWithin({ nodeName, allNodes, nodeSelector }: NodeChoice, node: DeviceNode): boolean {
   if (nodeName) return nodeName === node.name
   return allNodes === true || (nodeSelector !== undefined && nodesSelectedBy(nodeSelector)(node))
 }

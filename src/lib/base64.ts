@@ -35,21 +35,21 @@ const EQUALS = 0x3d
 
 /** The index of the first invalid character, as Go reports it; -1 if there is none. */
 function findFault(text: string): number {
-  let place = 0
+  let inGroup = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (isLineBreak(code)) continue
-    if (isDigit(code)) place = (place + 1) & 3
-    else return code === EQUALS && place >= 2 ? paddingFault(text, i, place) : i
+    if (isDigit(code)) inGroup = (inGroup + 1) & 3
+    else return code === EQUALS && inGroup >= 2 ? paddingFault(text, i, inGroup) : i
   }
   // Go counts the characters of the last, incomplete group back from the end.
-  return place === 0 ? -1 : text.length - place
+  return inGroup === 0 ? -1 : text.length - inGroup
 }
 
 /** Checks from the first equals sign on: it must complete the group and be the end. */
-function paddingFault(text: string, first: number, place: number): number {
+function paddingFault(text: string, first: number, inGroup: number): number {
   let i = first + 1
-  if (place === 2) {
+  if (inGroup === 2) {
     i = skipLineBreaks(text, i)
     if (i === text.length) return i
     if (text.charCodeAt(i) !== EQUALS) return i - 1

@@ -45,7 +45,7 @@ function step(node: Node, input: readonly Json[], work: Work): Json[] {
     case 'recursive':
       return descendants(input, work)
     case 'union':
-      return node.forms.flatMap(nodes => steps(nodes, input, work))
+      return node.alternatives.flatMap(nodes => steps(nodes, input, work))
     case 'identifier':
       throw new JsonPathError(`unrecognized identifier ${node.name}`)
   }

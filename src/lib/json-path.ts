@@ -22,7 +22,7 @@ export type Node =
   | { readonly kind: 'filter'; readonly left: readonly Node[]; readonly right: readonly Node[]; readonly operator: string }
   | { readonly kind: 'wildcard' }
   | { readonly kind: 'recursive' }
-  | { readonly kind: 'union'; readonly forms: readonly (readonly Node[])[] }
+  | { readonly kind: 'union'; readonly alternatives: readonly (readonly Node[])[] }
   | { readonly kind: 'identifier'; readonly name: string }
 
 /** Parses a template: text as it is, and a list for each part in braces. Throws JsonPathError. */
@@ -144,7 +144,7 @@ class Parser {
     const text = this.#text.slice(this.#at + 1, end)
     if (end < 0 || text.includes('\n')) throw new JsonPathError('unterminated array')
     this.#at = end + 1
-    if (text.includes(',')) return [{ kind: 'union', forms: text.split(',').map(form => parseAction(`[${trimmed(form)}]`)) }]
+    if (text.includes(',')) return [{ kind: 'union', alternatives: text.split(',').map(part => parseAction(`[${trimmed(part)}]`)) }]
     const key = /^'([^']*)'$/.exec(text)
     if (key) return parseAction(`.${key[1]}`)
     return [{ kind: 'slice', bounds: boundsOf(text === '*' ? ':' : text) }]

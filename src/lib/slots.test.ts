@@ -29,13 +29,13 @@ test('only so many begin in one iteration of the event loop', async () => {
   let begun = 0
   const all = Promise.all(Array.from({ length: 10 }, () => slots.run(async () => void begun++)))
   const counts: number[] = []
-  for (let turn = 0; turn < 4; turn++) {
+  for (let iteration = 0; iteration < 4; iteration++) {
     await Promise.resolve()
     counts.push(begun)
     await new Promise(setImmediate)
   }
   assert.ok(counts[0]! <= 3, `${counts}`)
-  for (const [turn, count] of counts.entries()) assert.ok(count <= 3 * (turn + 1), `${counts}`)
+  for (const [iteration, count] of counts.entries()) assert.ok(count <= 3 * (iteration + 1), `${counts}`)
   await all
   assert.equal(begun, 10)
 })

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { yieldToOthers } from './yield.ts'
 
-test('of those that yield, one goes on in each turn of the event loop', async () => {
-  let turn = 0
+test('of those that yield, one goes on in each iteration of the event loop', async () => {
+  let iteration = 0
   let isOver = false
   const count = () => {
-    turn++
+    iteration++
     if (!isOver) setImmediate(count)
   }
   setImmediate(count)
-  const turns = await Promise.all(Array.from({ length: 5 }, () => yieldToOthers().then(() => turn)))
+  const iterations = await Promise.all(Array.from({ length: 5 }, () => yieldToOthers().then(() => iteration)))
   isOver = true
-  assert.equal(new Set(turns).size, 5, turns.join())
+  assert.equal(new Set(iterations).size, 5, iterations.join())
 })
 
 test('who yields again goes on after the others', async () => {

@@ -10,7 +10,7 @@ export const yieldToOthers = (): Promise<void> =>
 
 const waiting: (() => void)[] = []
 
-/** One of those that wait goes on in each turn of the event loop. All at once would keep others waiting as if none had yielded. */
+/** One of those that wait goes on in each iteration of the event loop. All at once would keep others waiting as if none had yielded. */
 function goOn(): void {
   waiting.shift()!()
   if (waiting.length > 0) setImmediate(goOn)

@@ -166,9 +166,9 @@ class Patching {
       if (!deepEqual(this.#root, operation.value)) throw failed()
       return
     }
-    const place = find(this.#root, path)
-    if (place === undefined) throw new PatchError(`test operation does not apply: is missing path: ${path}: missing value`)
-    const value = wrap(`error in test for path: '${path}'`, () => read(...place))
+    const found = find(this.#root, path)
+    if (found === undefined) throw new PatchError(`test operation does not apply: is missing path: ${path}: missing value`)
+    const value = wrap(`error in test for path: '${path}'`, () => read(...found))
     // Absent and null are the same to a test.
     if (!deepEqual(value ?? null, operation.value ?? null)) throw failed()
   }

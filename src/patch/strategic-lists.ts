@@ -31,13 +31,13 @@ export function mergeLists(rule: ListRule, original: readonly Json[], patch: rea
   const keyOf = keyedBy(rule.mergeKey)
   const { base, changes } = applyDirectives(rule.mergeKey, original as JsonObject[], patch as JsonObject[])
   const merged = [...base]
-  const places = new Map<unknown, number>()
+  const positions = new Map<unknown, number>()
   // The first of several items with the same key is the one that merges.
-  for (let i = base.length - 1; i >= 0; i--) places.set(identity(base[i]![rule.mergeKey]), i)
+  for (let i = base.length - 1; i >= 0; i--) positions.set(identity(base[i]![rule.mergeKey]), i)
   for (const change of changes) {
     const key = identity(keyOf(change))
-    const at = places.get(key)
-    if (at === undefined) places.set(key, merged.push(change) - 1)
+    const at = positions.get(key)
+    if (at === undefined) positions.set(key, merged.push(change) - 1)
     else merged[at] = rule.mergeItem(merged[at]!, change)
   }
   return inOrder({ items: merged, order: changes, before: base }, keyOf)
@@ -106,9 +106,9 @@ function checkOrder(sent: readonly Json[], order: readonly Json[], mergeKey: str
   const keyOf = mergeKey === '' ? PLAIN : keyedBy(mergeKey)
   const ordered = mergeKey === '' ? sent : sent.filter(item => asMap(item)[DIRECTIVE] === undefined)
   let next = 0
-  for (const place of order) {
+  for (const item of order) {
     if (next === ordered.length) return
-    if (identity(keyOf(ordered[next]!)) === identity(keyOf(place))) next++
+    if (identity(keyOf(ordered[next]!)) === identity(keyOf(item))) next++
   }
   if (next < ordered.length) {
     const texts = [goPrint(sent as Json[]), goPrint(order as Json[])]
@@ -139,7 +139,7 @@ type Arrangement = { readonly items: readonly Json[]; readonly order: readonly J
  * precede: [a, b, c] with the order [c, a] gives [b, c, a].
  */
 function inOrder({ items, order, before }: Arrangement, keyOf: KeyOf): Json[] {
-  const [wanted, used] = [placesOf(order, keyOf), placesOf(before, keyOf)]
+  const [wanted, used] = [positionsOf(order, keyOf), positionsOf(before, keyOf)]
   const placed = items.map(item => {
     const key = identity(keyOf(item))
     return { item, want: wanted.get(key) ?? -1, was: used.get(key) ?? -1 }
@@ -163,10 +163,10 @@ function inOrder({ items, order, before }: Arrangement, keyOf: KeyOf): Json[] {
 }
 
 /** Where each key first is. */
-function placesOf(items: readonly Json[], keyOf: KeyOf): Map<unknown, number> {
-  const places = new Map<unknown, number>()
-  for (let i = items.length - 1; i >= 0; i--) places.set(identity(keyOf(items[i]!)), i)
-  return places
+function positionsOf(items: readonly Json[], keyOf: KeyOf): Map<unknown, number> {
+  const positions = new Map<unknown, number>()
+  for (let i = items.length - 1; i >= 0; i--) positions.set(identity(keyOf(items[i]!)), i)
+  return positions
 }
 
 function distinct(values: readonly Json[]): Json[] {

@@ -25,14 +25,14 @@ export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before)
     }
 }
 
-const ruled = new WeakMap<MessageShape, readonly (readonly [name: string, type: AnyType])[]>()
+const fieldsWithRules = new WeakMap<MessageShape, readonly (readonly [name: string, type: AnyType])[]>()
 
 /** The fields of a message at or below which there is a rule. */
 export function ruledFields(shape: MessageShape): readonly (readonly [name: string, type: AnyType])[] {
-  let fields = ruled.get(shape)
+  let fields = fieldsWithRules.get(shape)
   if (!fields) {
     fields = Object.entries(shape.fields).flatMap(([name, [, type]]) => (hasRules(type) ? [[name, type] as const] : []))
-    ruled.set(shape, fields)
+    fieldsWithRules.set(shape, fields)
   }
   return fields
 }

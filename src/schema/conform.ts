@@ -159,8 +159,8 @@ function messageReader(shape: MessageShape): Reader {
  */
 function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
   return (value, { duplicates }) => {
-    const form = isObject(value) ? object : Array.isArray(value) ? list : typeof value === 'boolean' ? bool : undefined
-    if (form) return readerOf(form[1])(value, { problems: [], path: [], fields: [], struct: '', duplicates })
+    const alternative = isObject(value) ? object : Array.isArray(value) ? list : typeof value === 'boolean' ? bool : undefined
+    if (alternative) return readerOf(alternative[1])(value, { problems: [], path: [], fields: [], struct: '', duplicates })
     if (otherwise !== undefined && value !== null) throw new ConformError(otherwise)
     return undefined
   }
@@ -306,7 +306,7 @@ const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, g
 /** Go's error text for a value of the wrong type. */
 function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
   return new ConformError(
-    `json: cannot unmarshal ${sentAs(value, expected)} into ${placeOf(walk)} of type ${expected}`,
+    `json: cannot unmarshal ${sentAs(value, expected)} into ${goTarget(walk)} of type ${expected}`,
     notRestored(value, expected),
   )
 }
@@ -314,7 +314,7 @@ function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
 /** Its words for a value that types with a form of their own cannot read: they see no more than the value. */
 function misread(value: Json, expected: string, walk: Walk): ConformError {
   const what = `json: cannot unmarshal ${sentAs(value, expected)} into`
-  return new ConformError(`${what} ${placeOf(walk)} of type ${expected}`, `${what} Go value of type ${expected}`)
+  return new ConformError(`${what} ${goTarget(walk)} of type ${expected}`, `${what} Go value of type ${expected}`)
 }
 
 const NUMERIC = new Set(['int32', 'int64', 'float64'])
@@ -324,7 +324,7 @@ function sentAs(value: Json, expected: string): string {
   return type === 'number' && NUMERIC.has(expected) ? `number ${writtenText(value) ?? value}` : type
 }
 
-const placeOf = ({ fields, struct }: Walk) => (fields.length === 0 ? 'Go value' : `Go struct field ${struct}.${fields.join('.')}`)
+const goTarget = ({ fields, struct }: Walk) => (fields.length === 0 ? 'Go value' : `Go struct field ${struct}.${fields.join('.')}`)
 
 /** What Go says when it does not read text but fills a struct from values. */
 function notRestored(value: Json, expected: string): string {

@@ -230,7 +230,8 @@ export function recursive<T>(name: string, fields: (self: Type<T>) => Fields): T
   return self
 }
 /** Either an object or a list, or either an object or true or false. */
-export const either = <T>(name: string, forms: Omit<EitherShape, 'kind' | 'name'>) => new Type<T>({ kind: 'either', name, ...forms })
+export const either = <T>(name: string, alternatives: Omit<EitherShape, 'kind' | 'name'>) =>
+  new Type<T>({ kind: 'either', name, ...alternatives })
 /** A list that apply replaces as a whole. */
 export const atomic = <T>(item: Type<T, boolean>) => new Type<T[]>({ kind: 'list', item, list: 'atomic' })
 /** A list of unique plain values that apply merges. */

@@ -32,7 +32,7 @@ export class OrderedKeys<T extends Item> {
       return
     }
     const atEnd = compareKeys(item.key, last.items.at(-1)!.key) > 0
-    const { block: at, offset } = atEnd ? { block: this.#blocks.length - 1, offset: last.items.length } : this.#placeOf(item.key)
+    const { block: at, offset } = atEnd ? { block: this.#blocks.length - 1, offset: last.items.length } : this.#positionOf(item.key)
     this.#lastBlock = at
     const block = this.#blocks[at]!
     block.items.splice(offset, 0, item)
@@ -41,7 +41,7 @@ export class OrderedKeys<T extends Item> {
   }
 
   /** Where a key belongs: mostly near the last one, as those that are written one after the other have much in common. */
-  #placeOf(key: string): Position {
+  #positionOf(key: string): Position {
     const items = this.#blocks[this.#lastBlock]?.items
     if (!items || !this.#comparesPlainly(key) || key <= items[0]!.key || key > items[items.length - 1]!.key) return this.atOrAfter(key)
     return { block: this.#lastBlock, offset: lowest(items.length, i => items[i]!.key >= key) }

@@ -21,11 +21,11 @@ export const sliceOf = (name: string, { pool = 'pool', generation = 1, count = 1
   spec: {
     driver: DRIVER,
     pool: { name: pool, generation, resourceSliceCount: count },
-    ...(hasPlace(spec) ? {} : { nodeName: 'n' }),
+    ...(choosesNodes(spec) ? {} : { nodeName: 'n' }),
     ...spec,
   },
 })
-const hasPlace = (spec: Record<string, unknown>) =>
+const choosesNodes = (spec: Record<string, unknown>) =>
   ['nodeName', 'allNodes', 'nodeSelector', 'perDeviceNodeSelection'].some(key => key in spec)
 
 export const classNamed = (name: string, spec: object = {}): ClassObject => ({ metadata: { name }, spec }) as ClassObject

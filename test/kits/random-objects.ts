@@ -25,8 +25,8 @@ export function sample({ shape }: AnyType, random: Random, around: readonly unkn
     case 'map':
       return Object.fromEntries(Array.from({ length: 1 + random.below(2) }, (_, i) => [`k${i}`, sample(shape.value, random, within)]))
     case 'either': {
-      const forms = [shape.object, shape.list, shape.bool].filter(form => form !== undefined)
-      return sample(forms[random.below(forms.length)]![1], random, within)
+      const alternatives = [shape.object, shape.list, shape.bool].filter(each => each !== undefined)
+      return sample(alternatives[random.below(alternatives.length)]![1], random, within)
     }
     case 'message': {
       const isPlain = around.includes(shape)

@@ -83,7 +83,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     tokenMs: more.tokenMs ?? Number.POSITIVE_INFINITY,
   })
   const send: Bench['send'] = async (request, body, sending = {}) => {
-    const read = readCall(request, formsFor(resources, sending.apiVersion), sending.namespace ?? 'default')
+    const read = readCall(request, inVersion(resources, sending.apiVersion), sending.namespace ?? 'default')
     const call = sending.verb ? { ...read, verb: sending.verb } : read
     const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
@@ -112,7 +112,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
   return { registry, caches, store, send, close }
 }
 
-const formsFor = (resources: readonly Resource[], apiVersion: string | undefined) =>
+const inVersion = (resources: readonly Resource[], apiVersion: string | undefined) =>
   apiVersion === undefined ? resources : resources.filter(r => r.apiVersion === apiVersion)
 
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch' } as const

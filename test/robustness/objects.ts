@@ -13,11 +13,11 @@ export function partsOf(key: Key): { resource: Plural; namespace: string; name: 
 
 /** Where the object of a key is. */
 export function objectPath(key: Key): string {
-  return `${homePath(key)}/${partsOf(key).name}`
+  return `${collectionOfKey(key)}/${partsOf(key).name}`
 }
 
 /** The collection that the object of a key is created in. */
-export function homePath(key: Key): string {
+export function collectionOfKey(key: Key): string {
   const { resource, namespace } = partsOf(key)
   return collectionPath({ resource, ...(namespace !== '' && { namespace }) })
 }

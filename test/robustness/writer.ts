@@ -1,7 +1,7 @@
 /** Writers: create, replace and patch with and without a version, delete one or many, over and over on a few contested keys. */
 import type { Answer } from './connection.ts'
 import type { Delete, Key, Put, Sweep, WriteOutcome } from './history.ts'
-import { annotationsOf, homePath, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
+import { annotationsOf, collectionOfKey, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
 import { type Client, COLORS, isUnavailable, KEYS, now, pause, type Run, record, TIERS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
@@ -65,7 +65,7 @@ export async function put(run: Run, client: Client, { heavy, ...choice }: PutCho
 
 function putRequest({ random }: Client, { verb, key, value, labels, expects }: Omit<PutChoice, 'heavy'> & { value: string }) {
   const body = objectOf(key, { value, labels, ...(expects !== undefined && { expects }) })
-  if (verb === 'create') return { method: 'POST', path: homePath(key), body }
+  if (verb === 'create') return { method: 'POST', path: collectionOfKey(key), body }
   const path = objectPath(key)
   if (verb === 'replace') return { method: 'PUT', path, body }
   const annotations = annotationsOf(value)

@@ -67,14 +67,14 @@ export function compileWebhooks(stored: AnyObject): readonly Webhook[] {
   )
 }
 
-type Place = {
+type Origin = {
   readonly configuration: string
   readonly isStatic: boolean
   readonly index: number
   readonly shared: SharedConditions
 }
 
-function webhookOf(declared: Declared, { configuration, isStatic, index, shared }: Place): Webhook {
+function webhookOf(declared: Declared, { configuration, isStatic, index, shared }: Origin): Webhook {
   const { name, clientConfig, rules = [], matchPolicy, namespaceSelector, objectSelector, matchConditions = [] } = declared
   return {
     name,

@@ -98,7 +98,7 @@ test('functions on strings cost by their sizes', () => {
   assert.equal(costOf('"abcdefg".contains(input + other)', { types, bindings: { input: 'val1', other: 'val2222222', raw: 0 } }), 6)
 })
 
-test('loops cost what each turn evaluates', () => {
+test('loops cost what each iteration evaluates', () => {
   const costs: [string, number][] = [
     ['[1, 2, 3].all(x, true)', 20],
     ['[].all(x, true)', 11],

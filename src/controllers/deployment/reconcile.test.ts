@@ -256,15 +256,15 @@ test('however pods become available and go, limits hold at every step and the ro
       usable,
       fc.integer({ min: 1, max: 12 }),
       fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 40 }),
-      (rollingUpdate, replicas, turns) => {
+      (rollingUpdate, replicas, steps) => {
         let d = deployment(replicas, { spec: { strategy: { type: 'RollingUpdate', rollingUpdate } } })
         let sets = [setOf('old', replicas, { sized: d })]
         const pods = () => sets.reduce((sum, { status }) => sum + status.replicas, 0)
         const available = () => sets.reduce((sum, { status }) => sum + (status.availableReplicas ?? 0), 0)
         // What happens next: the ReplicaSets follow their sizes, a pod becomes available, or the Deployment is looked at.
-        const happens = (turn: number) => {
-          if (turn === 0) sets = sets.map(({ status, ...set }) => follow({ ...set, status }))
-          else if (turn === 1) sets = sets.map(set => moreAvailable(set))
+        const happens = (step: number) => {
+          if (step === 0) sets = sets.map(({ status, ...set }) => follow({ ...set, status }))
+          else if (step === 1) sets = sets.map(set => moreAvailable(set))
           else {
             const next = plan(d, sets)
             const changed = new Map(next.update.map(set => [set.metadata.name, set]))
@@ -277,8 +277,8 @@ test('however pods become available and go, limits hold at every step and the ro
           assert.ok(pods() <= replicas + maxSurge(d), 'surge')
           assert.ok(available() >= replicas - maxUnavailable(d), 'availability')
         }
-        for (const turn of turns) happens(turn)
-        for (let round = 0; round < 20 * replicas; round++) for (const turn of [0, 1, 2]) happens(turn)
+        for (const step of steps) happens(step)
+        for (let round = 0; round < 20 * replicas; round++) for (const step of [0, 1, 2]) happens(step)
         assert.equal(sets.find(({ metadata }) => metadata.uid === 'new')!.status.availableReplicas, replicas)
         assert.equal(pods(), replicas)
         assert.ok(d.status.conditions!.some(({ reason }) => reason === 'NewReplicaSetAvailable'))

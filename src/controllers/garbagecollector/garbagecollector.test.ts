@@ -218,9 +218,9 @@ async function lives([links, deleted, policies, isOneByOne]: readonly [
     assert.equal((await names(bench)).length, made.length)
     const living = new Set(made.keys())
     const deletions: Promise<unknown>[] = []
-    for (const [turn, i] of deleted.entries()) {
+    for (const [nth, i] of deleted.entries()) {
       // What becomes of orphans depends on who comes first, unless one waits for the other.
-      const policy = isOneByOne || policies[turn] !== 'Orphan' ? policies[turn] : 'Background'
+      const policy = isOneByOne || policies[nth] !== 'Orphan' ? policies[nth] : 'Background'
       deletions.push(bench.send(`DELETE configmaps/o${i}?propagationPolicy=${policy}`))
       if (isOneByOne) {
         await Promise.all(deletions)

@@ -174,9 +174,9 @@ test('the status counts pods by revision, and an update is complete when all pod
 })
 
 test('property: with OrderedReady at most one pod is created at a time, and all exist in the end', () => {
-  const turns = fc.array(fc.record({ what: fc.constantFrom('ready', 'lose', 'plan'), which: fc.nat(9) }), { maxLength: 60 })
+  const events = fc.array(fc.record({ what: fc.constantFrom('ready', 'lose', 'plan'), which: fc.nat(9) }), { maxLength: 60 })
   fc.assert(
-    fc.property(turns, fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }), (happenings, before, replicas) => {
+    fc.property(events, fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }), (happenings, before, replicas) => {
       const set = setOf(replicas)
       let pods = Array.from({ length: before }, (_, i) => podOf(set, i))
       const act = () => {

@@ -25,7 +25,7 @@ import {
   isOver,
   isRunning,
   type Migration,
-  nextTurn,
+  nextMigrations,
   obstacleOf,
   outcomeOf,
   running,
@@ -38,8 +38,8 @@ import {
 const NAME = 'storage-version-migrator-controller'
 /** Who tells definitions about migrations. */
 const RUNNER = 'migration-runner-controller'
-const [TURN, MIGRATE] = ['turn/', 'migrate/']
-const turnOf = ({ group, resource }: GroupResource): string => `${TURN}${group}/${resource}`
+const [RESOURCE, MIGRATE] = ['resource/', 'migrate/']
+const resourceKey = ({ group, resource }: GroupResource): string => `${RESOURCE}${group}/${resource}`
 
 /** A resource may be defined shortly after its migration. */
 const MAY_APPEAR_MS = 60_000
@@ -56,11 +56,11 @@ export const storageVersionMigrator = defineController({
     const client = as.as(identity)
     const [migrations, definitions] = [client.of(StorageVersionMigration), client.of(CustomResourceDefinition)]
 
-    // Turns
+    // Which migration runs
 
-    async function takeTurn(group: string, resource: string): Promise<void> {
+    async function startAndFinish(group: string, resource: string): Promise<void> {
       const all = [...migrations.list()].filter(({ spec }) => spec.resource.group === group && spec.resource.resource === resource)
-      const { finish, start } = nextTurn(all)
+      const { finish, start } = nextMigrations(all)
       for (const migration of finish) {
         const definition = definitionOf(migration.spec.resource)
         if (definition) await tell(definition, endOfMigration(definition, hasSucceeded(migration)))
@@ -160,13 +160,13 @@ export const storageVersionMigrator = defineController({
       watches: [
         watch(StorageVersionMigration, ({ current }) => {
           const resource = current.object?.spec.resource
-          return resource ? [turnOf(resource), `${MIGRATE}${current.name}`] : []
+          return resource ? [resourceKey(resource), `${MIGRATE}${current.name}`] : []
         }),
       ],
       async reconcile(key) {
         if (key.startsWith(MIGRATE)) return advance(key.slice(MIGRATE.length))
-        const [group = '', resource = ''] = key.slice(TURN.length).split('/')
-        await takeTurn(group, resource)
+        const [group = '', resource = ''] = key.slice(RESOURCE.length).split('/')
+        await startAndFinish(group, resource)
         return undefined
       },
     }

@@ -9,7 +9,7 @@ import {
   failedAfter,
   finished,
   type Migration,
-  nextTurn,
+  nextMigrations,
   obstacleOf,
   outcomeOf,
   running,
@@ -24,7 +24,7 @@ const migration = (name: string, creationTimestamp: string, ...said: Said[]): Mi
 
 test('of the migrations of a resource one runs, the oldest first, and those that are over say so', () => {
   const names = (...all: Migration[]) => {
-    const { finish, start } = nextTurn(all)
+    const { finish, start } = nextMigrations(all)
     return [finish.map(({ metadata }) => metadata.name).join(), start?.metadata.name]
   }
   const [young, old, twin] = [migration('young', '2'), migration('old', '1'), migration('twin', '1')]

@@ -25,7 +25,7 @@ export const isRunning = (migration: Migration): boolean => holds(migration, 'Ru
 export const hasSucceeded = (migration: Migration): boolean => holds(migration, 'Succeeded')
 export const isOver = (migration: Migration): boolean => hasSucceeded(migration) || holds(migration, 'Failed')
 
-export type Turn = {
+export type NextMigrations = {
   /** Those that have come to their end and still say that they run. */
   readonly finish: readonly Migration[]
   /** The next one, when no other runs: the oldest. */
@@ -33,7 +33,7 @@ export type Turn = {
 }
 
 /** Of the migrations of one resource only one runs at a time. */
-export function nextTurn(migrations: Iterable<Migration>): Turn {
+export function nextMigrations(migrations: Iterable<Migration>): NextMigrations {
   const finish: Migration[] = []
   let isAnyRunning = false
   let start: Migration | undefined

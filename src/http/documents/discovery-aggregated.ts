@@ -57,7 +57,7 @@ function resourceItem(resource: Resource): object {
   const { short, categories } = resource.def.names
   return {
     resource: resource.plural,
-    responseKind: { ...placeOf(resource), kind: resource.kind },
+    responseKind: { ...groupVersionOf(resource), kind: resource.kind },
     scope: resource.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: resource.singular,
     verbs: advertisedVerbs(resource),
@@ -68,14 +68,14 @@ function resourceItem(resource: Resource): object {
 }
 
 /** Empty group and version mean the ones the resource is listed under; custom kinds say them. */
-const placeOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
+const groupVersionOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
 
 function subresourceItem(resource: Resource, { name, verbs, speaks }: Subresource): object {
   const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
   return {
     subresource: name,
     responseKind: {
-      ...(foreign ? { group: speaks.group, version: speaks.version } : placeOf(resource)),
+      ...(foreign ? { group: speaks.group, version: speaks.version } : groupVersionOf(resource)),
       kind: speaks?.kind ?? resource.kind,
     },
     verbs: [...verbs].sort(),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Dispatcher } from './dispatcher.ts'
 import { PriorityLevel } from './priority-level.ts'
@@ -25,8 +25,8 @@ function openLevel({ seats = 1, queuing = { queues: 64, handSize: 8, queueLength
 async function settle(level: PriorityLevel): Promise<void> {
   for (let before = -1; before !== level.waiting; ) {
     before = level.waiting
-    await turn()
-    await turn()
+    await nextIteration()
+    await nextIteration()
   }
 }
 
@@ -153,12 +153,12 @@ test('a level borrows seats that others lend, as long as they lend them', async 
   const seated = []
   for (let i = 0; i < 10; i++) {
     if (level.enter('a') === 'seated') seated.push('a')
-    await turn()
+    await nextIteration()
   }
   // One seat of the four is left to other flows.
   assert.deepEqual([seated.length, level.borrowed], [5, 2])
   assert.equal(level.enter('b'), 'seated')
-  await turn()
+  await nextIteration()
   assert.equal(level.enter('b'), 'wait')
   lent = 3
   assert.equal(level.enter('b'), 'seated')
@@ -219,7 +219,7 @@ test('while several send requests, an iteration starts one request of a backlog,
   }
   for (let i = 0; i < 50; i++) ask('flood')
   for (let i = 0; i < 3; i++) ask('quiet')
-  while (order.filter(flow => flow === 'quiet').length < 3) await turn()
+  while (order.filter(flow => flow === 'quiet').length < 3) await nextIteration()
   const before = order.slice(0, order.lastIndexOf('quiet'))
   assert.ok(before.filter(flow => flow === 'flood').length <= 2, order.join(' '))
   // Alone again, it gets as many as ever.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { find, secretJson, testApi, testCatalog, testRequest } from '../../../test/kits/http/test-server.ts'
 import type { Authenticator } from '../../authn/authenticator.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -74,7 +74,7 @@ function held(seats: number, result: () => Result = () => OBJECT) {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await turn()
+  while (!holds()) await nextIteration()
 }
 
 test('when queues are full the response is 429 with Retry-After; other users wait, probes and admins are served', async () => {
@@ -105,7 +105,7 @@ test('when queues are full the response is 429 with Retry-After; other users wai
   assert.equal((await quiet).status, 200)
   while (flowControl.waiting.readOnly > 0 || calls.length > 0) {
     finish()
-    await turn()
+    await nextIteration()
   }
   assert.ok((await Promise.all(open)).every(a => a.status === 200))
 })
@@ -128,7 +128,7 @@ test('a large response keeps its seat until it is sent or its client has gone, a
   fails = false
   const first = await next()
   const second = next()
-  for (let i = 0; i < 20; i++) await turn()
+  for (let i = 0; i < 20; i++) await nextIteration()
   assert.equal(calls.length, 0)
   first.taken!()
   assert.equal((await second).status, 200)
@@ -165,7 +165,7 @@ test('a connection whose client does not read gets no more answers made, and oth
   const connection = { unsentResponses: new UnsentResponses(1_000_000, LIMITS.smallBytes) }
   const answers: Response[] = []
   const asked = Array.from({ length: 200 }, async () => answers.push(await serve(Object.assign(testRequest(PATH), connection))))
-  for (let i = 0; i < 200; i++) await turn()
+  for (let i = 0; i < 200; i++) await nextIteration()
   assert.ok(made < 25, `${made} answers of 100 kB in a room of 1 MB`)
   const before = made
   assert.equal((await serve(testRequest(PATH))).status, 200)
@@ -173,7 +173,7 @@ test('a connection whose client does not read gets no more answers made, and oth
   while (answers.length < 200) {
     for (const { taken } of answers.splice(0)) taken!()
     if (made >= 201) break
-    await turn()
+    await nextIteration()
   }
   await Promise.all(asked)
   assert.equal(made, 201)

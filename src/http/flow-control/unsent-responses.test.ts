@@ -10,7 +10,7 @@ test('answers count as large as the last one until their size is known', async (
   const second = unsentResponses.reserve(() => false) as Reservation
   let third: Reservation | undefined
   const waiting = Promise.resolve(unsentResponses.reserve(() => false)).then(reservation => (third = reservation))
-  await turn()
+  await nextIteration()
   assert.equal(third, undefined)
   second.release()
   await waiting
@@ -34,10 +34,10 @@ test('every waiting request gets its reservation, in order', async () => {
         if (reserved instanceof Promise) reserved.then(sit)
         else sit(reserved)
       })
-      for (let turns = 0; order.length < answers.length || inside.length > 0; turns++) {
-        await turn()
-        assert.ok(turns < 1000)
-        if (inside.length > 0) inside.splice((seed * turns) % inside.length, 1)[0]!.reservation.release()
+      for (let iterations = 0; order.length < answers.length || inside.length > 0; iterations++) {
+        await nextIteration()
+        assert.ok(iterations < 1000)
+        if (inside.length > 0) inside.splice((seed * iterations) % inside.length, 1)[0]!.reservation.release()
       }
       assert.deepEqual(order, [...answers.keys()])
     }),
@@ -54,11 +54,11 @@ test('requests whose client has gone stop waiting, though nothing is released', 
       left++
       reservation.release()
     })
-  await turn()
+  await nextIteration()
   assert.ok(left > 700, `only ${left} of 1000 were let go of`)
   first.release()
-  await turn()
+  await nextIteration()
   assert.equal(left, 2000)
 })
 
-const turn = () => new Promise(resolve => setImmediate(resolve))
+const nextIteration = () => new Promise(resolve => setImmediate(resolve))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { MutatingAdmissionPolicy } from './mutatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicy } from './validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from './validatingadmissionpolicybinding.ts'
@@ -198,7 +198,7 @@ test('conditions that stay as they are are not checked again', () => {
 })
 
 test('type checking warnings in the status of a policy have a field reference and a text', () => {
-  const status = (now: object) => checkView(ValidatingAdmissionPolicy, 'status', { ...validating(), status: now }, validating())
+  const status = (now: object) => checkSubresource(ValidatingAdmissionPolicy, 'status', { ...validating(), status: now }, validating())
   const warning = (fieldRef: string, text = 'w') => status({ typeChecking: { expressionWarnings: [{ fieldRef, warning: text }] } })
   const at = 'status.typeChecking.expressionWarnings[0]'
   assert.deepEqual(warning('spec.validations[0].expression'), [])

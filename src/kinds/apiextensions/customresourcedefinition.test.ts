@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { widgets } from '../../../test/kits/kinds/definitions.ts'
-import { cells, check, checkView, contextWith, created, NOW, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import {
+  cells,
+  check,
+  checkSubresource,
+  contextWith,
+  created,
+  NOW,
+  updated,
+  warnings,
+  withDefaults,
+} from '../../../test/kits/kinds/kinds.ts'
 import { fromProtobuf } from '../../codec/protobuf-decode.ts'
 import { toProtobuf } from '../../codec/protobuf-encode.ts'
 import { conform } from '../../schema/conform.ts'
@@ -174,11 +184,12 @@ test('certificate authorities are looked at when the kind is served, unless brok
 
 test('the status is written through its subresource', () => {
   assert.deepEqual(
-    checkView(CustomResourceDefinition, 'status', { ...widgets(), status: { acceptedNames: { plural: 'X' } } }, stored(widgets())).length,
+    checkSubresource(CustomResourceDefinition, 'status', { ...widgets(), status: { acceptedNames: { plural: 'X' } } }, stored(widgets()))
+      .length,
     1,
   )
   assert.deepEqual(
-    checkView(CustomResourceDefinition, 'status', { ...widgets(), status: { storedVersions: ['v9'] } }, stored(widgets())),
+    checkSubresource(CustomResourceDefinition, 'status', { ...widgets(), status: { storedVersions: ['v9'] } }, stored(widgets())),
     [],
   )
 })

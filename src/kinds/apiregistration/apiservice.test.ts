@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created } from '../../../test/kits/kinds/kinds.ts'
 import { APIService } from './apiservice.ts'
 
 const priorities = { groupPriorityMinimum: 100, versionPriority: 10 }
@@ -42,9 +42,10 @@ test('a service is named whole', () => {
 })
 
 test('conditions are True, False or Unknown', () => {
-  assert.deepEqual(checkView(APIService, 'status', { ...local, status: { conditions: [{ type: 'Available', status: 'Maybe' }] } }, local), [
-    'status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"',
-  ])
+  assert.deepEqual(
+    checkSubresource(APIService, 'status', { ...local, status: { conditions: [{ type: 'Available', status: 'Maybe' }] } }, local),
+    ['status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"'],
+  )
 })
 
 test('its table shows who answers', () => {

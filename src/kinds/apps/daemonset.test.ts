@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { DaemonSet } from './daemonset.ts'
 
 const labels = { app: 'a' }
@@ -79,17 +79,17 @@ test('numbers are not below zero', () => {
     'spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0',
     'spec.revisionHistoryLimit: Invalid value: -1: must be greater than or equal to 0',
   ])
-  assert.deepEqual(checkView(DaemonSet, 'status', { ...set(), status: { numberReady: -1 } }, set()), [
+  assert.deepEqual(checkSubresource(DaemonSet, 'status', { ...set(), status: { numberReady: -1 } }, set()), [
     'status.numberReady: Invalid value: -1: must be greater than or equal to 0',
   ])
 })
 
 test('collisions are counted upwards', () => {
   const old = { ...set(), status: { collisionCount: 2 } }
-  assert.deepEqual(checkView(DaemonSet, 'status', { ...set(), status: { collisionCount: 1 } }, old), [
+  assert.deepEqual(checkSubresource(DaemonSet, 'status', { ...set(), status: { collisionCount: 1 } }, old), [
     'status.collisionCount: Invalid value: 1: cannot be decremented',
   ])
-  assert.deepEqual(checkView(DaemonSet, 'status', set(), old), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
+  assert.deepEqual(checkSubresource(DaemonSet, 'status', set(), old), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
 })
 
 test('an annotation counts changes of the template, whatever a write contains', () => {

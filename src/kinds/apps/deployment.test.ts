@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Deployment } from './deployment.ts'
 import { ReplicaSet } from './replicaset.ts'
 
@@ -38,7 +38,7 @@ for (const kind of [Deployment, ReplicaSet]) {
       'spec.replicas: Invalid value: -1: must be greater than or equal to 0',
       'spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0',
     ])
-    assert.deepEqual(checkView(kind, 'status', { ...of(), status: { replicas: 1, readyReplicas: 2, availableReplicas: 3 } }, of()), [
+    assert.deepEqual(checkSubresource(kind, 'status', { ...of(), status: { replicas: 1, readyReplicas: 2, availableReplicas: 3 } }, of()), [
       'status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas',
       'status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas',
       'status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas',
@@ -90,7 +90,7 @@ test('a deployment has time to make progress', () => {
 
 test('writing the status leaves labels, counts collisions upwards and drops what is off', () => {
   const stored = { metadata: { labels: { a: 'b' } }, ...of(), status: { collisionCount: 1 } }
-  assert.deepEqual(checkView(Deployment, 'status', of(), stored), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
+  assert.deepEqual(checkSubresource(Deployment, 'status', of(), stored), ['status.collisionCount: Invalid value: 0: cannot be decremented'])
   const o = withDefaults(Deployment, { ...of(), status: { terminatingReplicas: 1 } })
   Deployment.def.subresources!.status!.prepareForUpdate!(o, withDefaults(Deployment, stored), contextWith())
   assert.deepEqual([o.metadata.labels, o.status.terminatingReplicas], [{ a: 'b' }, undefined])

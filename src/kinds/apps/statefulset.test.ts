@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { StatefulSet } from './statefulset.ts'
 
 const labels = { app: 'a' }
@@ -108,10 +108,13 @@ test('numbers make sense', () => {
     'spec.replicas: Invalid value: -1: must be greater than or equal to 0',
     'spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0',
   ])
-  assert.deepEqual(checkView(StatefulSet, 'status', { ...set(), status: { replicas: 1, readyReplicas: 1, availableReplicas: 2 } }, set()), [
-    'status.availableReplicas: Invalid value: 2: cannot be greater than status.replicas',
-    'status.availableReplicas: Invalid value: 2: cannot be greater than status.readyReplicas',
-  ])
+  assert.deepEqual(
+    checkSubresource(StatefulSet, 'status', { ...set(), status: { replicas: 1, readyReplicas: 1, availableReplicas: 2 } }, set()),
+    [
+      'status.availableReplicas: Invalid value: 2: cannot be greater than status.replicas',
+      'status.availableReplicas: Invalid value: 2: cannot be greater than status.readyReplicas',
+    ],
+  )
 })
 
 test('a negative history and fractions of bytes are warned about', () => {

@@ -179,9 +179,13 @@ function* validateResource(resource: ResourceAttributes, at: Ref<ResourceAttribu
   }
 }
 
-type EitherForm = { rawSelector?: string; requirements?: object[] }
+type SelectorAttributes = { rawSelector?: string; requirements?: object[] }
 
-function* validateEither({ rawSelector, requirements = [] }: EitherForm, at: Ref<EitherForm>, name: string): Iterable<FieldError> {
+function* validateEither(
+  { rawSelector, requirements = [] }: SelectorAttributes,
+  at: Ref<SelectorAttributes>,
+  name: string,
+): Iterable<FieldError> {
   if (rawSelector && requirements.length > 0) yield invalid(at.rawSelector, 'may not specified at the same time as requirements')
   if (!rawSelector && requirements.length === 0)
     yield required(at.requirements, `when spec.resourceAttributes.${name} is specified, requirements or rawSelector is required`)

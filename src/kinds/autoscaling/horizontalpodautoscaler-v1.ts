@@ -6,10 +6,10 @@ import { internalRepresentation } from '../shapes/internal-representation.ts'
 import {
   averageCpu,
   DEFAULT_UTILIZATION,
-  dropFormAnnotations,
+  dropRoundTripAnnotations,
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerBehavior,
-  hasFormAnnotations,
+  hasRoundTripAnnotations,
   FORM_ANNOTATIONS as KEYS,
   type HorizontalPodAutoscalerObject as Stored,
 } from './horizontalpodautoscaler.ts'
@@ -112,9 +112,9 @@ const usedCpu = (percent: number): MetricStatus => ({
 
 /** Metadata without what this version keeps in annotations. */
 function plain(metadata: ObjectMeta): ObjectMeta {
-  if (!hasFormAnnotations(metadata)) return metadata
+  if (!hasRoundTripAnnotations(metadata)) return metadata
   const copy = { ...metadata, ...(metadata.annotations && { annotations: { ...metadata.annotations } }) }
-  dropFormAnnotations(copy)
+  dropRoundTripAnnotations(copy)
   return copy
 }
 

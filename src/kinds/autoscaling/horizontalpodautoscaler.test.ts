@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, type Draft, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, type Draft, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { HorizontalPodAutoscaler as Autoscaler } from './horizontalpodautoscaler.ts'
 
 const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }
@@ -102,7 +102,7 @@ test('tolerance is dropped where the feature is off', () => {
 
 test('a status counts from 0', () => {
   assert.deepEqual(
-    checkView(Autoscaler, 'status', { ...autoscaler(), status: { currentReplicas: -1, desiredReplicas: -1 } }, autoscaler()),
+    checkSubresource(Autoscaler, 'status', { ...autoscaler(), status: { currentReplicas: -1, desiredReplicas: -1 } }, autoscaler()),
     [
       'status.currentReplicas: Invalid value: -1: must be greater than or equal to 0',
       'status.desiredReplicas: Invalid value: -1: must be greater than or equal to 0',

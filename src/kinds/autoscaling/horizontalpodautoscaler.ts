@@ -77,7 +77,7 @@ export const HorizontalPodAutoscaler = defineKind({
   generation: true,
 
   defaults({ metadata, spec }) {
-    dropFormAnnotations(metadata)
+    dropRoundTripAnnotations(metadata)
     if (!spec.metrics?.length) spec.metrics = [averageCpu(DEFAULT_UTILIZATION)]
     if (!spec.behavior) return
     spec.behavior.scaleUp = { ...structuredClone(SCALE_UP), ...given(spec.behavior.scaleUp) }
@@ -148,15 +148,15 @@ export const FORM_ANNOTATIONS = {
 } as const
 
 /** Takes them off an object that has the fields themselves. */
-export function dropFormAnnotations(metadata: ObjectMeta): void {
+export function dropRoundTripAnnotations(metadata: ObjectMeta): void {
   const { annotations } = metadata
-  if (!annotations || !hasFormAnnotations(metadata)) return
+  if (!annotations || !hasRoundTripAnnotations(metadata)) return
   for (const key of Object.values(FORM_ANNOTATIONS)) delete annotations[key]
   if (Object.keys(annotations).length === 0) delete metadata.annotations
 }
 
 /** Whether there is anything to drop: there can be very many other annotations, which then need not be copied. */
-export const hasFormAnnotations = ({ annotations }: ObjectMeta): boolean =>
+export const hasRoundTripAnnotations = ({ annotations }: ObjectMeta): boolean =>
   annotations !== undefined && Object.values(FORM_ANNOTATIONS).some(key => Object.hasOwn(annotations, key))
 
 const SCALE_UP: ScalingRules = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { CronJob } from './cronjob.ts'
 
 const template = { spec: { restartPolicy: 'OnFailure', containers: [{ name: 'c', image: 'i', imagePullPolicy: 'Always' }] } }
@@ -66,7 +66,7 @@ test('jobs of a template follow the rules of jobs', () => {
 })
 
 test('the status of a CronJob is not validated', () => {
-  assert.deepEqual(checkView(CronJob, 'status', { ...cron(), status: { lastScheduleTime: '2026-07-01T03:00:00Z' } }, cron()), [])
+  assert.deepEqual(checkSubresource(CronJob, 'status', { ...cron(), status: { lastScheduleTime: '2026-07-01T03:00:00Z' } }, cron()), [])
 })
 
 test('its table shows when it last ran', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, type Draft, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Job } from './job.ts'
 
 const metadata = { name: 'work', uid: 'u1' }
@@ -176,7 +176,7 @@ const conditions = (...types: string[]) => types.map(type => ({ type, status: 'T
 
 test('terminal conditions of a job are consistent', () => {
   const old = stored(job())
-  const status = (s: object, before = old) => checkView(Job, 'status', { ...before, status: s }, before)
+  const status = (s: object, before = old) => checkSubresource(Job, 'status', { ...before, status: s }, before)
   const complete = { conditions: conditions('SuccessCriteriaMet', 'Complete'), startTime: since, completionTime: until, succeeded: 1 }
   assert.deepEqual(status(complete), [])
   assert.deepEqual(status({ conditions: conditions('Complete', 'Failed'), active: 1 }), [
@@ -203,7 +203,7 @@ test('terminal conditions of a job are final, and counters do not decrease', () 
   }
   const old = { ...stored(job()), status: done }
   assert.deepEqual(
-    checkView(Job, 'status', { ...old, status: { ...done, conditions: [], completionTime: null, succeeded: 1, failed: 0 } }, old),
+    checkSubresource(Job, 'status', { ...old, status: { ...done, conditions: [], completionTime: null, succeeded: 1, failed: 0 } }, old),
     [
       'status.conditions: Invalid value: cannot disable the terminal Complete=True condition',
       'status.failed: Invalid value: 0: cannot decrease the failed counter',
@@ -215,7 +215,7 @@ test('terminal conditions of a job are final, and counters do not decrease', () 
 
 test('completed and failed indexes are disjoint', () => {
   const old = stored(indexed({ backoffLimitPerIndex: 1 }))
-  const status = (s: object) => checkView(Job, 'status', { ...old, status: s }, old)
+  const status = (s: object) => checkSubresource(Job, 'status', { ...old, status: s }, old)
   assert.deepEqual(status({ completedIndexes: '0,2-3', failedIndexes: '1' }), [])
   assert.deepEqual(status({ completedIndexes: '0-2', failedIndexes: '2,9' }), [
     'status.failedIndexes: Invalid value: "2,9": error parsing failedIndexes: too large index: "9"',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, NOW, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { certificate, certificateRequest } from '../../../test/kits/x509.ts'
 import { encodePem } from '../../lib/pem.ts'
 import { CertificateSigningRequest } from './certificatesigningrequest.ts'
@@ -17,8 +17,9 @@ const errors = (more: object) => check(CertificateSigningRequest, asking(more))
 const condition = (type: string, status = 'True', more: object = {}) => ({ type, status, ...more })
 const having = (...conditions: object[]) => ({ ...asking(), status: { conditions } })
 const issuing = (text: string) => ({ ...asking(), status: { certificate: base64(text) } })
-const approve = (now: object, before: object = asking()) => checkView(CertificateSigningRequest, 'approval', { ...now }, { ...before })
-const issue = (now: object, before: object = asking()) => checkView(CertificateSigningRequest, 'status', { ...now }, { ...before })
+const approve = (now: object, before: object = asking()) =>
+  checkSubresource(CertificateSigningRequest, 'approval', { ...now }, { ...before })
+const issue = (now: object, before: object = asking()) => checkSubresource(CertificateSigningRequest, 'status', { ...now }, { ...before })
 
 test('a request is PKCS #10 in PEM, signed with its own key', () => {
   assert.deepEqual(errors({}), [])

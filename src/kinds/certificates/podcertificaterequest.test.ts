@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { cells, check, checkView, NOW, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, NOW, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { type CertificateOptions, certificate, certificateRequest } from '../../../test/kits/x509.ts'
 import { encodePem } from '../../lib/pem.ts'
 import * as der from '../../lib/x509/der-writer.ts'
@@ -29,7 +29,7 @@ const condition = (type: string, status = 'True') => ({
   lastTransitionTime: '2026-07-01T12:00:00Z',
 })
 const ending = (now: object, before: object = {}) =>
-  checkView(PodCertificateRequest, 'status', { ...asking(), status: now }, { ...asking(), status: before })
+  checkSubresource(PodCertificateRequest, 'status', { ...asking(), status: now }, { ...asking(), status: before })
 
 const at = (minutes: number) => new Date(NOW.getTime() + minutes * 60_000)
 const text = (moment: Date) => moment.toISOString().replace('.000', '')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Namespace } from './namespace.ts'
 
 test('a new namespace is active, labelled with its name and held by its content', () => {
@@ -30,7 +30,7 @@ test('finalizers are standard or fully qualified', () => {
   assert.deepEqual(check(Namespace, { spec: { finalizers: ['mine', 'example.com/x'] } }), [
     'spec.finalizers: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
   ])
-  assert.deepEqual(checkView(Namespace, 'finalize', { spec: { finalizers: ['mine'] } }, {}), [
+  assert.deepEqual(checkSubresource(Namespace, 'finalize', { spec: { finalizers: ['mine'] } }, {}), [
     'spec.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
   ])
 })
@@ -44,10 +44,10 @@ test('finalize takes the finalizers and leaves the status', () => {
 
 test('the phase follows the deletion', () => {
   const dying = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: { phase: 'Terminating' } }
-  assert.deepEqual(checkView(Namespace, 'status', { status: { phase: 'Terminating' } }, {}), [
+  assert.deepEqual(checkSubresource(Namespace, 'status', { status: { phase: 'Terminating' } }, {}), [
     'status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is empty',
   ])
-  assert.deepEqual(checkView(Namespace, 'status', { ...dying, status: { phase: 'Active' } }, dying), [
+  assert.deepEqual(checkSubresource(Namespace, 'status', { ...dying, status: { phase: 'Active' } }, dying), [
     'status.Phase: Invalid value: "Active": may only be \'Terminating\' if `deletionTimestamp` is not empty',
   ])
   const o = created(Namespace, {})

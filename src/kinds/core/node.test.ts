@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Node } from './node.ts'
 
 test('what pods may have is everything unless the node says otherwise', () => {
@@ -45,7 +45,7 @@ test('blocks of addresses are at most one of each family', () => {
 })
 
 test('amounts are not negative, and integers for countable resources', () => {
-  assert.deepEqual(checkView(Node, 'status', { status: { capacity: { cpu: '-1', pods: '1500m' } } }, {}).sort(), [
+  assert.deepEqual(checkSubresource(Node, 'status', { status: { capacity: { cpu: '-1', pods: '1500m' } } }, {}).sort(), [
     'status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0',
     'status.allocatable.pods: Invalid value: "1500m": must be an integer',
     'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
@@ -54,7 +54,7 @@ test('amounts are not negative, and integers for countable resources', () => {
 })
 
 test('declared features are named in CamelCase and sorted', () => {
-  const [odd, order, twice] = checkView(Node, 'status', { status: { declaredFeatures: ['b', 'A', 'A'] } }, {})
+  const [odd, order, twice] = checkSubresource(Node, 'status', { status: { declaredFeatures: ['b', 'A', 'A'] } }, {})
   assert.match(odd!, /^status\.declaredFeatures\[0\]: Invalid value: "b": invalid feature name "b": must start with an UpperCamelCase/)
   assert.equal(order, 'status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically')
   assert.equal(twice, 'status.declaredFeatures[2]: Duplicate value: "A"')
@@ -75,7 +75,7 @@ test('what the cloud and the network gave a node does not change', () => {
 
 test('an address is listed once', () => {
   const address = { type: 'InternalIP', address: '10.0.0.1' }
-  assert.deepEqual(checkView(Node, 'status', { status: { addresses: [address, address] } }, {}), [
+  assert.deepEqual(checkSubresource(Node, 'status', { status: { addresses: [address, address] } }, {}), [
     'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}',
   ])
 })

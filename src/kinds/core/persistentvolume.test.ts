@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { PersistentVolume } from './persistentvolume.ts'
 
 const spec = { capacity: { storage: '5Gi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 'files', path: '/a' } }
@@ -176,7 +176,7 @@ test('lastPhaseTransitionTime is set when the phase changes, unless the write se
   assert.equal(move({ phase: 'Pending' }, before), '2026-01-01T00:00:00Z')
   assert.equal(move({ ...before, phase: 'Bound' }, before), '2026-07-01T12:00:00Z')
   assert.equal(move({ phase: 'Bound', lastPhaseTransitionTime: '2026-02-02T00:00:00Z' }, before), '2026-02-02T00:00:00Z')
-  assert.deepEqual(checkView(PersistentVolume, 'status', { ...volume(), status: { phase: 'Odd' } }, volume()), [])
+  assert.deepEqual(checkSubresource(PersistentVolume, 'status', { ...volume(), status: { phase: 'Odd' } }, volume()), [])
 })
 
 test('what is outdated is warned about', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, updated, warnings } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, created, updated, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { PersistentVolumeClaim } from './persistentvolumeclaim.ts'
 
 const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2Gi' } } }
@@ -106,7 +106,7 @@ test('the status has storage resources only, with supported values', () => {
     allocatedResourceStatuses: { cpu: 'Odd', 'example.com/x': 'NodeResizePending' },
     allocatedResources: { memory: '1', storage: '-2' },
   }
-  assert.deepEqual(checkView(PersistentVolumeClaim, 'status', { ...claim(), status }, claim()), [
+  assert.deepEqual(checkSubresource(PersistentVolumeClaim, 'status', { ...claim(), status }, claim()), [
     'status.capacity[storage]: Invalid value: -1: must be a valid resource quantity',
     'status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage"',
     'status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"',
@@ -117,8 +117,8 @@ test('the status has storage resources only, with supported values', () => {
 
 test('volume health is validated only with its feature gate', () => {
   const sick = { ...claim(), status: { healthStatus: { healthConditions: [{ status: 'Odd', reason: 'no good' }] } } }
-  assert.deepEqual(checkView(PersistentVolumeClaim, 'status', sick, claim()), [])
-  const [reason, status] = checkView(PersistentVolumeClaim, 'status', sick, claim(), contextWith({ gates: ['CSIVolumeHealth'] }))
+  assert.deepEqual(checkSubresource(PersistentVolumeClaim, 'status', sick, claim()), [])
+  const [reason, status] = checkSubresource(PersistentVolumeClaim, 'status', sick, claim(), contextWith({ gates: ['CSIVolumeHealth'] }))
   assert.match(reason!, /^status.healthStatus.healthConditions\[0\].reason: Invalid value: "no good"/)
   assert.equal(
     status,

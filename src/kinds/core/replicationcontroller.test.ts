@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ReplicationController } from './replicationcontroller.ts'
 
 const labels = { app: 'web' }
@@ -38,7 +38,7 @@ test('what could not be converted has to stay', () => {
 
 test('no part of the replicas outnumbers the whole', () => {
   const stored = { spec: { template } }
-  assert.deepEqual(checkView(ReplicationController, 'status', { status: { replicas: 1, readyReplicas: 2 } }, stored), [
+  assert.deepEqual(checkSubresource(ReplicationController, 'status', { status: { replicas: 1, readyReplicas: 2 } }, stored), [
     'status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas',
   ])
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceQuota } from './resourcequota.ts'
 
 const hard = (amounts: object, more: object = {}) => ({ spec: { hard: amounts, ...more } })
@@ -51,8 +51,8 @@ test('scopes cannot change, but their order can', () => {
 })
 
 test('a status is measured like the limits', () => {
-  assert.deepEqual(checkView(ResourceQuota, 'status', { status: { hard: { pods: '1' }, used: { pods: '0' } } }, {}), [])
-  assert.deepEqual(checkView(ResourceQuota, 'status', { status: { used: { pods: '-1' } } }, {}), [
+  assert.deepEqual(checkSubresource(ResourceQuota, 'status', { status: { hard: { pods: '1' }, used: { pods: '0' } } }, {}), [])
+  assert.deepEqual(checkSubresource(ResourceQuota, 'status', { status: { used: { pods: '-1' } } }, {}), [
     'status.used[pods]: Invalid value: "-1": must be greater than or equal to 0',
   ])
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { FlowSchema } from './flowschema.ts'
 import { PriorityLevelConfiguration as Level } from './prioritylevelconfiguration.ts'
 
@@ -137,10 +137,10 @@ test('the levels of the first and last schema are what they are', () => {
 })
 
 test('conditions are about something, each about something else', () => {
-  assert.deepEqual(checkView(FlowSchema, 'status', { ...schema(), status: { conditions: [{ type: 'A' }, { type: 'A' }, {}] } }, schema()), [
-    'status.conditions[1].type: Duplicate value: "A"',
-    'status.conditions[2].type: Required value',
-  ])
+  assert.deepEqual(
+    checkSubresource(FlowSchema, 'status', { ...schema(), status: { conditions: [{ type: 'A' }, { type: 'A' }, {}] } }, schema()),
+    ['status.conditions[1].type: Duplicate value: "A"', 'status.conditions[2].type: Required value'],
+  )
 })
 
 test('their tables show levels and queues', () => {

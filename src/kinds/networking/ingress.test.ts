@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, warnings } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { Ingress } from './ingress.ts'
 
 const backend = { service: { name: 'web', port: { number: 80 } } }
@@ -82,7 +82,8 @@ test('the annotation for a class agrees with the field, and is warned about with
 })
 
 test('points of the load balancer are addresses or host names', () => {
-  const status = (point: object) => checkView(Ingress, 'status', { status: { loadBalancer: { ingress: [point] } } }, withBackend(backend))
+  const status = (point: object) =>
+    checkSubresource(Ingress, 'status', { status: { loadBalancer: { ingress: [point] } } }, withBackend(backend))
   const at = 'status.loadBalancer.ingress[0]'
   assert.deepEqual(status({ ip: '10.0.0.1', hostname: 'a.com' }), [])
   assert.deepEqual(status({ ip: 'x' }), [`${at}.ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource } from '../../../test/kits/kinds/kinds.ts'
 import { ServiceCIDR } from './servicecidr.ts'
 
 const blocks = (...cidrs: string[]) => ({ spec: { cidrs } })
@@ -31,7 +31,7 @@ test('blocks do not change, but a second family may be added', () => {
 })
 
 test('a status may say anything', () => {
-  assert.deepEqual(checkView(ServiceCIDR, 'status', { status: { conditions: [{ type: 'odd type' }] } }, blocks('10.1.0.0/24')), [])
+  assert.deepEqual(checkSubresource(ServiceCIDR, 'status', { status: { conditions: [{ type: 'odd type' }] } }, blocks('10.1.0.0/24')), [])
 })
 
 test('its table shows the blocks', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created } from '../../../test/kits/kinds/kinds.ts'
 import { openBench } from '../../../test/kits/registry.ts'
 import { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
@@ -47,13 +47,16 @@ test('the marker of old empty selectors is dropped next to other requirements', 
 
 test('a status counts from 0 and has proper conditions', () => {
   const counts = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 }
-  assert.deepEqual(checkView(PodDisruptionBudget, 'status', { status: counts }, {}), [])
-  assert.deepEqual(checkView(PodDisruptionBudget, 'status', { status: { ...counts, expectedPods: -1, conditions: [{ type: 'A' }] } }, {}), [
-    'status.conditions[0].status: Required value',
-    'status.conditions[0].lastTransitionTime: Required value',
-    'status.conditions[0].reason: Required value',
-    'status.expectedPods: Invalid value: -1: must be greater than or equal to 0',
-  ])
+  assert.deepEqual(checkSubresource(PodDisruptionBudget, 'status', { status: counts }, {}), [])
+  assert.deepEqual(
+    checkSubresource(PodDisruptionBudget, 'status', { status: { ...counts, expectedPods: -1, conditions: [{ type: 'A' }] } }, {}),
+    [
+      'status.conditions[0].status: Required value',
+      'status.conditions[0].lastTransitionTime: Required value',
+      'status.conditions[0].reason: Required value',
+      'status.expectedPods: Invalid value: -1: must be greater than or equal to 0',
+    ],
+  )
 })
 
 test('its table shows what is allowed', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withGates } from '../../../test/kits/kinds/devices.ts'
-import { cells, check, checkView, created, updated } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created, updated } from '../../../test/kits/kinds/kinds.ts'
 import { DeviceTaintRule } from './devicetaintrule.ts'
 
 const ctx = withGates()
@@ -47,7 +47,7 @@ test('the time moves with the effect, unless the client sets another', () => {
 test('the status holds at most 8 conditions', () => {
   const condition = (i: number) => ({ type: `T${i}`, status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' })
   const write = (count: number) =>
-    checkView(
+    checkSubresource(
       DeviceTaintRule,
       'status',
       { status: { conditions: Array.from({ length: count }, (_, i) => condition(i)) } },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withGates, withLabels, withoutGates } from '../../../test/kits/kinds/devices.ts'
-import { checkView, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { checkSubresource, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from './resourceclaim.ts'
 
 const spec = { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } }
@@ -10,7 +10,7 @@ const { request: _, ...key } = result
 const consumer = (uid: string) => ({ resource: 'pods', name: 'p', uid })
 const allocated = (...results: object[]) => ({ devices: { results } })
 const write = (status: object, old: object = {}, { metadata = {}, ctx = withGates() } = {}) =>
-  checkView(ResourceClaim, 'status', { spec, metadata, status }, { spec, metadata, status: old }, ctx)
+  checkSubresource(ResourceClaim, 'status', { spec, metadata, status }, { spec, metadata, status: old }, ctx)
 const kept = (status: object, old: object, ctx = withGates()) => {
   const [sent, stored] = [withDefaults(ResourceClaim, { spec, status }), withDefaults(ResourceClaim, { spec, status: old })]
   ResourceClaim.def.subresources?.status?.prepareForUpdate?.(sent, stored, ctx)

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withGates } from '../../../test/kits/kinds/devices.ts'
-import { cells, check, checkView, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created, updated, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourcePoolStatusRequest } from './resourcepoolstatusrequest.ts'
 
 const ctx = withGates()
 const spec = { driver: 'gpu.example.com' }
 const faults = (more: object, gates = ctx) => check(ResourcePoolStatusRequest, { spec: { ...spec, ...more } }, { ctx: gates })
 const answer = (status: object | undefined, old?: object) =>
-  checkView(ResourcePoolStatusRequest, 'status', { spec, ...(status && { status }) }, { spec, ...(old && { status: old }) }, ctx)
+  checkSubresource(ResourcePoolStatusRequest, 'status', { spec, ...(status && { status }) }, { spec, ...(old && { status: old }) }, ctx)
 const done = { type: 'Complete', status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-07-01T11:00:00Z' }
 const pool = { driver: 'gpu.example.com', poolName: 'p', generation: 1 }
 

@@ -23,10 +23,10 @@ export function internalRepresentation(type: AnyType, value: any): Json {
     return out
   }
   if (shape.kind === 'scalar' || shape.kind === 'either' || SHOWN_AS_USUAL.has(shape.name)) return value
-  return Object.assign({}, ...Object.entries(shape.fields).map(([name, [, field]]) => fieldForm(name, field, value[name])))
+  return Object.assign({}, ...Object.entries(shape.fields).map(([name, [, field]]) => internalField(name, field, value[name])))
 }
 
-function fieldForm(name: string, type: AnyType, value: any): { [name: string]: Json } {
+function internalField(name: string, type: AnyType, value: any): { [name: string]: Json } {
   const internal = internalRepresentation(type, value)
   // Metadata of templates is embedded: its fields are inlined into the template.
   if (type.shape.kind === 'message' && type.shape.name === 'ObjectMeta') return internal as { [name: string]: Json }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith } from '../../../test/kits/kinds/kinds.ts'
 import { CSINode } from './csinode.ts'
 
 const driver = { name: 'disk.example.com', nodeID: 'n1', topologyKeys: ['example.com/zone'] }
@@ -40,14 +40,14 @@ test('drivers can be added and removed, and their allocatable count can change; 
 test('health is listed once for each driver, with supported values', () => {
   const sick = { name: 'd.example.com', healthConditions: [{ status: 'Fine', reason: '', accessMode: 'Odd', volumeMode: 'Tape' }] }
   const status = { storageHealth: [sick, { name: 'd.example.com' }] }
-  assert.deepEqual(checkView(CSINode, 'status', { ...node(), status }, node(), healthy), [
+  assert.deepEqual(checkSubresource(CSINode, 'status', { ...node(), status }, node(), healthy), [
     'status.storageHealth[0].healthConditions[0].status: Unsupported value: "Fine": supported values: "StorageDegraded", "StorageUnreachable"',
     'status.storageHealth[0].healthConditions[0].reason: Required value',
     'status.storageHealth[0].healthConditions[0].accessMode: Unsupported value: "Odd": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
     'status.storageHealth[0].healthConditions[0].volumeMode: Unsupported value: "Tape": supported values: "Filesystem", "Block"',
     'status.storageHealth[1]: Duplicate value: "d.example.com"',
   ])
-  assert.deepEqual(checkView(CSINode, 'status', { ...node(), status }, node()), [])
+  assert.deepEqual(checkSubresource(CSINode, 'status', { ...node(), status }, node()), [])
 })
 
 test('a row counts drivers', () => assert.equal(cells(CSINode, node(driver))['Drivers'], 1))

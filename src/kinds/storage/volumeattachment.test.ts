@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource } from '../../../test/kits/kinds/kinds.ts'
 import { VolumeAttachment } from './volumeattachment.ts'
 
 const spec = { attacher: 'disk.example.com', nodeName: 'n1', source: { persistentVolumeName: 'pv1' } }
@@ -55,7 +55,7 @@ test('errors have an end, and codes are not negative', () => {
     attachError: { message: 'x'.repeat(1025), errorCode: -1 },
     attachmentMetadata: { a: 'x'.repeat(256 * 1024) },
   }
-  assert.deepEqual(checkView(VolumeAttachment, 'status', { spec, status }, { spec }), [
+  assert.deepEqual(checkSubresource(VolumeAttachment, 'status', { spec, status }, { spec }), [
     'status.attachmentMetadata: Too long: may not be more than 262144 bytes',
     'status.attachError.message: Too long: may not be more than 1024 bytes',
     'status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource } from '../../../test/kits/kinds/kinds.ts'
 import { StorageVersionMigration } from './storageversionmigration.ts'
 
 const of = (group: string, resource: string) => ({ spec: { resource: { group, resource } } })
@@ -13,7 +13,7 @@ const condition = (type: string, status = 'True') => ({
   lastTransitionTime: '2026-01-01T00:00:00Z',
 })
 const status = (now: object, before: object = {}) =>
-  checkView(StorageVersionMigration, 'status', { ...daemonsets, status: now }, { ...daemonsets, status: before })
+  checkSubresource(StorageVersionMigration, 'status', { ...daemonsets, status: now }, { ...daemonsets, status: before })
 
 test('a resource is named', () => {
   assert.deepEqual(check(StorageVersionMigration, daemonsets), [])

@@ -75,9 +75,9 @@ test('invalid certificate requests have the error message of Go', () => {
 test('property: any bytes are a request or a DerError', () => {
   const request = certificateRequest(ec)
   fc.assert(
-    fc.property(fc.nat(request.length - 1), fc.nat(255), (place, byte) => {
+    fc.property(fc.nat(request.length - 1), fc.nat(255), (at, byte) => {
       const broken = Buffer.from(request)
-      broken[place] = byte
+      broken[at] = byte
       problemOf(broken)
     }),
     { numRuns: 300 },

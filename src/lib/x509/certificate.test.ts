@@ -48,9 +48,9 @@ test('property: any bytes are a certificate or a DerError', () => {
   for (const bad of [Buffer.alloc(0), Buffer.from('-----BEGIN'), good.subarray(1), good.subarray(0, -1)])
     assert.throws(() => readCertificate(bad), malformed)
   fc.assert(
-    fc.property(fc.nat(good.length - 1), fc.nat(255), (place, byte) => {
+    fc.property(fc.nat(good.length - 1), fc.nat(255), (at, byte) => {
       const broken = Buffer.from(good)
-      broken[place] = byte
+      broken[at] = byte
       try {
         readCertificate(broken)
       } catch (error) {

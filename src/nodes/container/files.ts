@@ -11,24 +11,24 @@ import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
 import type { Sources } from './sources.ts'
 
-type Place = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }
+type Around = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }
 type Variables = () => ReadonlyMap<string, string>
 
 /** What is at a path of a container. */
-export function fileAt(path: string, place: Place, variables: Variables): FileFound {
+export function fileAt(path: string, around: Around, variables: Variables): FileFound {
   const wanted = posix.normalize(path)
-  const mount = mountOf(wanted, place.container)
-  const volume = mount && place.pod.spec.volumes?.find(({ name }) => name === mount.name)
+  const mount = mountOf(wanted, around.container)
+  const volume = mount && around.pod.spec.volumes?.find(({ name }) => name === mount.name)
   if (!mount || !volume) return 'unknown'
   const below = wanted.slice(trimmed(mount.mountPath).length)
   const subPath = mount.subPathExpr ? expand(mount.subPathExpr, name => variables().get(name)) : (mount.subPath ?? '')
   const inVolume = posix.join('/', subPath, below)
-  const group = Number(place.pod.spec.securityContext?.fsGroup ?? 0)
+  const group = Number(around.pod.spec.securityContext?.fsGroup ?? 0)
   if (volume.emptyDir) {
     const fileSystem = volume.emptyDir.medium === 'Memory' ? 'tmpfs' : EXT4
     return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
   }
-  const files = filesOf(volume, place)
+  const files = filesOf(volume, around)
   if (!files) return 'unknown'
   // Group and owner may read what a kubelet has written, where there is a group for that.
   const readable = group === 0 ? 0 : 0o440
@@ -74,23 +74,23 @@ type Made = { readonly path: string; readonly mode: number; readonly content: ()
 const DEFAULT_MODE = 0o644
 
 /** Undefined when what is in the volume comes from elsewhere. */
-function filesOf({ configMap, secret, downwardAPI, projected }: Volume, place: Place): Iterable<Made> | undefined {
-  if (configMap) return keyed('configmaps', configMap.name, configMap, place)
-  if (secret) return keyed('secrets', secret.secretName, secret, place)
-  if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, place)
+function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: Around): Iterable<Made> | undefined {
+  if (configMap) return keyed('configmaps', configMap.name, configMap, around)
+  if (secret) return keyed('secrets', secret.secretName, secret, around)
+  if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, around)
   if (!projected) return undefined
   // Of several files with one path the last is what a kubelet leaves.
-  return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, place)]).reverse()
+  return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, around)]).reverse()
 }
 
-function projectedFiles(source: VolumeProjection, defaultMode: number | undefined, place: Place): Iterable<Made> {
+function projectedFiles(source: VolumeProjection, defaultMode: number | undefined, around: Around): Iterable<Made> {
   const { configMap, secret, downwardAPI, clusterTrustBundle, serviceAccountToken, podCertificate } = source
-  if (configMap) return keyed('configmaps', configMap.name, { items: configMap.items, defaultMode }, place)
-  if (secret) return keyed('secrets', secret.name, { items: secret.items, defaultMode }, place)
-  if (downwardAPI) return downward(downwardAPI.items, defaultMode, place)
+  if (configMap) return keyed('configmaps', configMap.name, { items: configMap.items, defaultMode }, around)
+  if (secret) return keyed('secrets', secret.name, { items: secret.items, defaultMode }, around)
+  if (downwardAPI) return downward(downwardAPI.items, defaultMode, around)
   const mode = defaultMode ?? DEFAULT_MODE
   if (clusterTrustBundle) {
-    const content = () => certificatesOf(place.sources.bundles(clusterTrustBundle))
+    const content = () => certificatesOf(around.sources.bundles(clusterTrustBundle))
     return [{ path: clusterTrustBundle.path, mode, content }]
   }
   // What is secret to a pod nobody else is told.
@@ -105,7 +105,7 @@ function* keyed(
   plural: 'configmaps' | 'secrets',
   name: string | undefined,
   { items, defaultMode }: Keys,
-  { sources }: Place,
+  { sources }: Around,
 ): Iterable<Made> {
   const entries = sources.entries(plural, name)
   const chosen = items?.length ? items : [...(entries?.keys() ?? [])].map(key => ({ key, path: key, mode: undefined }))
@@ -118,7 +118,7 @@ function* keyed(
 function* downward(
   items: readonly DownwardAPIVolumeFile[] | null | undefined,
   defaultMode: number | undefined,
-  { pod, sources: { allocatable } }: Place,
+  { pod, sources: { allocatable } }: Around,
 ): Iterable<Made> {
   for (const { path, fieldRef, resourceFieldRef, mode } of items ?? []) {
     const content = () =>

@@ -53,7 +53,7 @@ const MAX_ALTERNATIVES = 8
 type State = {
   readonly claims: readonly ClaimObject[]
   /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
-  readonly places: ReadonlyMap<ClaimObject, NodeTest>
+  readonly nodeTests: ReadonlyMap<ClaimObject, NodeTest>
   /** The claim for the extended resources of the pod that an earlier attempt has made. */
   readonly stale: ClaimObject | undefined
   /** Extended resources of the pod, which devices may stand for. */
@@ -160,15 +160,15 @@ function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
   const asked = [...requestsOf(pod).requests.scalars].flatMap(([name, amount]) => (amount > 0 && isDeviceResource(name) ? [name] : []))
   const resources = asked.some(name => devices.classes.behind(name)) ? asked : []
   if (claims.length === 0 && resources.length === 0) return undefined
-  const places = new Map<ClaimObject, NodeTest>()
+  const nodeTests = new Map<ClaimObject, NodeTest>()
   for (const claim of claims) {
     const problem = claim.status.allocation ? undefined : whyNotAllocatable(claim, devices)
     if (problem !== undefined) return unresolvable(problem)
     const nodeSelector = claim.status.allocation?.nodeSelector
-    if (nodeSelector) places.set(claim, nodesSelectedBy(nodeSelector))
+    if (nodeSelector) nodeTests.set(claim, nodesSelectedBy(nodeSelector))
   }
   const stale = resources.length > 0 ? devices.extendedClaimOf(info.uid) : undefined
-  return { claims, places, stale, resources, verdicts: new Map(), unavailable: new Set() }
+  return { claims, nodeTests, stale, resources, verdicts: new Map(), unavailable: new Set() }
 }
 
 /** Why no devices can be looked for, wherever. */
@@ -220,7 +220,7 @@ function nodeFilter(cycle: Cycle, state: State): NodeFilter {
   /** Whether a claim that has devices can be used from a node. */
   function isAvailable(claim: ClaimObject, node: NodeInfo): boolean {
     if (!claim.status.allocation) return true
-    if (state.places.get(claim)?.(node) === false) return false
+    if (state.nodeTests.get(claim)?.(node) === false) return false
     const needs = (claim.status.allocation.devices.results ?? []).some(({ skipNodeOperations }) => skipNodeOperations?.length)
     if (needs && !node.features.has('DRAOptionalNodeOperations')) return false
     if (!devices.features.bindingConditions) return true

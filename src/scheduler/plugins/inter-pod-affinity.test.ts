@@ -135,7 +135,7 @@ const preferring = (kind: 'podAffinity' | 'podAntiAffinity', weight: number, top
   affinity: { [kind]: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight, podAffinityTerm: term(topologyKey) }] } },
 })
 
-test('preferences of the pod and of those that are there add up by place', () => {
+test('preferences of the pod and of those that are there add up by topology domain', () => {
   const scores = (pod: PodDraft, existing: ReturnType<typeof podOf>[]) =>
     scoreResults(interPodAffinity, cycleOf(podOf(pod), clusterOf(nodes, existing)))
   assert.equal(scores({}, [there('one')]), undefined)

@@ -43,11 +43,11 @@ export const interPodAffinity: Plugin = {
   },
 }
 
-/** How many pods there are in places: by topology key and value. */
-class Places {
+/** How many pods there are in each topology domain: by topology key and value. */
+class DomainCounts {
   readonly #counts: Map<string, Map<string, number>>
 
-  constructor(from?: Places) {
+  constructor(from?: DomainCounts) {
     this.#counts = new Map(from ? [...from.#counts].map(([key, values]) => [key, new Map(values)]) : [])
   }
 
@@ -55,7 +55,7 @@ class Places {
     return this.#counts.size === 0
   }
 
-  /** Counts pods on a node with these labels; one without the key is in no place. */
+  /** Counts pods on a node with these labels; one without the key is in no domain. */
   add(labels: Labels | undefined, key: string, count: number): void {
     if (!labels || !Object.hasOwn(labels, key)) return
     const values = this.#counts.get(key) ?? new Map<string, number>()
@@ -89,7 +89,7 @@ function affinityFilter({ info, cluster, lookups }: Cycle): NodeFilter | undefin
   const required = (info.affinity?.required ?? []).map(term => resolved(term, lookups))
   const anti = (info.affinity?.requiredAnti ?? []).map(term => resolved(term, lookups))
   const own = lookups.namespaceLabels(info.namespace)
-  const [unwanted, near, away] = [new Places(), new Places(), new Places()]
+  const [unwanted, near, away] = [new DomainCounts(), new DomainCounts(), new DomainCounts()]
   for (const { affinity, byNode } of cluster.antiAffinities)
     for (const term of affinity.requiredAnti)
       if (termMatches(term, info, own))
@@ -115,9 +115,9 @@ type Affinities = {
   /** The labels of the namespace of the pod. */
   readonly own: Labels
   /** Domains of pods that it has affinity to, anti-affinity to, and that have anti-affinity to it. */
-  readonly near: Places
-  readonly away: Places
-  readonly unwanted: Places
+  readonly near: DomainCounts
+  readonly away: DomainCounts
+  readonly unwanted: DomainCounts
 }
 
 function filterOver(affinities: Affinities): NodeFilter {
@@ -134,7 +134,8 @@ function filterOver(affinities: Affinities): NodeFilter {
       if (anti.some(({ topologyKey }) => away.includes(node.labels, topologyKey))) return TOO_NEAR
       return unwanted.includesAny(node.labels) ? UNWANTED : undefined
     },
-    copy: () => filterOver({ ...affinities, near: new Places(near), away: new Places(away), unwanted: new Places(unwanted) }),
+    copy: () =>
+      filterOver({ ...affinities, near: new DomainCounts(near), away: new DomainCounts(away), unwanted: new DomainCounts(unwanted) }),
     adjust(pod, { labels }, sign) {
       for (const term of pod.affinity?.requiredAnti ?? []) if (termMatches(term, info, own)) unwanted.add(labels, term.topologyKey, sign)
       if (matchesAll(required, pod)) for (const { topologyKey } of required) near.add(labels, topologyKey, sign)
@@ -199,19 +200,19 @@ function demandsOf(pod: PodObject, lookups: Lookups) {
   return { required: all(required), requiredAnti: all(requiredAnti) }
 }
 
-/** Whether a node that is new, or has moved to another place, makes a difference to the demands of a pod. */
+/** Whether a node that is new, or has moved to another topology domain, makes a difference to the demands of a pod. */
 function nodeMatters(pod: PodObject, event: ClusterEvent): boolean {
   if (event.about !== 'node') return false
   const { required = [], requiredAnti = [] } = podAffinityOf(pod) ?? {}
   const { before, after } = event
-  if (!before) return requiredAnti.length > 0 || required.some(({ topologyKey }) => placeIn(after, topologyKey) !== undefined)
+  if (!before) return requiredAnti.length > 0 || required.some(({ topologyKey }) => domainOf(after, topologyKey) !== undefined)
   return (
-    required.some(({ topologyKey: key }) => placeIn(after, key) !== undefined && placeIn(before, key) !== placeIn(after, key)) ||
-    requiredAnti.some(({ topologyKey: key }) => placeIn(before, key) !== undefined && placeIn(before, key) !== placeIn(after, key))
+    required.some(({ topologyKey: key }) => domainOf(after, key) !== undefined && domainOf(before, key) !== domainOf(after, key)) ||
+    requiredAnti.some(({ topologyKey: key }) => domainOf(before, key) !== undefined && domainOf(before, key) !== domainOf(after, key))
   )
 }
 
-function placeIn(node: NodeObject | undefined, key: string): string | undefined {
+function domainOf(node: NodeObject | undefined, key: string): string | undefined {
   const labels = node?.metadata.labels ?? {}
   return Object.hasOwn(labels, key) ? labels[key] : undefined
 }

@@ -41,7 +41,7 @@ const on = (node: string, more: PodDraft = {}) => podOf({ name: `there-${names++
 const several = (counts: Record<string, number>) =>
   Object.entries(counts).flatMap(([node, count]) => Array.from({ length: count }, () => on(node)))
 
-test('the difference between places stays within the skew', () => {
+test('the difference between topology domains stays within the skew', () => {
   const cases: [what: string, constraints: object[], counts: Record<string, number>, expected: string[]][] = [
     ['no pods', [constraint('zone')], {}, ['ok', 'ok', 'ok', 'ok']],
     ['one in a zone', [constraint('zone')], { a: 1 }, [SKEWED, SKEWED, 'ok', 'ok']],
@@ -50,8 +50,8 @@ test('the difference between places stays within the skew', () => {
     ['by node', [constraint('node')], { a: 2, b: 1, y: 3 }, [SKEWED, SKEWED, 'ok', SKEWED]],
     ['by zone and node', [constraint('zone'), constraint('node')], { a: 2, b: 1, x: 1, y: 2 }, [SKEWED, 'ok', 'ok', SKEWED]],
     ['a key that no node has', [constraint('rack')], {}, [UNLABELLED, UNLABELLED, UNLABELLED, UNLABELLED]],
-    ['too few places', [constraint('zone', 1, { minDomains: 3 })], { a: 1, x: 1 }, [SKEWED, SKEWED, SKEWED, SKEWED]],
-    ['enough places', [constraint('zone', 1, { minDomains: 2 })], { a: 1, x: 1 }, ['ok', 'ok', 'ok', 'ok']],
+    ['too few domains', [constraint('zone', 1, { minDomains: 3 })], { a: 1, x: 1 }, [SKEWED, SKEWED, SKEWED, SKEWED]],
+    ['enough domains', [constraint('zone', 1, { minDomains: 2 })], { a: 1, x: 1 }, ['ok', 'ok', 'ok', 'ok']],
     ['an empty selector counts the pod alone', [constraint('zone', 1, { labelSelector: {} })], { a: 5 }, ['ok', 'ok', 'ok', 'ok']],
     ['no selector counts nothing', [constraint('zone', 1, { labelSelector: undefined })], { a: 5 }, ['ok', 'ok', 'ok', 'ok']],
   ]
@@ -104,7 +104,7 @@ test('added and removed pods are taken into account, and the original state is n
 
 const soft = (key: string, maxSkew = 1) => constraint(key, maxSkew, { whenUnsatisfiable: 'ScheduleAnyway' })
 
-test('places with fewer pods are better', () => {
+test('domains with fewer pods are better', () => {
   const four = clusterOf(nodes(), several({ a: 2, b: 1, x: 0, y: 3 }))
   assert.deepEqual(scoreResults(podTopologySpread, cycleOf(spreading([soft('node')]), four)), { a: 20, b: 60, x: 100, y: 0 })
   assert.deepEqual(scoreResults(podTopologySpread, cycleOf(spreading([soft('node', 2)]), four)), { a: 33, b: 66, x: 100, y: 16 })

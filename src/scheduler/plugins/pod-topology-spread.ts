@@ -1,4 +1,4 @@
-/** Spreads pods that belong together evenly over nodes, zones and other places. */
+/** Spreads pods that belong together evenly over nodes, zones and other topology domains. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { labelTermsOf } from '../../kinds/shapes/meta.ts'
 import type { TopologySpreadConstraint } from '../../kinds/shapes/pod/scheduling/affinity.ts'
@@ -193,7 +193,7 @@ function filterOver(spread: Spread): NodeFilter {
   }
 }
 
-/** The fewer pods of its kind are near, the better; places count by their number, so that few zones weigh as much as many nodes. */
+/** The fewer pods of its kind are near, the better; domains count by their number, so that few zones weigh as much as many nodes. */
 function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly NodeInfo[]): NodeScorer | undefined {
   const isOwn = (pod.spec.topologySpreadConstraints?.length ?? 0) > 0
   const constraints = isOwn ? constraintsOf(pod, 'ScheduleAnyway') : defaultConstraints(pod, lookups)

@@ -7,19 +7,19 @@ import type { Labels } from '../selector.ts'
 const REJECTION = unresolvable('node(s) had no available volume zone')
 
 /** The labels that say where something is, the older ones with the name that they have now. */
-const PLACES: readonly (readonly [key: string, current: string])[] = [
+const ZONE_LABELS: readonly (readonly [key: string, current: string])[] = [
   ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
   ['topology.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['topology.kubernetes.io/region', 'topology.kubernetes.io/region'],
 ]
-/** Parts the values of a label of a volume that is in several places. */
+/** Parts the values of a label of a volume that is in several zones. */
 const SEPARATOR = '__'
 
 export const volumeZone: Plugin = {
   name: 'VolumeZone',
   filter({ pod, info, lookups }) {
-    const places: Place[] = []
+    const requirements: ZoneRequirement[] = []
     for (const { persistentVolumeClaim: source } of pod.spec.volumes ?? []) {
       if (!source) continue
       const claim = lookups.claim(info.namespace, source.claimName)
@@ -28,7 +28,7 @@ export const volumeZone: Plugin = {
       if (volumeName) {
         const volume = lookups.volume(volumeName)
         if (!volume) return unresolvable(`persistentvolume "${volumeName}" not found`)
-        places.push(...placesOf(volume.metadata.labels))
+        requirements.push(...requirementsOf(volume.metadata.labels))
         continue
       }
       const className = classOf(claim)
@@ -37,11 +37,11 @@ export const volumeZone: Plugin = {
       if (!storageClass) return unresolvable(`storageclass.storage.k8s.io "${className}" not found`)
       if (storageClass.volumeBindingMode !== 'WaitForFirstConsumer') return unresolvable('PersistentVolume had no name')
     }
-    if (places.length === 0) return undefined
+    if (requirements.length === 0) return undefined
     return {
       test({ labels }) {
-        if (!PLACES.some(([key]) => Object.hasOwn(labels, key))) return undefined
-        return places.every(({ key, current, values }) => values.includes(getOwn(labels, key) ?? getOwn(labels, current) ?? ''))
+        if (!ZONE_LABELS.some(([key]) => Object.hasOwn(labels, key))) return undefined
+        return requirements.every(({ key, current, values }) => values.includes(getOwn(labels, key) ?? getOwn(labels, current) ?? ''))
           ? undefined
           : REJECTION
       },
@@ -55,14 +55,14 @@ export const volumeZone: Plugin = {
     'claim changed': (pod, event) => event.about === 'claim' && isUsed(pod, event.after),
     'volume added': always,
     'volume changed': (_, event) =>
-      event.about === 'volume' && !deepEqual(placesOf(event.before?.metadata.labels), placesOf(event.after?.metadata.labels)),
+      event.about === 'volume' && !deepEqual(requirementsOf(event.before?.metadata.labels), requirementsOf(event.after?.metadata.labels)),
   },
 }
 
-type Place = { readonly key: string; readonly current: string; readonly values: readonly string[] }
+type ZoneRequirement = { readonly key: string; readonly current: string; readonly values: readonly string[] }
 
-function placesOf(labels: Labels = {}): Place[] {
-  return PLACES.flatMap(([key, current]) => {
+function requirementsOf(labels: Labels = {}): ZoneRequirement[] {
+  return ZONE_LABELS.flatMap(([key, current]) => {
     const values = getOwn(labels, key)
       ?.split(SEPARATOR)
       .map(value => value.trim())

@@ -189,7 +189,7 @@ class Copy {
     for await (const entry of allIn(this.#source, at)) {
       if (failure) break
       done++
-      if (isOfThePlace(entry.key)) continue
+      if (isOfTheStore(entry.key)) continue
       if (entry.fault !== undefined) this.#leaveBehind(entry)
       else {
         const write: Promise<void> = this.#put(entry)
@@ -236,7 +236,7 @@ class Copy {
   /** Removes what an earlier run copied and the source has no longer. */
   async #removeOthers(): Promise<void> {
     for await (const { key, modified } of allIn(this.#target, await this.#target.fresh())) {
-      if (isOfThePlace(key) || (await this.#source.get(key)).entry) continue
+      if (isOfTheStore(key) || (await this.#source.get(key)).entry) continue
       await this.#target.swap(key, { expect: modified, value: null })
     }
   }
@@ -257,7 +257,7 @@ class Copy {
   async #verify(): Promise<void> {
     const found = new Map<string, number>()
     for await (const { key } of allIn(this.#target, await this.#target.fresh()))
-      if (!isOfThePlace(key)) found.set(resourceOf(key), (found.get(resourceOf(key)) ?? 0) + 1)
+      if (!isOfTheStore(key)) found.set(resourceOf(key), (found.get(resourceOf(key)) ?? 0) + 1)
     const wrong = [...new Set([...this.#counts.keys(), ...found.keys()])].filter(
       resource => !this.#ttls.has(resource) && (found.get(resource) ?? 0) !== (this.#counts.get(resource) ?? 0),
     )
@@ -277,8 +277,8 @@ async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
   }
 }
 
-/** Records that are not of the cluster but of the location where it is: keys are copied by themselves, servers announce themselves. */
-const isOfThePlace = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
+/** Records that are not of the cluster but of the store that it is in: keys are copied by themselves, servers announce themselves. */
+const isOfTheStore = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
 const SERVER_ADDRESSES = '/masterleases/'
 
 /** `/core/pods/` of `/core/pods/default/a`. */

@@ -25,15 +25,15 @@ function* inOrder(engine: Engine): Generator<Versioned<Stored>> {
       damaged.push(found)
       continue
     }
-    yield* placeBetween(damaged, last, found.version.modified)
+    yield* withRevisionsBetween(damaged, last, found.version.modified)
     damaged = []
     last = found.version.modified
     yield found
   }
-  yield* placeBetween(damaged, last, Math.max(last, engine.compacted) + WIDEST_GAP)
+  yield* withRevisionsBetween(damaged, last, Math.max(last, engine.compacted) + WIDEST_GAP)
 }
 
-function* placeBetween(damaged: Versioned<Stored>[], low: Revision, high: Revision): Generator<Versioned<Stored>> {
+function* withRevisionsBetween(damaged: Versioned<Stored>[], low: Revision, high: Revision): Generator<Versioned<Stored>> {
   let last = low
   for (const { key, version } of damaged) {
     const believable = version.modified > last && version.modified < high

@@ -72,18 +72,18 @@ export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() 
 }
 
 /** Everything that is wrong with a write through a subresource. */
-export function checkView(kind: Kind<any>, name: string, sent: Draft, old: Draft, ctx: RequestContext = contextWith()): string[] {
+export function checkSubresource(kind: Kind<any>, name: string, sent: Draft, old: Draft, ctx: RequestContext = contextWith()): string[] {
   const { status, updates = {} } = kind.def.subresources ?? {}
-  const view: UpdateSubresource<any> | undefined = name === 'status' ? status : updates[name]
-  if (!view) throw new Error(`${kind.name} has no view ${name}`)
-  const [object, stored] = [written(view, name, withDefaults(kind, sent), withDefaults(kind, old)), withDefaults(kind, old)]
-  view.prepareForUpdate?.(object, stored, ctx)
-  const { validate = kind.def.validate, validateUpdate = kind.def.validateUpdate } = view
+  const update: UpdateSubresource<any> | undefined = name === 'status' ? status : updates[name]
+  if (!update) throw new Error(`${kind.name} has no subresource ${name}`)
+  const [object, stored] = [written(update, name, withDefaults(kind, sent), withDefaults(kind, old)), withDefaults(kind, old)]
+  update.prepareForUpdate?.(object, stored, ctx)
+  const { validate = kind.def.validate, validateUpdate = kind.def.validateUpdate } = update
   return errorsOf(resourceOf(kind, 'k8s.io'), object, {
     old: stored,
     ctx,
     rules: { validate, validateUpdate },
-    ...(view.validate && { only: name }),
+    ...(update.validate && { only: name }),
   })
 }
 
@@ -103,8 +103,8 @@ function complete({ apiVersion, kind, namespaced }: Resource, { metadata, ...res
   return { apiVersion, kind, metadata: { name: 'x', ...(namespaced ? { namespace: 'default' } : {}), ...metadata }, ...rest }
 }
 
-function written(view: UpdateSubresource<any>, name: string, sent: any, stored: any): any {
-  if (view.merge) return view.merge(sent, structuredClone(stored))
+function written(update: UpdateSubresource<any>, name: string, sent: any, stored: any): any {
+  if (update.merge) return update.merge(sent, structuredClone(stored))
   return { ...structuredClone(stored), [name]: sent[name] }
 }
 
@@ -115,7 +115,7 @@ type Rules = {
 
 type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; readonly rules: Rules; readonly only?: string }
 
-/** As the registry does it: what the types declare is asked of the whole object, or of the one field that a view is about. */
+/** As the registry does it: what the types declare is asked of the whole object, or of the one field that a subresource is about. */
 function errorsOf(
   { type, ...resource }: Resource,
   object: AnyObject,

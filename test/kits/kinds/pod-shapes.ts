@@ -15,7 +15,7 @@ export const container = (more: object = {}) => ({ name: 'main', image: 'example
 export const podSpec = (more: object = {}) => ({ containers: [container()], ...more })
 
 /** The value as it is after decoding and defaulting. */
-export function formed<T>(type: AnyType, draft: unknown): T {
+export function conformed<T>(type: AnyType, draft: unknown): T {
   const value = conform(type, structuredClone(draft) as never).value
   fillDefaults(type, value)
   return value as T
@@ -26,13 +26,13 @@ export const texts = (errors: Iterable<FieldError>): string[] => [...errors].map
 
 /** Everything that is wrong with a spec, under `spec`. */
 export function specErrors(draft: object, options: Partial<PodOptions> = {}): string[] {
-  const spec = formed<PodSpec>(PodSpec, draft)
+  const spec = conformed<PodSpec>(PodSpec, draft)
   return texts(validatePodSpec(spec, refTo(spec, 'spec') as Ref<PodSpec>, { ...POD_OPTIONS, ...options }))
 }
 
 /** Everything that is wrong with a template, under `template`. */
 export function templateErrors(draft: object, options: Partial<PodOptions> = {}): string[] {
-  const template = formed<PodTemplateSpec>(PodTemplateSpec, draft)
+  const template = conformed<PodTemplateSpec>(PodTemplateSpec, draft)
   return texts(validatePodTemplateSpec(template, refTo(template, 'template') as Ref<PodTemplateSpec>, { ...POD_OPTIONS, ...options }))
 }
 

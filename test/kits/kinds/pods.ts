@@ -8,7 +8,7 @@ import { type FieldError, type Ref, refTo } from '../../../src/schema/refs.ts'
 import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { message } from '../../../src/schema/types.ts'
 import { contextWith } from './kinds.ts'
-import { formed, podSpec, texts } from './pod-shapes.ts'
+import { conformed, podSpec, texts } from './pod-shapes.ts'
 
 const Pod = message('Pod', { metadata: [1, ObjectMeta.orEmpty()], spec: [2, PodSpec.orEmpty()], status: [3, PodStatus.orEmpty()] })
 /** The features of pods that are on by default. */
@@ -30,7 +30,7 @@ export type Draft = { metadata?: object; spec?: object; status?: object }
 type PodRule = (pod: PodObject, at: Ref<PodObject>, ctx: RequestContext & { readonly old?: PodObject }) => Iterable<FieldError>
 /** The pod of a draft. */
 export const podOf = ({ metadata = {}, spec = {}, status = {} }: Draft): PodObject =>
-  formed<PodObject>(Pod, { metadata: { name: 'p', namespace: 'n', ...metadata }, spec: podSpec(spec), status })
+  conformed<PodObject>(Pod, { metadata: { name: 'p', namespace: 'n', ...metadata }, spec: podSpec(spec), status })
 
 /** What a rule finds wrong with a pod, and with its change when `old` is given; `more` are further features. */
 export const errors = (rule: PodRule, draft: Draft, { old, more = [] }: { old?: Draft; more?: string[] } = {}): string[] => {

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, contextWith, created, type Draft, NOW, updated, withDefaults } from '../../../../test/kits/kinds/kinds.ts'
+import {
+  cells,
+  check,
+  checkSubresource,
+  contextWith,
+  created,
+  type Draft,
+  NOW,
+  updated,
+  withDefaults,
+} from '../../../../test/kits/kinds/kinds.ts'
 import type { ObjectOf } from '../../../schema/kind.ts'
 import { StatusError } from '../../../schema/status-error.ts'
 import { Pod } from './pod.ts'
@@ -99,18 +109,18 @@ test('what is decided about a pod cannot be changed', () => {
 
 test('every subresource has its own rules', () => {
   const debug = { name: 'debug', image: 'b', terminationMessagePolicy: 'File' }
-  assert.deepEqual(checkView(Pod, 'ephemeralcontainers', draft({ ephemeralContainers: [debug] }), draft()), [])
+  assert.deepEqual(checkSubresource(Pod, 'ephemeralcontainers', draft({ ephemeralContainers: [debug] }), draft()), [])
   assert.match(
-    checkView(Pod, 'ephemeralcontainers', draft(), draft({ ephemeralContainers: [debug] }))[0]!,
+    checkSubresource(Pod, 'ephemeralcontainers', draft(), draft({ ephemeralContainers: [debug] }))[0]!,
     /^spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed/,
   )
-  assert.deepEqual(checkView(Pod, 'status', draft({}, { status: { phase: 'Running', podIP: '10.0.0.1' } }), draft()), [])
+  assert.deepEqual(checkSubresource(Pod, 'status', draft({}, { status: { phase: 'Running', podIP: '10.0.0.1' } }), draft()), [])
   assert.deepEqual(
-    checkView(Pod, 'status', draft({}, { status: { qosClass: 'Burstable' } }), draft({}, { status: { qosClass: 'Guaranteed' } })),
+    checkSubresource(Pod, 'status', draft({}, { status: { qosClass: 'Burstable' } }), draft({}, { status: { qosClass: 'Guaranteed' } })),
     ['status.qosClass: Invalid value: "Burstable": field is immutable'],
   )
   const sized = (cpu: string) => draft({ containers: [{ name: 'c', image: 'a:1', resources: { requests: { cpu } } }] })
-  assert.deepEqual(checkView(Pod, 'resize', sized('2'), sized('1')), [])
+  assert.deepEqual(checkSubresource(Pod, 'resize', sized('2'), sized('1')), [])
 })
 
 test('deletion waits for running pods only', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkView, created, updated, warnings, withDefaults } from '../../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, created, updated, warnings, withDefaults } from '../../../../test/kits/kinds/kinds.ts'
 import { Service } from './service.ts'
 
 const port = { port: 80 }
@@ -150,7 +150,7 @@ test('addresses do not change once set; a second family can be added and removed
 
 test('only load balancers are reached at points', () => {
   const status = (type: string, point: object) =>
-    checkView(Service, 'status', { ...service({ type }), status: { loadBalancer: { ingress: [point] } } }, service({ type }))
+    checkSubresource(Service, 'status', { ...service({ type }), status: { loadBalancer: { ingress: [point] } } }, service({ type }))
   const at = 'status.loadBalancer.ingress'
   assert.deepEqual(status('ClusterIP', { ip: '10.0.0.1' }), [`${at}: Forbidden: may only be used when \`spec.type\` is 'LoadBalancer'`])
   assert.deepEqual(status('LoadBalancer', { ip: '10.0.0.1' }), [])

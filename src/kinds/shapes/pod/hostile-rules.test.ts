@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { container, formed, podSpec, specErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
+import { conformed, container, podSpec, specErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { type Ref, refTo } from '../../../schema/refs.ts'
 import type { AnyType, ScalarName } from '../../../schema/types.ts'
 import { POD_OPTIONS } from './options.ts'
@@ -61,7 +61,7 @@ const sparse = (part: fc.Arbitrary<any>) => fc.oneof({ weight: 3, arbitrary: fc.
 test('for random templates, rules report errors and never throw', () => {
   fc.assert(
     fc.property(anyOf(PodTemplateSpec), draft => {
-      const template = formed<PodTemplateSpec>(PodTemplateSpec, draft)
+      const template = conformed<PodTemplateSpec>(PodTemplateSpec, draft)
       for (const options of [POD_OPTIONS, podOptionsFor(template)])
         for (const { field, message } of validatePodTemplateSpec(template, refTo(template, 'template') as Ref<PodTemplateSpec>, options)) {
           assert.match(field, /^template/)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { container, formed, podSpec, templateErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
+import { conformed, container, podSpec, templateErrors } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { POD_OPTIONS, type PodOptions } from './options.ts'
 import { gatedPodOptions, podOptionsFor } from './ratchet-rules.ts'
 import { PodTemplateSpec } from './spec.ts'
 
-const stored = (draft: object) => podOptionsFor(formed<PodTemplateSpec>(PodTemplateSpec, draft))
+const stored = (draft: object) => podOptionsFor(conformed<PodTemplateSpec>(PodTemplateSpec, draft))
 const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }
 const selector = { matchExpressions: [{ key: 'a', operator: 'In', values: ['-'] }] }
 
@@ -80,7 +80,7 @@ test('a stored constraint that breaks one rule on keys is held to the other', ()
   const draft = {
     spec: podSpec({ topologySpreadConstraints: [{ ...spread, matchLabelKeys: ['a'], labelSelector: { matchLabels: { a: 'b' } } }] }),
   }
-  const template = formed<PodTemplateSpec>(PodTemplateSpec, draft)
+  const template = conformed<PodTemplateSpec>(PodTemplateSpec, draft)
   assert.equal(podOptionsFor(template, { ...POD_OPTIONS, matchLabelKeysMerge: false }).allowOtherSpreadKeyRule, true)
   assert.equal(podOptionsFor(template).allowOtherSpreadKeyRule, false)
 })
@@ -118,7 +118,7 @@ test('features that are off stay usable where they are used', () => {
       ],
     }),
   }
-  const options = podOptionsFor(formed<PodTemplateSpec>(PodTemplateSpec, draft), off)
+  const options = podOptionsFor(conformed<PodTemplateSpec>(PodTemplateSpec, draft), off)
   assert.equal(options.restartRules && options.restartAllContainers, true)
   assert.deepEqual(templateErrors(draft, options), [])
 })
