@@ -116,7 +116,7 @@ step('label and annotate change metadata, and labels select', async k => {
   assert.deepEqual(metadata.annotations, { note: 'first' })
 })
 
-step('patch speaks merge, json and strategic', async k => {
+step('patch sends merge, JSON and strategic merge patches', async k => {
   await k.run(['patch', 'cm', 'hello', '--type=merge', '-p', '{"data":{"merge":"1","who":null}}'])
   await k.run([
     'patch',

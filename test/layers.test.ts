@@ -50,7 +50,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['registry', 'cache', 'reads and watches come from the cache'],
   ['registry', 'storage', 'writes are swaps in a store'],
   ['registry', 'admission', 'admission is a step of a write'],
-  ['registry', 'kinds', 'Scale, the one kind that the registry speaks itself'],
+  ['registry', 'kinds', 'Scale, the one kind that the registry handles itself'],
   ['client', 'lib', 'times and JSON values'],
   ['client', 'schema', 'resources and objects'],
   ['client', 'codec', 'objects are sent and answered as JSON'],
@@ -267,7 +267,7 @@ test('no file imports itself through others, types aside', () => {
 test('shared code never names a kind', () => {
   const shared = ['schema', 'codec', 'etcd-format', 'patch', 'cache', 'registry', 'http', 'storage']
   const naming = importsBetweenUnits('src').filter(({ row: [from, to], path }) => {
-    // The Scale of the scale subresource is the one kind the registry speaks itself.
+    // The Scale of the scale subresource is the one kind the registry handles itself.
     return shared.includes(from) && to === 'kinds' && !path.endsWith('/autoscaling/scale.ts')
   })
   assert.deepEqual(

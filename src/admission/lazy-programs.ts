@@ -7,7 +7,7 @@ export type LazyProgram = () => Program | { readonly problem: string }
 
 /** The programs of one policy or of the conditions of one webhook. */
 export class LazyPrograms {
-  #unmade: LazyProgram[] = []
+  #uncompiled: LazyProgram[] = []
   #preparing: Promise<void> | undefined
 
   /** A program that is made at its first use. */
@@ -20,23 +20,23 @@ export class LazyPrograms {
       }
       return made
     }
-    this.#unmade.push(program)
+    this.#uncompiled.push(program)
     return program
   }
 
   /** Makes all of them, and lets other requests run in between. Undefined where they are made, or so few that it takes no noticeable time. */
   prepare(): Promise<void> | undefined {
-    if (this.#unmade.length <= FEW) return undefined
+    if (this.#uncompiled.length <= FEW) return undefined
     this.#preparing ??= runYielding(this.#making())
     return this.#preparing
   }
 
   *#making(): Generator<void, void> {
-    for (const program of this.#unmade) {
+    for (const program of this.#uncompiled) {
       program()
       yield
     }
-    this.#unmade = []
+    this.#uncompiled = []
     this.#preparing = undefined
   }
 }

@@ -69,32 +69,32 @@ const HEAD_BYTES = 1024
 const VERSION = /^\{(?:"(?:name|generateName|namespace|uid)":"[^"\\]*",)*"resourceVersion":"(\d+)"/
 
 type Definition = { name: string; type: string; format: string; description: string; priority: number }
-type Drawn = { readonly definition: Definition; readonly get: Column<AnyObject>[1] }
+type CompiledColumn = { readonly definition: Definition; readonly get: Column<AnyObject>[1] }
 
-const NAME: Drawn = {
+const NAME: CompiledColumn = {
   definition: { name: 'Name', type: 'string', format: 'name', description: NAME_DOC, priority: 0 },
   get: o => o.metadata.name ?? '',
 }
-const CREATED = drawnOf('Created At', createdAt as Column<AnyObject>)
+const CREATED = compileColumn('Created At', createdAt as Column<AnyObject>)
 
-const drawn = new WeakMap<Resource, readonly Drawn[]>()
+const compiled = new WeakMap<Resource, readonly CompiledColumn[]>()
 
 /** A kind's columns after its name; one that declares a column `Name` itself has it where it stands. */
-function columnsOf(resource: Resource): readonly Drawn[] {
-  let columns = drawn.get(resource)
+function columnsOf(resource: Resource): readonly CompiledColumn[] {
+  let columns = compiled.get(resource)
   if (columns === undefined) {
     const { custom } = resource.def
     const own = (custom?.columns ?? Object.entries(resource.def.columns ?? {})).map(([name, column]) =>
-      drawnOf(name, column as Column<AnyObject>),
+      compileColumn(name, column as Column<AnyObject>),
     )
     if (custom) columns = [NAME, ...own]
     else columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition.name === 'Name') ? own : [NAME, ...own]
-    drawn.set(resource, columns)
+    compiled.set(resource, columns)
   }
   return columns
 }
 
-function drawnOf(name: string, [type, get, description, options]: Column<AnyObject>): Drawn {
+function compileColumn(name: string, [type, get, description, options]: Column<AnyObject>): CompiledColumn {
   const { wide = false, format = '', priority = wide ? 1 : 0 } = options === 'wide' ? { wide: true } : (options ?? {})
   return { definition: { name, type, format, description, priority }, get }
 }
@@ -116,7 +116,7 @@ function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion
   return `{"cells":${stringifyJson(cells)},${said}"object":${included}}`
 }
 
-function cellOf({ get }: Drawn, object: AnyObject, ctx: CellContext): Cell {
+function cellOf({ get }: CompiledColumn, object: AnyObject, ctx: CellContext): Cell {
   try {
     return get(object, ctx)
   } catch {

@@ -62,12 +62,12 @@ export function translate(args: readonly string[]): Translation {
 }
 
 /** How long the stand-in for etcd may take to start. */
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 
 /** Which store the address of etcd leads to. */
 async function storeFlags(servers: readonly string[]): Promise<string[]> {
   const [first] = servers as [string]
-  const until = performance.now() + PATIENCE_MS
+  const until = performance.now() + TIMEOUT_MS
   for (;;) {
     const asked = await ask(first)
     if (asked === 'other') return ['--store=etcd', `--etcd-servers=${servers.join(',')}`]

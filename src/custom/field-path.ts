@@ -12,7 +12,7 @@ function valueAt(object: JsonObject, steps: readonly string[]): Found {
   let value: Json | undefined = object
   for (let i = 0; i < steps.length; i++) {
     if (value === null) return NOTHING
-    if (!isObject(value)) return { value: undefined, fault: misfit(steps.slice(0, i + 1), value, 'map[string]interface{}') }
+    if (!isObject(value)) return { value: undefined, fault: mismatch(steps.slice(0, i + 1), value, 'map[string]interface{}') }
     value = getOwn(value, steps[i]!)
     if (value === undefined) return NOTHING
   }
@@ -25,14 +25,14 @@ export function integerAt(object: JsonObject, steps: readonly string[]): { value
   const { value, fault } = valueAt(object, steps)
   if (fault !== undefined || value === undefined) return { value: undefined, ...(fault !== undefined && { fault }) }
   if (typeof value === 'bigint' || Number.isInteger(value)) return { value: value as number | bigint }
-  return { value: undefined, fault: misfit(steps, value, 'int64') }
+  return { value: undefined, fault: mismatch(steps, value, 'int64') }
 }
 
 /** The text at a path. */
 export function textAt(object: JsonObject, steps: readonly string[]): { value: string | undefined; fault?: string } {
   const { value, fault } = valueAt(object, steps)
   if (fault !== undefined || value === undefined) return { value: undefined, ...(fault !== undefined && { fault }) }
-  return typeof value === 'string' ? { value } : { value: undefined, fault: misfit(steps, value, 'string') }
+  return typeof value === 'string' ? { value } : { value: undefined, fault: mismatch(steps, value, 'string') }
 }
 
 /** Sets what is at a path, making objects on the way; the object is changed in place. */
@@ -48,5 +48,5 @@ export function setAt(object: JsonObject, steps: readonly string[], value: Json)
 }
 
 /** Go's words for a value of another type than expected. */
-const misfit = (steps: readonly string[], value: Json, expected: string) =>
+const mismatch = (steps: readonly string[], value: Json, expected: string) =>
   `.${steps.join('.')} accessor error: ${goPrint(value)} is of the type ${goType(value)}, expected ${expected}`

@@ -113,7 +113,7 @@ export class Faults {
       if (path === FAULTS_PATH || path.startsWith(`${FAULTS_PATH}/`)) return next(exchange)
       if (this.#entries.length === 0) return this.#noted(exchange, next)
       const effect = this.#strike(askedBy(exchange), isAboutRequests)
-      return effect ? this.#suffer(effect, exchange, next) : this.#noted(exchange, next)
+      return effect ? this.#applyEffect(effect, exchange, next) : this.#noted(exchange, next)
     }
   }
 
@@ -137,7 +137,7 @@ export class Faults {
     return { ...result, stream: disturbedStream(result.stream, strike, this.#pauses) }
   }
 
-  async #suffer(effect: FaultEffect, exchange: Exchange, next: Handler) {
+  async #applyEffect(effect: FaultEffect, exchange: Exchange, next: Handler) {
     const { delayMs, status, disconnect, loseAnswer, restart, bytesPerSecond } = effect
     if (delayMs !== undefined) await this.#pauses.wait(delayMs, exchange.request.signal)
     if (restart === 'before') return this.#interrupt(effect)

@@ -12,7 +12,7 @@ import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem, listMetaOf } from './list-body.ts'
-import { compactList, documentBody, type ListDocument, PAUSE, prettyList, yamlList } from './list-document.ts'
+import { compactList, documentBody, type ListDocument, prettyList, YIELD_POINT, yamlList } from './list-document.ts'
 import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { pump } from './streams.ts'
@@ -152,6 +152,6 @@ function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<R
 /** An object that this server has written, in another form. */
 function* rewritten(json: Uint8Array, chunksOf: (value: Json) => Iterable<string>): Iterable<string> {
   const { value } = parseJson(json, { trusted: true })
-  if (json.byteLength > LIMITS.smallBytes) yield PAUSE
+  if (json.byteLength > LIMITS.smallBytes) yield YIELD_POINT
   yield* chunksOf(value)
 }

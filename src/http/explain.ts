@@ -23,12 +23,12 @@ export const explain =
       return next(exchange)
     }
     // With impersonation, the permission of the original user counts.
-    const asker = exchange.impersonator ?? exchange.user!
-    return whenDone(authorizer.authorize(asker, PERMISSION, request), decision => {
+    const user = exchange.impersonator ?? exchange.user!
+    return whenDone(authorizer.authorize(user, PERMISSION, request), decision => {
       if (decision.verdict === 'allow') {
         const explanation = (exchange.explanation ??= new Explanation())
         exchange.explain = () => explanation.toHeader()
-      } else answerWith(exchange, forbidden(asker, PERMISSION).message)
+      } else answerWith(exchange, forbidden(user, PERMISSION).message)
       return next(exchange)
     })
   }

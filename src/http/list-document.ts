@@ -16,7 +16,7 @@ export type ListDocument = {
 }
 
 /** A chunk that says: what comes next takes a while, so that others should run before. */
-export const PAUSE = ''
+export const YIELD_POINT = ''
 
 /** Writes a document: a small one whole, a larger one in pieces. */
 export function documentBody(chunks: Iterable<string>): ResponseBody {
@@ -35,12 +35,12 @@ async function* resumed(begun: Uint8Array, rest: Iterator<Uint8Array, Uint8Array
   }
 }
 
-/** Yields pieces, empty where there is a pause, and returns the last. */
+/** Yields pieces, empty where others are to run, and returns the last. */
 function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, Uint8Array> {
   let text = ''
   for (const chunk of chunks) {
     text += chunk
-    if (chunk !== PAUSE && text.length < LIMITS.encodedPieceLength) continue
+    if (chunk !== YIELD_POINT && text.length < LIMITS.encodedPieceLength) continue
     yield Buffer.from(text)
     text = ''
   }
@@ -66,7 +66,7 @@ export function* prettyList({ head, member, items }: ListDocument): Generator<st
     // No text in JSON holds a line break.
     if (item.length <= LIMITS.smallBytes) yield stringifyPretty(value).replaceAll('\n', '\n    ')
     else {
-      yield PAUSE
+      yield YIELD_POINT
       yield* prettyChunks(value, '\n    ')
     }
     isEmpty = false
@@ -88,7 +88,7 @@ export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml
   for (const item of items) {
     if (isEmpty) yield '\n'
     const value = storedValue(item)
-    if (item.length > LIMITS.smallBytes) yield PAUSE
+    if (item.length > LIMITS.smallBytes) yield YIELD_POINT
     yield* yamlChunks([value])
     isEmpty = false
   }

@@ -78,7 +78,7 @@ const hasTable = ({ resource: { def }, subresource }: Call): boolean =>
 /** Custom objects have no protobuf encoding; their subresources of built-in kinds, such as Scale, have. */
 const speaksProtobuf = ({ resource, subresource }: Call) =>
   (!resource.def.custom && hasProtobuf(resource.type)) ||
-  (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.speaks !== undefined))
+  (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.bodyKind !== undefined))
 
 /** The media type of a failure: what the client accepts if it is a plain object, JSON otherwise. A failure is never replaced by 406. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {

@@ -110,31 +110,31 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
   const { stopwatch, explanation, endsAt, confirm } = exchange
-  const asker = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt, confirm }
-  const decided = authorize(asker, request)
+  const caller = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt, confirm }
+  const decided = authorize(caller, request)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
     if (failure) return failure
-    return answerRoute(request, route, asker)
+    return answerRoute(request, route, caller)
   })
   return whenDone(answered, response => compress(request, response))
 }
 
-function answerRoute(request: Request, route: Route, asker: Asker): MaybePromise<Response> {
-  const elsewhere = asker.api.aggregated?.at(route.attributes)
-  if (elsewhere) return elsewhere.answer(request, asker.user)
+function answerRoute(request: Request, route: Route, caller: Caller): MaybePromise<Response> {
+  const elsewhere = caller.api.aggregated?.at(route.attributes)
+  if (elsewhere) return elsewhere.answer(request, caller.user)
   switch (route.type) {
     case 'refused':
       throw route.error
     case 'path':
-      return asker.api.endpoints.answer(request, route)
+      return caller.api.endpoints.answer(request, route)
     case 'call':
-      return handleCall(request, route.call, asker)
+      return handleCall(request, route.call, caller)
   }
 }
 
 /** User and attributes of the request. */
-type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'> & {
+type Caller = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'> & {
   readonly user: User
   readonly attributes: Attributes
   readonly api: Api
@@ -144,7 +144,7 @@ type Asker = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'> 
  * Throws unless the user may. A promise only when the authorizer has to wait. Where nobody allowed the request and an authorizer failed,
  * that is a fault of the server, not of the client: then it is the response, in kube-apiserver's words, which are no Status.
  */
-function authorize({ user, attributes, api }: Asker, request: Request): MaybePromise<Response | undefined> {
+function authorize({ user, attributes, api }: Caller, request: Request): MaybePromise<Response | undefined> {
   const settle = (decision: Decision) => {
     if (decision.verdict === 'allow') return undefined
     if (decision.error !== undefined) return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: ${decision.error}\n`)
@@ -155,23 +155,23 @@ function authorize({ user, attributes, api }: Asker, request: Request): MaybePro
 }
 
 /** Errors of a deprecated kind come with its warning, too. */
-function handleCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
+function handleCall(request: Request, call: Call, caller: Caller): MaybePromise<Response> {
   const { deprecated } = call.resource.def
-  if (deprecated === undefined) return answerCall(request, call, asker)
+  if (deprecated === undefined) return answerCall(request, call, caller)
   const warned = (error: unknown): never => {
     if (error instanceof StatusError) error.warnings = [deprecated, ...error.warnings]
     throw error
   }
   try {
-    const response = answerCall(request, call, asker)
+    const response = answerCall(request, call, caller)
     return response instanceof Promise ? response.catch(warned) : response
   } catch (error) {
     return warned(error)
   }
 }
 
-function answerCall(request: Request, call: Call, asker: Asker): MaybePromise<Response> {
-  const { registry, groupDomain, now } = asker.api
+function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<Response> {
+  const { registry, groupDomain, now } = caller.api
   const time = now()
   const isConnected = isConnect(call)
   // A node decides itself what it answers with.
@@ -179,11 +179,11 @@ function answerCall(request: Request, call: Call, asker: Asker): MaybePromise<Re
   const format = request.upgrade === 'websocket' ? { ...negotiated, messages: true } : negotiated
   const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
   return whenDone(decoded, body => {
-    asker.stopwatch.lapAfter(decoded, 'decode')
+    caller.stopwatch.lapAfter(decoded, 'decode')
     // The client may have disconnected while the body was read, or while the request waited.
     if (request.isGone) throw unavailable('the client has gone')
-    return whenDone(registry.handle(call, new Context(request, { body, now: time }, asker)), result => {
-      asker.stopwatch.lap('handle')
+    return whenDone(registry.handle(call, new Context(request, { body, now: time }, caller)), result => {
+      caller.stopwatch.lap('handle')
       if (result.type === 'forward') return import('./forward.ts').then(({ forward }) => forward(request, call, result.upstream))
       return encode(result, format, time)
     })
@@ -204,10 +204,10 @@ class Context implements CallContext {
   readonly explanation: Exchange['explanation']
   readonly confirm: Exchange['confirm']
   readonly #request: Request
-  readonly #asker: Asker
+  readonly #caller: Caller
 
-  constructor(request: Request, { body, now }: Pick<CallContext, 'body' | 'now'>, asker: Asker) {
-    const { user, api } = asker
+  constructor(request: Request, { body, now }: Pick<CallContext, 'body' | 'now'>, caller: Caller) {
+    const { user, api } = caller
     this.body = body
     this.user = user
     this.now = now
@@ -215,17 +215,17 @@ class Context implements CallContext {
     this.gate = api.gate
     this.namespace = api.namespace
     this.userAgent = header(request.headers, 'user-agent') ?? ''
-    this.stopwatch = asker.stopwatch
-    this.explanation = asker.explanation
-    this.confirm = asker.confirm
+    this.stopwatch = caller.stopwatch
+    this.explanation = caller.explanation
+    this.confirm = caller.confirm
     this.#request = request
-    this.#asker = asker
+    this.#caller = caller
   }
 
   /** Throws unless the user may also create; where an authorizer failed, the fault is the server's, as for the request itself. */
   async authorizeCreate(): Promise<void> {
-    const { user, api } = this.#asker
-    const attributes = { ...this.#asker.attributes, verb: 'create' }
+    const { user, api } = this.#caller
+    const attributes = { ...this.#caller.attributes, verb: 'create' }
     const decision = await api.authorizer.authorize(user, attributes, this.#request)
     if (decision.verdict === 'allow') return
     throw decision.error === undefined ? forbidden(user, attributes, decision.reason) : internalError(decision.error)
@@ -236,7 +236,7 @@ class Context implements CallContext {
   }
 
   get remainingMs(): number | undefined {
-    const { endsAt, stopwatch } = this.#asker
+    const { endsAt, stopwatch } = this.#caller
     return endsAt === undefined ? undefined : endsAt - stopwatch.total
   }
 }

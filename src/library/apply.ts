@@ -8,7 +8,7 @@ import { type Manifest, ManifestError, readManifests } from './manifests.ts'
 
 const MANAGER = 'keelson-apply'
 /** How long a custom kind may take until it is served. */
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Creates or changes objects, those of files and folders among them; resolves with what is stored. Fields of others are taken over. */
 export async function applyTo(client: Client, sources: readonly (string | object)[]): Promise<AnyObject[]> {
@@ -44,7 +44,7 @@ async function applyOne(client: Client, { object, source }: Manifest): Promise<A
 
 /** The client of a kind; while definitions of custom kinds are being taken in, it is waited for. */
 async function served(client: Client, apiVersion: string, kind: string): Promise<ResourceClient<AnyObject> | undefined> {
-  const until = performance.now() + PATIENCE_MS
+  const until = performance.now() + TIMEOUT_MS
   for (;;) {
     const found = client.ofKind(apiVersion, kind)
     if (found || !isExpected(client, apiVersion, kind) || performance.now() > until) return found

@@ -9,14 +9,14 @@ export type Target = {
 }
 export type Wanted = string | ((object: any) => unknown)
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Resolves with the object, or with undefined where it was to be deleted. Rejects with what it was last. */
 export function waitFor(
   client: Client,
   { apiVersion, kind, metadata }: Target,
   wanted: Wanted = 'exists',
-  { timeoutMs = PATIENCE_MS }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): Promise<AnyObject | undefined> {
   const isMet = conditionOf(wanted)
   const current = () => {

@@ -80,7 +80,7 @@ const BEFORE_FIRST_APPLY = 'before-first-apply'
 
 /** Applies a configuration. What the manager applied before and leaves out now is removed, unless someone else owns it too. */
 export function* applyConfiguration(apply: Apply): Converting<Applied> {
-  const problem = misfit(apply)
+  const problem = mismatch(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
   const live = apply.live ?? blankOf(apply)
   yield NO_CONVERSIONS
@@ -116,7 +116,7 @@ function* ownersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Man
   return yield* updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
 }
 
-function misfit({ applied, kind, writer, type }: Apply): string | undefined {
+function mismatch({ applied, kind, writer, type }: Apply): string | undefined {
   const sent = { apiVersion: textOf(applied['apiVersion']), kind: textOf(applied['kind']) }
   if (sent.apiVersion !== writer.apiVersion || sent.kind !== kind) return `invalid object type: ${kindText(sent.apiVersion, sent.kind)}`
   const metadata = applied['metadata']

@@ -272,9 +272,9 @@ async function erase(write: Write, marked: AnyObject | undefined): Promise<void>
   if (swapped.ok) noteStored(write, swapped.revision)
   const last = marked ?? stored
   if (stored && call.resource.def.claims) await deps.allocations.release(call.resource, stored)
-  const isTold = last && call.resource.def.deletion?.returns === 'object'
+  const isReturned = last && call.resource.def.deletion?.returns === 'object'
   const told = swapped.ok ? swapped.revision : revision
-  write.done = { json: isTold ? withRevision(encodeStored(last), told) : json, object: undefined }
+  write.done = { json: isReturned ? withRevision(encodeStored(last), told) : json, object: undefined }
 }
 
 const deleted = ({ group, plural }: Resource, name: string, uid: string | undefined) =>

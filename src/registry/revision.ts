@@ -6,7 +6,7 @@ import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 
-const PATIENCE_MS = 3000
+const TIMEOUT_MS = 3000
 const UINT64 = 2n ** 64n
 
 /** Absent and `0` read as 0: any version will do. */
@@ -23,20 +23,20 @@ export function parseRevision(text: string): Revision {
 }
 
 /** How long to wait: until the signal is aborted, and no longer than the timeout of the request. */
-export type Patience = { readonly signal: Cancellation; readonly timeoutMs?: number | undefined }
+export type WaitOptions = { readonly signal: Cancellation; readonly timeoutMs?: number | undefined }
 
 /** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */
 export async function waitForRevision(
   caches: Caches,
   revision: Revision,
-  { signal, timeoutMs = 0 }: Patience,
+  { signal, timeoutMs = 0 }: WaitOptions,
 ): Promise<StatusError | undefined> {
   if (caches.revision >= revision) return undefined
   // Over a store that others write to, the revision may be of a write that nothing here is told of: then the store has to be asked.
   caches.fresh()?.catch(() => {})
   const patience = new Cancellable()
   const stop = () => patience.abort(new Error('waited for long enough'))
-  const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, PATIENCE_MS) : PATIENCE_MS)
+  const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, TIMEOUT_MS) : TIMEOUT_MS)
   signal.addEventListener('abort', stop, { once: true })
   await caches.reached(revision, patience)
   clearTimeout(timer)

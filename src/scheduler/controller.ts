@@ -273,8 +273,8 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         const { info, pod } = cycle
         const { diagnosis } = placement
         const preemption = preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets.list() })
-        const rescues = PLUGINS.flatMap(plugin => plugin.rescue?.(cycle) ?? [])
-        const message = describe(diagnosis, [...rescues.map(each => each.message), preemption.message].filter(Boolean).join(', '))
+        const postFiltered = PLUGINS.flatMap(plugin => plugin.postFilter?.(cycle) ?? [])
+        const message = describe(diagnosis, [...postFiltered.map(each => each.message), preemption.message].filter(Boolean).join(', '))
         let nominatedNode: string | undefined
         if (preemption.type === 'victims') {
           nominatedNode = preemption.node
@@ -287,7 +287,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         queue.reject(queued, diagnosis.rejectors)
         report(pod, { reason: 'Unschedulable', message, nominatedNode })
         // Written after the pod has been put back: what comes of it is worth another try.
-        for (const { write } of rescues) later(info.uid, write)
+        for (const { write } of postFiltered) later(info.uid, write)
       }
 
       /** Takes the pod to be on its node from now on, with all that plugins hold for it, and binds it. */

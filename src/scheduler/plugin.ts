@@ -61,7 +61,7 @@ export interface Reservation {
 }
 
 /** What a plugin does for a pod that has no node: what it says about that, and writes. */
-export type Rescue = { readonly message: string; readonly write: () => Promise<void> }
+export type PostFilterResult = { readonly message: string; readonly write: () => Promise<void> }
 
 /** A plugin cannot decide about a pod: something is wrong with what it looked at. The pod is tried again after a while. */
 export class PluginError extends Error {}
@@ -76,7 +76,7 @@ export type Plugin = {
   readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
   readonly weight?: number
   /** Called when there is no node for the pod. */
-  readonly rescue?: (cycle: Cycle) => Rescue | undefined
+  readonly postFilter?: (cycle: Cycle) => PostFilterResult | undefined
   /** Called when a node is chosen. Undefined when nothing has to be done before the pod is bound. */
   readonly reserve?: (cycle: Cycle, node: string) => Reservation | undefined
   /** The changes that are worth a look for pods that it has rejected. */

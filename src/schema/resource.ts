@@ -49,7 +49,7 @@ export type Subresource = {
   readonly name: string
   readonly verbs: readonly Verb[]
   /** The kind of its bodies, where that is not the resource's own. */
-  readonly speaks?: { readonly group: string; readonly version: string; readonly kind: string }
+  readonly bodyKind?: { readonly group: string; readonly version: string; readonly kind: string }
 }
 
 const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
@@ -181,13 +181,13 @@ function subresourcesOf(
   const { status, scale, updates = {}, creates = {}, connect = {} } = subresources
   const found: Subresource[] = []
   if (status) found.push({ name: 'status', verbs: UPDATE_VERBS })
-  if (scale) found.push({ name: 'scale', verbs: UPDATE_VERBS, speaks: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
+  if (scale) found.push({ name: 'scale', verbs: UPDATE_VERBS, bodyKind: { group: 'autoscaling', version: 'v1', kind: 'Scale' } })
   for (const [name, update] of Object.entries(updates)) found.push({ name, verbs: update.verbs ?? UPDATE_VERBS })
   for (const [name, { verbs, input }] of Object.entries(creates)) {
-    found.push({ name, verbs, speaks: { group: resolve(input.group), version: input.version, kind: input.kind } })
+    found.push({ name, verbs, bodyKind: { group: resolve(input.group), version: input.version, kind: input.kind } })
   }
   for (const [name, { verbs, kind }] of Object.entries(connect))
-    found.push({ name, verbs, speaks: { group: resolve(group), version, kind } })
+    found.push({ name, verbs, bodyKind: { group: resolve(group), version, kind } })
   return found.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 

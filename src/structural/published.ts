@@ -20,7 +20,7 @@ export function publishedSchema(structural: Structural, publishing: Publishing):
 }
 
 function publish(source: JsonSchema, publishing: Publishing): JsonObject {
-  const said = publishing.version === 2 ? sayableInV2(source) : withEitherSaid(source)
+  const said = publishing.version === 2 ? expressibleInV2(source) : withEitherSaid(source)
   const out: JsonObject = {}
   for (const key of KEYWORDS) if (isSaid(said[key] as Json | undefined)) out[key] = said[key] as Json
   for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (said[key]?.length) out[key] = said[key].map(part => publishNested(part))
@@ -94,7 +94,7 @@ function withEitherSaid(source: JsonSchema): JsonSchema {
 }
 
 /** Clients of version 2 know no alternatives and no null, and take what is described for all there is. */
-function sayableInV2(source: JsonSchema): JsonSchema {
+function expressibleInV2(source: JsonSchema): JsonSchema {
   const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...said } = source
   const keeps = said['x-kubernetes-preserve-unknown-fields'] === true
   const { items, properties, type, nullable, ...rest } = said

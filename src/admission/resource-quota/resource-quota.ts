@@ -24,7 +24,7 @@ export type ResourceQuotaParts = {
 
 export function resourceQuota(parts: ResourceQuotaParts): Plugin {
   const { reader, evaluatorOf, limited = [] } = parts
-  const desk = new QuotaAdmission(parts)
+  const admission = new QuotaAdmission(parts)
   return {
     name: 'ResourceQuota',
     validate(attributes) {
@@ -32,7 +32,7 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
       if ((operation !== 'CREATE' && operation !== 'UPDATE') || namespace === '') return
       const evaluator = evaluatorOf(resource)
       if (!evaluator?.handles(attributes) || (limited.length === 0 && reader.list(QUOTAS, namespace).length === 0)) return
-      return desk.admit(attributes, evaluator)
+      return admission.admit(attributes, evaluator)
     },
   }
 }

@@ -28,7 +28,7 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
   const { groupDomain } = parts
   let common: Rules | undefined
   const commonRules = () => (common ??= new Rules(COMPONENT_ROLES['system:node']!.map(line => ruleOf(line, groupDomain))))
-  const deciders = decidersOf(groupDomain)
+  const rules = rulesByResource(groupDomain)
   return {
     name: 'node',
     authorize(user, asked): Decision {
@@ -36,7 +36,7 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
       if (node === undefined) return no()
       if (node === '') return no(`unknown node for user ${goQuote(user.name)}`)
       const { resource } = asked
-      const decide = resource && deciders.get(`${resource.group}/${resource.plural}`)
+      const decide = resource && rules.get(`${resource.group}/${resource.plural}`)
       if (decide) return decide({ ...parts, node, asked: asked as Asked })
       return commonRules().permit(asked) ? ALLOW : no()
     },
@@ -58,7 +58,7 @@ function nodeOf({ name, groups }: User): string | undefined {
 }
 
 /** Those resources that are not the same to all nodes. */
-const decidersOf = (domain: string): ReadonlyMap<string, (question: Question) => Decision> =>
+const rulesByResource = (domain: string): ReadonlyMap<string, (question: Question) => Decision> =>
   new Map(
     Object.entries({
       '/secrets': readRelated,

@@ -43,9 +43,9 @@ export const attachDetachController = defineController({
     function onPod({ type, current, previous }: Change<PodObject>): string | undefined {
       const node = current.fields['spec.nodeName']
       if (!node || !hasClaims(current.namespace)) return undefined
-      const isNews =
+      const isRelevant =
         type !== 'updated' || !previous?.fields['spec.nodeName'] || current.terminating || isOver(current.fields['status.phase'])
-      return isNews && current.object && claimsOf(current.object).length > 0 ? node : undefined
+      return isRelevant && current.object && claimsOf(current.object).length > 0 ? node : undefined
     }
 
     /** The volumes that pods of a node use, and that have to be attached for that. */

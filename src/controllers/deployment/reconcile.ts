@@ -126,15 +126,15 @@ function planOf(pass: Pass, isRollout: boolean): Plan {
   // A rollback is written on its own; what it leads to is for the next pass.
   const status = rollback ? pass.status : statusOf(deployment, pass.status, { current, old }, now)
   const annotations = { ...deployment.metadata.annotations, ...(revision !== undefined && { [REVISION]: revision }) }
-  const isNews = revision !== deployment.metadata.annotations?.[REVISION] || !deepEqual(status, deployment.status)
+  const isChanged = revision !== deployment.metadata.annotations?.[REVISION] || !deepEqual(status, deployment.status)
   return {
     create: created ? current : undefined,
     update: [...old, ...(current && !created ? [current] : [])].filter(({ metadata }) => changed.has(metadata.name!)),
     scaled,
     remove,
-    status: isNews ? { ...deployment, metadata: { ...deployment.metadata, annotations }, status } : undefined,
+    status: isChanged ? { ...deployment, metadata: { ...deployment.metadata, annotations }, status } : undefined,
     rollback,
-    after: isRollout && !isNews ? msToDeadline(deployment, status, now) : undefined,
+    after: isRollout && !isChanged ? msToDeadline(deployment, status, now) : undefined,
   }
 }
 

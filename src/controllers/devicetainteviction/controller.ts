@@ -133,12 +133,12 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
         if (effect !== 'NoExecute' && effect !== 'None') return none
         // What it would do is found out by pretending that it does.
         const pretended = { ...rule, spec: { ...rule.spec, taint: { ...rule.spec.taint, effect: 'NoExecute' } } }
-        const imagined: World = effect === 'None' ? { ...world, rules: () => [pretended] } : world
+        const assumed: World = effect === 'None' ? { ...world, rules: () => [pretended] } : world
         const isMeant = (device: DeviceName) => isSelected(rule, device)
         const affected = new Set(usersOfDevices(isMeant, claims.list()))
         const going = [...affected].flatMap(key => {
           const pod = pods.get(namedBy(key.slice(POD.length)))
-          return pod && !pod.metadata.deletionTimestamp && evictionOf(pod, imagined)?.rules.has(uid) ? [pod] : []
+          return pod && !pod.metadata.deletionTimestamp && evictionOf(pod, assumed)?.rules.has(uid) ? [pod] : []
         })
         const counts = { ...none, pods: going.length, namespaces: new Set(going.map(({ metadata }) => metadata.namespace)).size }
         return effect === 'None' ? { ...counts, ...devicesOf(isMeant) } : counts

@@ -87,8 +87,8 @@ class Collector {
     const metadata = current.object?.metadata
     if (!metadata) return
     const item = { key, resource, namespace, name, uid }
-    const { isNews, released } = this.#graph.put(item, metadata.ownerReferences ?? [])
-    if (isNews) this.#enqueue(key)
+    const { isNew, released } = this.#graph.put(item, metadata.ownerReferences ?? [])
+    if (isNew) this.#enqueue(key)
     for (const owner of released) this.#enqueueTerminating(owner)
     this.#noteTermination(item, metadata)
   }

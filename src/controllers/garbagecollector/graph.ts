@@ -20,7 +20,7 @@ export type Item = {
 export type Dependent = Item & { readonly references: readonly OwnerReference[] }
 
 /** What a change means: whether the references are new, and the owners that lost a dependent or are blocked by one less. */
-export type Effect = { readonly isNews: boolean; readonly released: readonly string[] }
+export type Effect = { readonly isNew: boolean; readonly released: readonly string[] }
 
 export class Graph {
   readonly #dependents = new Map<string, Dependent>()
@@ -52,7 +52,7 @@ export class Graph {
     }
     const { released } = this.#forget(item.key, new Set(references.map(({ uid }) => uid)))
     if (references.length > 0) this.#dependents.set(item.key, { ...item, references })
-    return { isNews: references.length > 0, released }
+    return { isNew: references.length > 0, released }
   }
 
   /** Forgets an object as a dependent of others. */
@@ -72,7 +72,7 @@ export class Graph {
       this.#byOwner.delete(uid)
       this.#gone.delete(uid)
     }
-    return { isNews: false, released }
+    return { isNew: false, released }
   }
 
   /** Notes that an owner is gone. */
@@ -81,7 +81,7 @@ export class Graph {
   }
 }
 
-const NOTHING: Effect = { isNews: false, released: [] }
+const NOTHING: Effect = { isNew: false, released: [] }
 const NONE: ReadonlySet<string> = new Set()
 
 /** References are changed as a whole by those who write them, so their order says nothing that matters here. */

@@ -28,7 +28,7 @@ const LEASES = 'kube-node-lease'
 const LOOK_AGAIN_MS = 5000
 
 /** The last heartbeat of a kubelet. After a restart every node gets a full grace period. */
-type Heard = { readonly uid: string; at: number; heartbeat: string | undefined; renewed: string | undefined }
+type LastContact = { readonly uid: string; at: number; heartbeat: string | undefined; renewed: string | undefined }
 
 export type NodeLifecycleParts = { readonly grace: Grace }
 
@@ -40,7 +40,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
     workers: 8,
     create({ client, recorder }) {
       const [nodes, pods, leases] = [client.of(Node), client.of(Pod), client.of(Lease)]
-      const heard = new Map<string, Heard>()
+      const contacts = new Map<string, LastContact>()
       /** When the next node of a zone may be tainted. */
       const nextTaint = new Map<string, number>()
       const say = (
@@ -52,7 +52,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         watches: [
           watch(Node, ({ type, current, previous }) => {
             if (type === 'deleted') {
-              heard.delete(current.name)
+              contacts.delete(current.name)
               const { name, uid } = current
               say({ metadata: { name, uid } }, 'RemovingNode', `Node ${name} event: Removing Node ${name} from Controller`)
             }
@@ -91,11 +91,11 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         const { name = '', uid = '', creationTimestamp } = node.metadata
         const now = client.now.getTime()
         const heartbeat = readyOf(node)?.lastHeartbeatTime
-        let last = heard.get(name)
+        let last = contacts.get(name)
         if (last?.uid !== uid) {
           if (!last) say(node, 'RegisteredNode', `Node ${name} event: Registered Node ${name} in Controller`)
           last = { uid, at: heartbeat ? now : Math.min(now, Date.parse(creationTimestamp ?? '') || now), heartbeat, renewed: undefined }
-          heard.set(name, last)
+          contacts.set(name, last)
           noteRenewal(name, leases.get({ namespace: LEASES, name })?.spec?.renewTime)
         }
         if (heartbeat !== last.heartbeat) last.at = now
@@ -104,7 +104,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       }
 
       function noteRenewal(name: string, renewed: string | undefined): void {
-        const last = heard.get(name)
+        const last = contacts.get(name)
         if (!last || renewed === undefined || renewed <= (last.renewed ?? '')) return
         last.renewed = renewed
         last.at = client.now.getTime()

@@ -130,8 +130,8 @@ export function watchDependents<K extends Kind<any>, O extends Envelope>(kind: K
     const isOwned = keys.size > 0
     if (previous && previous.owners !== current.owners) add(previous)
     if (isOwned || type === 'deleted' || current.terminating) return keys
-    const isNews = !previous || !deepEqual(previous.labels, current.labels) || !deepEqual(previous.owners, current.owners)
-    if (isNews) for (const key of adopters(owners, selectorOf, current as ObjectRevision<Envelope>)) keys.add(key)
+    const isRelevant = !previous || !deepEqual(previous.labels, current.labels) || !deepEqual(previous.owners, current.owners)
+    if (isRelevant) for (const key of adopters(owners, selectorOf, current as ObjectRevision<Envelope>)) keys.add(key)
     return keys
   })
 }

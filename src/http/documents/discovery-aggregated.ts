@@ -70,13 +70,13 @@ function resourceItem(resource: Resource): object {
 /** Empty group and version mean the ones the resource is listed under; custom kinds say them. */
 const groupVersionOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
 
-function subresourceItem(resource: Resource, { name, verbs, speaks }: Subresource): object {
-  const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
+function subresourceItem(resource: Resource, { name, verbs, bodyKind }: Subresource): object {
+  const foreign = bodyKind && (bodyKind.group !== resource.group || bodyKind.version !== resource.version)
   return {
     subresource: name,
     responseKind: {
-      ...(foreign ? { group: speaks.group, version: speaks.version } : groupVersionOf(resource)),
-      kind: speaks?.kind ?? resource.kind,
+      ...(foreign ? { group: bodyKind.group, version: bodyKind.version } : groupVersionOf(resource)),
+      kind: bodyKind?.kind ?? resource.kind,
     },
     verbs: [...verbs].sort(),
   }

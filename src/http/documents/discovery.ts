@@ -133,14 +133,14 @@ function resourceEntry(catalog: Catalog, resource: Resource) {
   }
 }
 
-function subresourceEntry(resource: Resource, { name, verbs, speaks }: Subresource) {
-  const foreign = speaks && (speaks.group !== resource.group || speaks.version !== resource.version)
+function subresourceEntry(resource: Resource, { name, verbs, bodyKind }: Subresource) {
+  const foreign = bodyKind && (bodyKind.group !== resource.group || bodyKind.version !== resource.version)
   return {
     name: `${resource.plural}/${name}`,
     singularName: '',
     namespaced: resource.namespaced,
-    ...(foreign ? { group: speaks.group, version: speaks.version } : {}),
-    kind: speaks?.kind ?? resource.kind,
+    ...(foreign ? { group: bodyKind.group, version: bodyKind.version } : {}),
+    kind: bodyKind?.kind ?? resource.kind,
     verbs: [...verbs].sort(),
   }
 }

@@ -8,7 +8,7 @@ import type { AnyType } from '../../schema/types.ts'
 import * as common from '../common-messages.ts'
 import { coreVersions, type GroupVersion, servedGroups } from './discovery-groups.ts'
 import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Naming, packageOf } from './openapi-names.ts'
-import { type Operation, type PathItem, pathsOf, readOnlyPath, type Spoken, tagOf } from './openapi-operations.ts'
+import { type Operation, type PathItem, pathsOf, readOnlyPath, type Schemas, tagOf } from './openapi-operations.ts'
 import { Definitions, type Dialect } from './openapi-schemas.ts'
 
 /** A part of the API with a separate document in OpenAPI 3; the key is its address below `/openapi/v3/`. */
@@ -73,7 +73,7 @@ export class Contents {
     const resources = this.#catalog.resources(group, version) ?? []
     // Objects before the messages they contain, so that objects get their names first.
     const own = new Map(resources.map(resource => [resource, this.#own(resource)]))
-    for (const resource of resources) this.paths.push(...pathsOf(resource, this.#spokenBy(resource, own.get(resource)!)))
+    for (const resource of resources) this.paths.push(...pathsOf(resource, this.#schemasOf(resource, own.get(resource)!)))
   }
 
   #own(resource: Resource): JsonObject {
@@ -96,7 +96,7 @@ export class Contents {
     })
   }
 
-  #spokenBy(resource: Resource, own: JsonObject): Spoken {
+  #schemasOf(resource: Resource, own: JsonObject): Schemas {
     return {
       own,
       list: resource.verbs.includes('list') ? this.#listOf(resource, own) : own,
@@ -109,12 +109,12 @@ export class Contents {
   }
 
   #bodyOf({ def, subresources }: Resource, name: string): JsonObject | undefined {
-    const speaks = subresources.find(sub => sub.name === name)?.speaks
+    const bodyKind = subresources.find(sub => sub.name === name)?.bodyKind
     const created = def.subresources?.creates
     const input = created && Object.hasOwn(created, name) ? created[name]?.input : undefined
     const type = input ? common.withEnvelope(input.kind, input.type) : name === 'scale' && def.subresources?.scale ? this.#scale : undefined
-    if (!speaks || !type) return undefined
-    return this.definitions.object(`${packageOf(speaks)}.${speaks.kind}`, type, { usedIn: speaks, kinds: [speaks] })
+    if (!bodyKind || !type) return undefined
+    return this.definitions.object(`${packageOf(bodyKind)}.${bodyKind.kind}`, type, { usedIn: bodyKind, kinds: [bodyKind] })
   }
 
   /** A message that all groups use: as the core version's, or as every served version's, for clients that look it up by kind. */

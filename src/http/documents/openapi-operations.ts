@@ -24,7 +24,7 @@ export type Operation = {
 export type PathItem = { readonly path: string; readonly parameters: readonly Parameter[]; readonly operations: readonly Operation[] }
 
 /** References to the schemas that a resource's operations use. */
-export type Spoken = {
+export type Schemas = {
   readonly own: JsonObject
   readonly list: JsonObject
   readonly status: JsonObject
@@ -69,10 +69,10 @@ const TEXT: JsonObject = { type: 'string' }
 const METHODS: Readonly<Partial<Record<Verb, Method>>> = { get: 'get', update: 'put', patch: 'patch', create: 'post', delete: 'delete' }
 
 /** Every path of a resource, including the deprecated watch paths. */
-export function pathsOf(resource: Resource, spoken: Spoken): PathItem[] {
+export function pathsOf(resource: Resource, schemas: Schemas): PathItem[] {
   const base = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`
   const scoped = resource.namespaced ? `/namespaces/{namespace}/${resource.plural}` : `/${resource.plural}`
-  const write = new Writer(resource, spoken)
+  const write = new Writer(resource, schemas)
   const scope = resource.namespaced ? [NAMESPACE] : []
   const items: PathItem[] = [
     { path: base + scoped, parameters: [...scope, PRETTY], operations: write.collection() },
@@ -119,13 +119,13 @@ type Draft = Pick<Operation, 'method' | 'doc' | 'answer'> & Partial<Operation> &
 
 class Writer {
   readonly #resource: Resource
-  readonly #spoken: Spoken
+  readonly #schemas: Schemas
   readonly #scope: string
   readonly #isCustom: boolean
 
-  constructor(resource: Resource, spoken: Spoken) {
+  constructor(resource: Resource, schemas: Schemas) {
     this.#resource = resource
-    this.#spoken = spoken
+    this.#schemas = schemas
     this.#scope = resource.namespaced ? 'Namespaced' : ''
     this.#isCustom = resource.def.custom !== undefined
   }
@@ -143,8 +143,8 @@ class Writer {
           action: 'deletecollection',
           doc: `delete collection of ${kind}`,
           parameters: DELETE_COLLECTION,
-          body: { schema: this.#spoken.deleteOptions, media: ANY, required: false },
-          answer: this.#spoken.status,
+          body: { schema: this.#schemas.deleteOptions, media: ANY, required: false },
+          answer: this.#schemas.status,
         }),
       )
     }
@@ -153,7 +153,7 @@ class Writer {
 
   item(): Operation[] {
     const { kind, verbs, def } = this.#resource
-    const found = this.#readAndWrite(verbs, { words: kind, doc: `the specified ${kind}`, schema: this.#spoken.own })
+    const found = this.#readAndWrite(verbs, { words: kind, doc: `the specified ${kind}`, schema: this.#schemas.own })
     if (verbs.includes('delete')) {
       found.push(
         this.#operation({
@@ -162,9 +162,9 @@ class Writer {
           action: 'delete',
           doc: `delete ${withArticle(kind)}`,
           parameters: DELETE,
-          body: { schema: this.#spoken.deleteOptions, media: ANY, required: false },
+          body: { schema: this.#schemas.deleteOptions, media: ANY, required: false },
           codes: [200, 202],
-          answer: def.deletion?.returns === 'object' ? this.#spoken.own : this.#spoken.status,
+          answer: def.deletion?.returns === 'object' ? this.#schemas.own : this.#schemas.status,
         }),
       )
     }
@@ -178,20 +178,20 @@ class Writer {
   subresource(sub: Subresource): Operation[] {
     const { kind, def } = this.#resource
     const words = kind + capitalize(sub.name)
-    const spoken = sub.speaks ?? this.#kind()
+    const bodyKind = sub.bodyKind ?? this.#kind()
     if (def.subresources?.connect && Object.hasOwn(def.subresources.connect, sub.name)) return this.#connect(sub, words)
-    const schema = this.#spoken.bodyOf(sub.name) ?? this.#spoken.own
-    const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: spoken })
+    const schema = this.#schemas.bodyOf(sub.name) ?? this.#schemas.own
+    const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: bodyKind })
     if (sub.verbs.includes('create')) {
       const action = def.subresources?.creates?.[sub.name]
-      const answer = action?.review ? schema : action?.returns === 'object' ? this.#spoken.own : this.#spoken.status
+      const answer = action?.review ? schema : action?.returns === 'object' ? this.#schemas.own : this.#schemas.status
       found.push(
         this.#create({
           id: ['create', this.#scope, words],
           doc: `create ${sub.name} of ${withArticle(kind)}`,
           schema,
           answer,
-          kind: spoken,
+          kind: bodyKind,
         }),
       )
     }
@@ -227,7 +227,7 @@ class Writer {
       found.push(this.#operation({ id: ['replace', scope, words], method: 'put', action: 'put', doc: `replace ${doc}`, ...more }))
     }
     if (verbs.includes('patch')) {
-      const body = { schema: this.#spoken.patch, media: this.#isCustom ? CUSTOM_PATCHES : PATCHES, required: true }
+      const body = { schema: this.#schemas.patch, media: this.#isCustom ? CUSTOM_PATCHES : PATCHES, required: true }
       const more = { parameters: PATCH, body, codes: [200, 201] as const, answer: schema, kind }
       found.push(
         this.#operation({ id: ['patch', scope, words], method: 'patch', action: 'patch', doc: `partially update ${doc}`, ...more }),
@@ -239,7 +239,7 @@ class Writer {
   #create({
     id,
     doc,
-    schema = this.#spoken.own,
+    schema = this.#schemas.own,
     answer = schema,
     kind = this.#kind(),
   }: {
@@ -261,20 +261,20 @@ class Writer {
       action: 'list',
       doc,
       parameters: LIST,
-      answer: this.#spoken.list,
+      answer: this.#schemas.list,
       media: this.#isCustom ? CUSTOM_STREAMS : STREAMS,
     })
   }
 
   #watch(id: Draft['id'], action: string, doc: string): Operation {
     const old = `${doc}. deprecated: use the 'watch' parameter with a list operation instead`
-    return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#spoken.watchEvent, media: STREAMS })
+    return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#schemas.watchEvent, media: STREAMS })
   }
 
   /** Paths that stream to a node; one with the object's own kind is an ordinary read of text. */
-  #connect({ name, verbs, speaks = this.#kind() }: Subresource, words: string): Operation[] {
+  #connect({ name, verbs, bodyKind = this.#kind() }: Subresource, words: string): Operation[] {
     const { kind } = this.#resource
-    if (speaks.kind === kind) {
+    if (bodyKind.kind === kind) {
       const id = ['read', this.#scope, words] as const
       return [
         this.#operation({
@@ -297,7 +297,7 @@ class Writer {
         doc: `connect ${method.toUpperCase()} requests to ${name} of ${kind}`,
         answer: TEXT,
         media: ANY,
-        kind: speaks,
+        kind: bodyKind,
       })
     })
   }

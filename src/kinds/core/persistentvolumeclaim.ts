@@ -44,7 +44,7 @@ export const PersistentVolumeClaim = defineKind({
   prepareForCreate: ({ spec }, ctx) => settleSources(spec, undefined, ctx),
   prepareForUpdate: ({ spec }, old, ctx) => settleSources(spec, old.spec, ctx),
   *validate(o, at, { old }) {
-    yield* validatePersistentVolumeClaimSpec(o.spec, at.spec, forgivenIn(old?.spec))
+    yield* validatePersistentVolumeClaimSpec(o.spec, at.spec, ratchetedOptions(old?.spec))
     if (old) yield* validateClaimChange(o, old, at)
   },
   *warn({ metadata, spec }) {
@@ -93,7 +93,7 @@ export const PersistentVolumeClaim = defineKind({
 })
 
 /** Rules that the stored claim already violates do not apply. */
-function forgivenIn(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {
+function ratchetedOptions(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {
   if (!old) return {}
   const hasGroup = [old.dataSource, old.dataSourceRef].some(source => (source?.apiGroup ?? undefined) !== undefined)
   return { allowInvalidSelectorValues: hasInvalidSelector(old), allowInvalidSourceGroup: hasGroup }

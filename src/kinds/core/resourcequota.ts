@@ -120,7 +120,7 @@ const OPPOSITES = [
 ] as const
 
 /** How many of the limited resources a scope cannot limit. */
-const misfits = (scope: string, { hard = {} }: Spec) => {
+const unsupportedCount = (scope: string, { hard = {} }: Spec) => {
   const fitting = SCOPES.get(scope)
   return fitting ? Object.keys(hard).filter(name => isQuotaResource(name) && !fitting.includes(name)).length : 0
 }
@@ -131,7 +131,7 @@ function* validateScopes(spec: Spec, { scopes: at }: Ref<Spec>): Iterable<FieldE
   const scopes = spec.scopes ?? []
   for (const scope of scopes) {
     if (!SCOPES.has(scope)) yield invalid(at, 'unsupported scope')
-    for (let i = misfits(scope, spec); i > 0; i--) yield invalid(at, 'unsupported scope applied to resource')
+    for (let i = unsupportedCount(scope, spec); i > 0; i--) yield invalid(at, 'unsupported scope applied to resource')
   }
   for (let i = conflicts(scopes); i > 0; i--) yield invalid(at, 'conflicting scopes')
 }
@@ -144,7 +144,7 @@ function* validateScopeSelector(spec: Spec, { scopeSelector: at }: Ref<Spec>): I
     const { scopeName } = requirement
     const there = withValue(here, requirement)
     if (!SCOPES.has(scopeName)) yield invalid(there.scopeName, 'unsupported scope')
-    for (let i = misfits(scopeName, spec); i > 0; i--)
+    for (let i = unsupportedCount(scopeName, spec); i > 0; i--)
       yield invalid(withValue(here, shown(requirements)), 'unsupported scope applied to resource')
     yield* validateRequirement(requirement, there)
   }

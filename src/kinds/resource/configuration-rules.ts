@@ -13,12 +13,12 @@ const MAX_EXPRESSION_BYTES = 10 * 1024
 /** How much free-form data for or from a driver may be, in bytes. */
 const MAX_RAW_BYTES = 10 * 1024
 
-export type Storedness = {
+export type StoredOptions = {
   /** What is stored already was valid once; limits that came later do not apply to it. */
   readonly isStored?: boolean
 }
 
-export type ExpressionOptions = Storedness & {
+export type ExpressionOptions = StoredOptions & {
   /** What expressions can access of devices depends on feature gates. */
   readonly gate: RequestContext['gate']
 }
@@ -26,14 +26,14 @@ export type ExpressionOptions = Storedness & {
 type Configured = { opaque?: OpaqueDeviceConfiguration }
 
 /** Configuration is for exactly one driver. */
-export function* validateConfiguration({ opaque }: Configured, at: Ref<Configured>, options: Storedness = {}): Iterable<Finding> {
+export function* validateConfiguration({ opaque }: Configured, at: Ref<Configured>, options: StoredOptions = {}): Iterable<Finding> {
   if (!opaque) return yield required(at.opaque)
   yield* validateDeclaredDriverName(opaque.driver, at.opaque.driver)
   yield* validateRawObject(opaque.parameters, at.opaque.parameters, options)
 }
 
 /** Free-form data is an object of limited size. */
-export function* validateRawObject(data: Json | undefined, at: Ref<any>, { isStored = false }: Storedness = {}): Iterable<FieldError> {
+export function* validateRawObject(data: Json | undefined, at: Ref<any>, { isStored = false }: StoredOptions = {}): Iterable<FieldError> {
   if (data === null || data === undefined) yield required(at)
   else if (!isStored && jsonBytes(data) > MAX_RAW_BYTES) yield tooLong(at, MAX_RAW_BYTES)
   else if (!isObject(data)) yield invalid(withValue(at, '<value omitted>'), 'must be a valid JSON object')

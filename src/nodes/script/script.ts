@@ -140,7 +140,7 @@ function ownScript(container: Container, inputs: ContainerInputs | undefined): S
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}
   const [startup, readiness, failing] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
-  const liveness = failing ?? (understood && illnessMs(livenessProbe, understood))
+  const liveness = failing ?? (understood && unhealthyAfterMs(livenessProbe, understood))
   return {
     ...PLAIN,
     pullError,
@@ -163,7 +163,7 @@ function failureMs(probe: Container['livenessProbe']): number | undefined {
 }
 
 /** How long after the start a container has been ill for as long as its liveness probe lets it; undefined when it stays healthy. */
-function illnessMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
+function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
   const [program = '', file = '', ...more] = probe?.exec?.command ?? []
   const readsFile = /(^|\/)cat$/.test(program) && more.length === 0
   const from = readsFile ? removedMs?.get(file) : probe?.grpc || probe?.httpGet?.path === '/healthz' ? unhealthyMs : undefined

@@ -160,14 +160,14 @@ test('devices that have to get ready are waited for; if they fail they are given
   await assert.rejects(reservation.prepare(), { message: 'device binding failed: claim=one, reason=Because, message="it did"' })
   const failed = cycleOf(claiming('one'), cluster, worldAt(1000))
   assert.deepEqual(filterResults(dynamicResources, failed), { a: 'unresolvable: resourceclaim not available on the node' })
-  assert.equal(dynamicResources.rescue?.(failed)?.message, 'deallocation of ResourceClaim completed')
+  assert.equal(dynamicResources.postFilter?.(failed)?.message, 'deallocation of ResourceClaim completed')
   claim = state()
   const late = cycleOf(claiming('one'), cluster, worldAt(600_001))
   assert.deepEqual(filterResults(dynamicResources, late), { a: 'unresolvable: resourceclaim not available on the node' })
   claim = { ...claim, status: { ...claim.status, reservedFor: [...reservedFor, { resource: 'pods', name: 'b', uid: 'b' }] } }
   const shared = cycleOf(claiming('one'), cluster, worldAt(600_001))
   filterResults(dynamicResources, shared)
-  assert.equal(dynamicResources.rescue?.(shared), undefined)
+  assert.equal(dynamicResources.postFilter?.(shared), undefined)
 })
 
 test('devices stand for extended resources that a node does not have', () => {
@@ -184,5 +184,5 @@ test('devices stand for extended resources that a node does not have', () => {
   const again = cycleOf(pod, cluster, world({ resourceClaims: { old: { metadata: { ownerReferences } } } }))
   const stale = 'unresolvable: cannot schedule extended resource claim'
   assert.deepEqual(filterResults(dynamicResources, again), { none: stale, own: stale, devices: stale })
-  assert.equal(dynamicResources.rescue?.(again)?.message, 'deletion of ResourceClaim completed')
+  assert.equal(dynamicResources.postFilter?.(again)?.message, 'deletion of ResourceClaim completed')
 })

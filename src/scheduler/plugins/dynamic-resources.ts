@@ -91,7 +91,7 @@ export const dynamicResources: Plugin = {
     if (!state?.claims.some(({ spec }) => spec.devices.requests?.some(({ firstAvailable }) => firstAvailable))) return undefined
     return { score: node => preference(state, node.name), normalize: scores => scaleToMax(scores) }
   },
-  rescue(cycle) {
+  postFilter(cycle) {
     const state = stateOf(cycle)
     if (!state) return undefined
     const { writer } = cycle.lookups.devices

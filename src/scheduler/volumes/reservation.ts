@@ -17,7 +17,7 @@ import type { Reservation } from '../plugin.ts'
 import type { Choice } from './pod-volumes.ts'
 
 /** How long a pod waits for its volumes before another node is looked for. */
-const PATIENCE_MS = 600_000
+const TIMEOUT_MS = 600_000
 /** How often it is looked again where no change says that it is worth it. */
 const LOOK_AGAIN_MS = 30_000
 
@@ -92,7 +92,7 @@ export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { 
         for (const volume of changedVolumes) await volumes.writeVolume(volume)
         for (const claim of changedClaims) await volumes.writeClaim(claim)
       }
-      const left = begun + PATIENCE_MS - volumes.now()
+      const left = begun + TIMEOUT_MS - volumes.now()
       try {
         if (isBound()) {
           release()

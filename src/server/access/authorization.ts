@@ -45,7 +45,7 @@ function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): {
 }
 
 /** Nobody gives up on what plugins ask. */
-const UNHURRIED = new AbortController()
+const NEVER_CANCELLED = new AbortController()
 
 export async function openAuthorization(context: ServerContext, metrics: AccessMetrics): Promise<Authorization> {
   const { config, caches, gate, clientFor, log, signal } = context
@@ -70,13 +70,13 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
   const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain }
   return {
     authorizer,
-    may: async (user, attributes) => (await authorizer.authorize(user, attributes, UNHURRIED)).verdict === 'allow',
+    may: async (user, attributes) => (await authorizer.authorize(user, attributes, NEVER_CANCELLED)).verdict === 'allow',
     async reasonAgainst(user, attributes) {
-      const { verdict, reason = '' } = await authorizer.authorize(user, attributes, UNHURRIED)
+      const { verdict, reason = '' } = await authorizer.authorize(user, attributes, NEVER_CANCELLED)
       return verdict === 'allow' ? undefined : reason
     },
     async refusalOf(user, attributes) {
-      const { verdict, reason } = await authorizer.authorize(user, attributes, UNHURRIED)
+      const { verdict, reason } = await authorizer.authorize(user, attributes, NEVER_CANCELLED)
       return verdict === 'allow' ? undefined : forbidden(user, attributes, reason).message
     },
     roles: {

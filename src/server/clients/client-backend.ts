@@ -68,7 +68,7 @@ export function createClients(parts: BackendParts): Clients {
   }
 }
 
-const UNHURRIED = new AbortController()
+const NEVER_CANCELLED = new AbortController()
 /** The group whose members may do everything, whatever roles there are. */
 const PRIVILEGED = 'system:masters'
 
@@ -97,7 +97,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     observe: (observer, signal) => caches.observe(observer, signal),
     async authorize(user, attributes) {
       if (!authorizer || user.groups.includes(PRIVILEGED)) return
-      const decision: Decision = await authorizer().authorize(user, attributes, UNHURRIED)
+      const decision: Decision = await authorizer().authorize(user, attributes, NEVER_CANCELLED)
       if (decision.verdict !== 'allow') throw forbidden(user, attributes, decision.reason)
     },
     async write({ user, manager, body, authorizeCreate, beforeStore, fence, ...call }) {
@@ -111,7 +111,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         namespace,
         body,
         userAgent: manager,
-        signal: UNHURRIED.signal,
+        signal: NEVER_CANCELLED.signal,
         authorizeCreate,
         ...(beforeStore && { beforeStore }),
         ...(fence && { fence }),

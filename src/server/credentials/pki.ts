@@ -52,7 +52,7 @@ export function loadPki({ directory, shared, names, now }: PkiOptions): Pki {
   const folder = directory === undefined || shared ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
-  const keep = shared ? sharer(shared) : keeper(folder, saves)
+  const keep = shared ? sharedKeys(shared) : keeper(folder, saves)
   const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
     'ca',
@@ -157,7 +157,7 @@ function keeper(folder: string | undefined, saves: Promise<void>[]) {
 }
 
 /** Uses the shared keys, and issues the other certificates at every start. */
-const sharer =
+const sharedKeys =
   (shared: ReadonlyMap<string, string>) =>
   (name: string, _: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
     const text = shared.get(name)

@@ -256,7 +256,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
     if (!(before <= this.#history.oldest)) {
       // Checked before it is made durable, so that a wrong revision changes nothing.
       this.#history.check(before)
-      await this.#chore({ removes: [], compacted: before })
+      await this.#maintain({ removes: [], compacted: before })
       this.#history.forget(before)
     }
     for (;;) {
@@ -268,14 +268,14 @@ class EmbeddedStore implements Store, AsyncDisposable {
       // What is left is found again when the store is next opened.
       if (this.#closing) return
       const removes = this.#garbage.slice(0, REMOVES_AT_ONCE)
-      if (removes.length > 0) await this.#chore({ removes })
+      if (removes.length > 0) await this.#maintain({ removes })
       this.#garbage.splice(0, removes.length)
     }
   }
 
-  async #chore(chore: { removes: readonly Uint8Array[]; compacted?: Revision }): Promise<void> {
+  async #maintain(maintenance: { removes: readonly Uint8Array[]; compacted?: Revision }): Promise<void> {
     try {
-      await this.#commits.do(chore)
+      await this.#commits.do(maintenance)
     } catch (error) {
       throw explain(error, `cannot compact the store in ${this.#engine.dir}`)
     }

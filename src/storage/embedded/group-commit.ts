@@ -6,7 +6,7 @@ import type { Work } from './engine.ts'
 export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
 
 /** Housekeeping that rides along with writes. */
-export type Chore = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision; readonly probe?: true }
+export type Maintenance = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision; readonly probe?: true }
 
 /** How writes are committed. */
 export type Outcomes<W> = {
@@ -16,7 +16,7 @@ export type Outcomes<W> = {
   failed(writes: readonly W[], error: unknown): void
 }
 
-type Waiting = { readonly chore: Chore; resolve(): void; reject(error: unknown): void }
+type Waiting = { readonly maintenance: Maintenance; resolve(): void; reject(error: unknown): void }
 
 // Preparing a write takes some 5 µs of the event loop and storing it as much of another thread.
 const WRITES_AT_ONCE = 512
@@ -27,7 +27,7 @@ export class GroupCommit<W extends Write> {
   readonly #commit: (work: Work) => Promise<void>
   readonly #outcomes: Outcomes<W>
   #writes: W[] = []
-  #chores: Waiting[] = []
+  #maintenance: Waiting[] = []
   #running: Promise<void> | undefined
 
   constructor(commit: (work: Work) => Promise<void>, outcomes: Outcomes<W>) {
@@ -41,10 +41,10 @@ export class GroupCommit<W extends Write> {
     this.#running ??= this.#run()
   }
 
-  /** Has a chore done with one of the next commits; resolves once it is durable. */
-  do(chore: Chore): Promise<void> {
+  /** Has maintenance done with one of the next commits; resolves once it is durable. */
+  do(maintenance: Maintenance): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#chores.push({ chore, resolve, reject })
+      this.#maintenance.push({ maintenance, resolve, reject })
       this.#running ??= this.#run()
     })
   }
@@ -55,7 +55,7 @@ export class GroupCommit<W extends Write> {
   }
 
   async #run(): Promise<void> {
-    while (this.#writes.length > 0 || this.#chores.length > 0) {
+    while (this.#writes.length > 0 || this.#maintenance.length > 0) {
       // Writes of the same iteration of the event loop share the commit.
       await new Promise(setImmediate)
       await this.#commitOnce()
@@ -65,9 +65,9 @@ export class GroupCommit<W extends Write> {
 
   async #commitOnce(): Promise<void> {
     const writes = this.#writes.splice(0, howMany(this.#writes))
-    const waiting = this.#chores.shift()
+    const waiting = this.#maintenance.shift()
     try {
-      await this.#commit({ puts: writes, removes: [], ...waiting?.chore })
+      await this.#commit({ puts: writes, removes: [], ...waiting?.maintenance })
     } catch (error) {
       this.#outcomes.failed([...writes, ...this.#writes.splice(0)], error)
       waiting?.reject(error)
