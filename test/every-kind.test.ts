@@ -1,4 +1,4 @@
-// Lists and watches of every kind that is served, built in or custom, on every path, in every form, over every protocol.
+// Lists and watches of every kind that is served, built in or custom, on every path, in every representation, over every protocol.
 import assert from 'node:assert/strict'
 import type { ClientHttp2Session } from 'node:http2'
 import { test } from 'node:test'
@@ -108,7 +108,7 @@ async function compare(tapes: readonly Tape[], { names, what }: { names: readonl
   )
 }
 
-/** Both objects are in the list of every form, on every path. */
+/** Both objects are in the list in every representation, on every path. */
 async function listed(session: ClientHttp2Session, resource: Served, objects: readonly any[]): Promise<void> {
   const names = objects.map(o => o.metadata.name)
   const selected = 'labelSelector=every%3Dkind'

@@ -41,7 +41,7 @@ function startsWith(json: Uint8Array, text: Uint8Array, at: number): boolean {
   return true
 }
 
-/** The place after the string that begins at `at`. */
+/** The offset after the string that begins at `at`. */
 function skipString(json: Uint8Array, at: number): number {
   for (let i = at + 1; i < json.length; i++) {
     if (json[i] === BACKSLASH) i++
@@ -50,7 +50,7 @@ function skipString(json: Uint8Array, at: number): number {
   return json.length
 }
 
-/** The place after the value that begins at `at`. */
+/** The offset after the value that begins at `at`. */
 function skipValue(json: Uint8Array, at: number): number {
   let depth = 0
   for (let i = at; i < json.length; i++) {

@@ -1,6 +1,6 @@
 /**
  * From Kubernetes protobuf to JSON values, compiled once per type. What comes out is what a client could have sent as JSON:
- * `conform` gives it its form. Unknown fields are skipped; a message that occurs twice is merged, as protobuf requires.
+ * `conform` makes it an object of its type. Unknown fields are skipped; a message that occurs twice is merged, as protobuf requires.
  */
 
 import { formatDuration } from '../lib/duration.ts'

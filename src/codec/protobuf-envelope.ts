@@ -12,7 +12,7 @@ export type Enveloped = {
   readonly kind: string
   readonly apiVersion: string
   readonly raw: Uint8Array
-  /** The form of `raw`, where it is not protobuf. */
+  /** The media type of `raw`, where it is not protobuf. */
   readonly contentType: string
 }
 

@@ -215,11 +215,11 @@ function readJson(stored: Uint8Array, described: Described, options: StoredKindO
   const { kind = '', apiVersion = '' } = value as Record<string, string>
   const other = versionOf({ kind, apiVersion }, described, options)
   if (other) return convertedFrom(other, value)
-  // Of all kinds that are stored as JSON only definitions have an older form.
+  // Of all kinds that are stored as JSON only definitions have an older version.
   return options.layout.encoding === 'json' && apiVersion.endsWith('/v1beta1') ? fromV1beta1(value) : value
 }
 
-/** The other served version that a record is in; undefined when it has the form of the stored one. Refuses what is neither. */
+/** The other served version that a record is in; undefined when it is in the stored one. Refuses what is neither. */
 function versionOf(
   { kind, apiVersion }: Pick<Enveloped, 'kind' | 'apiVersion'>,
   described: Described,

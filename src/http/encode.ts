@@ -149,7 +149,7 @@ function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<R
     : Buffer.from(stringifyPretty(parseJson(json, { trusted: true }).value))
 }
 
-/** An object that this server has written, in another form. */
+/** An object that this server has written, in another representation or media type. */
 function* rewritten(json: Uint8Array, chunksOf: (value: Json) => Iterable<string>): Iterable<string> {
   const { value } = parseJson(json, { trusted: true })
   if (json.byteLength > LIMITS.smallBytes) yield YIELD_POINT

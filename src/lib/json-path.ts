@@ -60,7 +60,7 @@ class Parser {
     return this.#at >= this.#text.length
   }
 
-  /** What comes before the place at which it ends. */
+  /** What comes before the index at which it ends. */
   until(ends: (rest: string) => boolean): string {
     const from = this.#at
     while (!this.done && !ends(this.#text[this.#at]!)) this.#at++

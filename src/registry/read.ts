@@ -1,4 +1,4 @@
-/** Read: one object as it is stored, or one of its views. */
+/** Read: one object as it is stored, or one of its subresources. */
 import { readStored } from '../cache/stored-list.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import { keyOf } from '../schema/resource.ts'

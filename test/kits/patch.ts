@@ -153,7 +153,7 @@ export function objectsOf(type: AnyType): fc.Arbitrary<JsonObject> {
   }))
 }
 
-/** The object as it would be stored: in the form of its type, with a UID and these managers. */
+/** The object as it would be stored: conformed to its type, with a UID and these managers. */
 export function stored(type: AnyType, object: JsonObject, managedFields: Parameters<typeof withManagedFields>[1]): JsonObject {
   const value = conform(type, object).value as JsonObject
   return withManagedFields({ ...value, metadata: { ...(value['metadata'] as JsonObject), uid: 'u' } }, managedFields)

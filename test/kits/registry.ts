@@ -33,7 +33,7 @@ export type Sending = {
   readonly namespace?: string
   readonly userAgent?: string
   readonly verb?: 'watch'
-  /** Which form of the kind is meant, where it has several. */
+  /** Which version of the kind is meant, where it has several. */
   readonly apiVersion?: string
 }
 

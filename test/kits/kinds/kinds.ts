@@ -28,7 +28,7 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
   }
 }
 
-/** A stored object as plain data: what tests write down, before it has been given its form. */
+/** A stored object as plain data: what tests write down, before `conform` has made an object of it. */
 export type Draft = { readonly metadata?: object; readonly [field: string]: unknown }
 
 /** The object as it would be after decoding and defaulting. */

@@ -1,4 +1,4 @@
-/** Pods and templates for tests of their rules: given their form and defaults as the server does, then checked. */
+/** Pods and templates for tests of their rules: conformed and given defaults as the server does, then checked. */
 
 import { POD_OPTIONS, type PodOptions } from '../../../src/kinds/shapes/pod/options.ts'
 import { PodSpec, PodTemplateSpec } from '../../../src/kinds/shapes/pod/spec.ts'
@@ -36,11 +36,11 @@ export function templateErrors(draft: object, options: Partial<PodOptions> = {})
   return texts(validatePodTemplateSpec(template, refTo(template, 'template') as Ref<PodTemplateSpec>, { ...POD_OPTIONS, ...options }))
 }
 
-/** What is wrong with the first container of a pod, its place left out. */
+/** What is wrong with the first container of a pod, its path left out. */
 export const containerErrors = (more: object, spec: object = {}, options: Partial<PodOptions> = {}): string[] =>
   specErrors(podSpec({ containers: [container(more)], ...spec }), options).map(text => text.replace('spec.containers[0].', ''))
 
-/** What is wrong with the only volume of a pod, its place left out. */
+/** What is wrong with the only volume of a pod, its path left out. */
 export const volumeErrors = (source: object, options: Partial<PodOptions> = {}): string[] =>
   specErrors(podSpec({ volumes: [{ name: 'data', ...source }] }), options).map(text =>
     text.replace('spec.volumes[0]', '').replace(/^\./, ''),

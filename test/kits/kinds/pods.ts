@@ -1,4 +1,4 @@
-/** Pods for tests of their rules: given their form and defaults as the server does, then checked. */
+/** Pods for tests of their rules: conformed and given defaults as the server does, then checked. */
 
 import type { PodObject } from '../../../src/kinds/core/pod/preparation.ts'
 import { PodSpec } from '../../../src/kinds/shapes/pod/spec.ts'
