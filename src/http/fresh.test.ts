@@ -89,7 +89,9 @@ test('a write is rejected once the caches are known to be up to date', async () 
 
 test('what failed for another reason, or may have been stored, does not begin again', async () => {
   const tooMany = new StatusError(429, 'TooManyRequests', 'later')
-  for (const error of [internalError('broken'), outcomeUnknown('no answer'), tooMany]) {
+  const denied = new StatusError(403, 'Forbidden', 'a webhook said no')
+  denied.isFinal = true
+  for (const error of [internalError('broken'), outcomeUnknown('no answer'), tooMany, denied]) {
     const { log, send } = bench({ attempts: [error], advances: true })
     await assert.rejects(send(exchangeOf('POST')), error)
     assert.deepEqual(log, ['run unconfirmed'])

@@ -89,5 +89,6 @@ function isRepeatable(request: Request, route: Route): boolean {
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
 /** Whether an error rejects a request for what is stored, or can be. */
-const dependsOnState = (error: unknown): boolean => error instanceof StatusError && !error.isUnknown && STATE_CODES.has(error.code)
+const dependsOnState = (error: unknown): boolean =>
+  error instanceof StatusError && !error.isUnknown && !error.isFinal && STATE_CODES.has(error.code)
 const STATE_CODES: ReadonlySet<number> = new Set([400, 401, 403, 404, 409, 422])

@@ -22,6 +22,8 @@ export class StatusError extends Error {
   warnings: readonly string[] = []
   /** Whether the write may have happened nevertheless. */
   isUnknown = false
+  /** Whether a webhook decided so, which is not to be asked twice. */
+  isFinal = false
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
     super(message)

@@ -171,5 +171,7 @@ export function rejection(webhook: string, status: JsonObject = {}): StatusError
   const code = typeof status['code'] === 'number' && status['code'] >= 400 ? status['code'] : 400
   const details = isObject(status['details']) ? (status['details'] as StatusDetails) : undefined
   const why = message || reason
-  return new StatusError(code, reason, why === '' ? `${denied} without explanation` : `${denied}: ${why}`, details)
+  const error = new StatusError(code, reason, why === '' ? `${denied} without explanation` : `${denied}: ${why}`, details)
+  error.isFinal = true
+  return error
 }
