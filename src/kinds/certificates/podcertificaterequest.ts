@@ -1,6 +1,6 @@
 /** PodCertificateRequest requests a certificate from a signer, on behalf of a node, for a pod that runs there. */
 
-import { deepEqual } from '../../lib/json-value.ts'
+import { deepEqual, type JsonObject } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { pemBlocks } from '../../lib/pem.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
@@ -22,6 +22,7 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { bytes, int32, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { Condition, validateConditions } from '../shapes/meta.ts'
 import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/volumes/signer-rules.ts'
 
@@ -139,7 +140,7 @@ function* validateSpecUnchanged(
   old: PodCertificateRequestSpec,
 ): Iterable<FieldError> {
   // Clients are shown the spec under the names it has inside a Kubernetes server.
-  if (!deepEqual(spec, old)) yield invalid(withValue(at, internalRepresentation(spec)), 'field is immutable')
+  if (!deepEqual(spec, old)) yield invalid(withValue(at, shown(spec)), 'field is immutable')
 }
 
 /** Reads the request inside a stored spec, which has been checked. */
@@ -175,20 +176,12 @@ function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
 const RSA_BITS: readonly number[] = [3072, 4096]
 
-const internalRepresentation = (spec: PodCertificateRequestSpec) => ({
-  SignerName: spec.signerName,
-  PodName: spec.podName,
-  PodUID: spec.podUID,
-  ServiceAccountName: spec.serviceAccountName,
-  ServiceAccountUID: spec.serviceAccountUID,
-  NodeName: spec.nodeName,
-  NodeUID: spec.nodeUID,
-  MaxExpirationSeconds: spec.maxExpirationSeconds,
-  PKIXPublicKey: null,
-  ProofOfPossession: null,
-  StubPKCS10Request: spec.stubPKCS10Request || null,
-  UnverifiedUserAnnotations: spec.unverifiedUserAnnotations ?? null,
-})
+/** A spec as errors print it, with the two fields of an older version that are only there inside. */
+function shown(spec: PodCertificateRequestSpec) {
+  const internal = internalRepresentation(PodCertificateRequestSpec, spec) as JsonObject
+  const { StubPKCS10Request, UnverifiedUserAnnotations, ...rest } = internal
+  return { ...rest, PKIXPublicKey: null, ProofOfPossession: null, StubPKCS10Request, UnverifiedUserAnnotations }
+}
 
 const MAX_CHAIN_BYTES = 100 * 1024
 const MINUTE_MS = 60_000

@@ -20,7 +20,7 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../shapes/compare.ts'
-import { type ErrorLayout, printedAs } from '../shapes/error-values.ts'
+import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
 import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
@@ -195,21 +195,8 @@ function withoutChangeable(
   return { spec, old: before }
 }
 
-const LOCAL_REFERENCE: ErrorLayout = { APIGroup: ['apiGroup', null], Kind: ['kind', ''], Name: ['name', ''] }
-const SPEC: ErrorLayout = {
-  AccessModes: ['accessModes', null],
-  Selector: ['selector', null],
-  Resources: ['resources', null, { Limits: ['limits', null], Requests: ['requests', null] }],
-  VolumeName: ['volumeName', ''],
-  StorageClassName: ['storageClassName', null],
-  VolumeMode: ['volumeMode', null],
-  DataSource: ['dataSource', null, LOCAL_REFERENCE],
-  DataSourceRef: ['dataSourceRef', null, { ...LOCAL_REFERENCE, Namespace: ['namespace', null] }],
-  VolumeAttributesClassName: ['volumeAttributesClassName', null],
-}
-
 /** A spec as errors print it. */
-const shown = (spec: PersistentVolumeClaimSpec): unknown => printedAs(SPEC, spec)
+const shown = (spec: PersistentVolumeClaimSpec) => internalRepresentation(PersistentVolumeClaimSpec, spec)
 
 const RESIZES = [
   'ControllerResizeInProgress',

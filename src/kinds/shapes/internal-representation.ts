@@ -6,7 +6,16 @@ import { compareText } from '../../lib/go-text.ts'
 import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { AnyType } from '../../schema/types.ts'
 
-const GO_NAMES: Readonly<Record<string, string>> = { apiGroups: 'APIGroups', apiVersion: 'APIVersion', cel: 'CEL' }
+const GO_NAMES: Readonly<Record<string, string>> = {
+  apiGroup: 'APIGroup',
+  apiGroups: 'APIGroups',
+  apiVersion: 'APIVersion',
+  cel: 'CEL',
+  gmsaCredentialSpec: 'GMSACredentialSpec',
+  gmsaCredentialSpecName: 'GMSACredentialSpecName',
+  ip: 'IP',
+  seLinuxOptions: 'SELinuxOptions',
+}
 const SHOWN_AS_USUAL = new Set(['Condition', 'LabelSelector', 'ObjectMeta'])
 
 /** The value of a type as Kubernetes holds it. */
@@ -42,6 +51,7 @@ function zeroOf(name: string): Json {
       return 0
     case 'quantity':
       return '0'
+    case 'bytes':
     case 'raw':
     case 'time':
       return null

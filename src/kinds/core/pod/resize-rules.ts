@@ -4,7 +4,8 @@ import { parseQuantity, quantitySign } from '../../../lib/quantity.ts'
 import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { meansTheSame } from '../../shapes/compare.ts'
-import { printedAs, RESOURCE_REQUIREMENTS_LAYOUT, wholeObject } from '../../shapes/error-values.ts'
+import { wholeObject } from '../../shapes/error-paths.ts'
+import { internalRepresentation } from '../../shapes/internal-representation.ts'
 import { annotationOf, MIRROR_ANNOTATION } from '../../shapes/pod/annotation-rules.ts'
 import { Container, isSidecar } from '../../shapes/pod/containers/container.ts'
 import type { PodOptions } from '../../shapes/pod/options.ts'
@@ -58,7 +59,7 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, 
       )
     yield* validatePodLevel(pod.spec, old.spec, at.spec)
     const fault = gate('DRANodeAllocatableResources') ? coverageFault(pod.spec, pod.status ?? {}) : undefined
-    if (fault) yield invalid(withValue(at.spec.resources, printedAs(RESOURCE_REQUIREMENTS_LAYOUT, pod.spec.resources)), fault)
+    if (fault) yield invalid(withValue(at.spec.resources, internalRepresentation(ResourceRequirements, pod.spec.resources)), fault)
   }
   let ordered = true
   for (const error of validateOrder(pod.spec, old.spec, at.spec)) {

@@ -4,7 +4,7 @@ import { nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../../shapes/compare.ts'
-import { wholeObject } from '../../shapes/error-values.ts'
+import { wholeObject } from '../../shapes/error-paths.ts'
 import {
   annotationOf,
   MIRROR_ANNOTATION,

@@ -17,20 +17,21 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
-import { IP_LAYOUT, printedAs, under } from '../../shapes/error-values.ts'
+import { under } from '../../shapes/error-paths.ts'
+import { internalRepresentation } from '../../shapes/internal-representation.ts'
 import { validatePodAnnotations } from '../../shapes/pod/annotation-rules.ts'
 import type { Container } from '../../shapes/pod/containers/container.ts'
 import type { PodOptions } from '../../shapes/pod/options.ts'
 import { isNodeAllocatableResource } from '../../shapes/pod/resources/resource-rules.ts'
 import type { PodSpec } from '../../shapes/pod/spec.ts'
 import type { ContainerStatus, LinuxContainerUser, ResourceHealth } from '../../shapes/pod/status/container-status.ts'
-import type {
-  NodeAllocatableResourceClaimStatus,
-  PodCondition,
-  PodExtendedResourceClaimStatus,
+import {
+  type NodeAllocatableResourceClaimStatus,
+  type PodCondition,
+  type PodExtendedResourceClaimStatus,
   PodIP,
-  PodResourceClaimStatus,
-  PodStatus,
+  type PodResourceClaimStatus,
+  type PodStatus,
 } from '../../shapes/pod/status/status.ts'
 import { validateVolumeHealth } from '../../shapes/pod/status/volume-health-rules.ts'
 import { validateLabelText, validateObjectName, validateQualifiedName } from '../../shapes/text-rules.ts'
@@ -114,7 +115,7 @@ function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses 
     yield invalid(shown(at, ips), 'may specify no more than one IP for each IP family')
 }
 
-const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips === undefined ? null : printedAs(IP_LAYOUT, ips))
+const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips?.map(ip => internalRepresentation(PodIP, ip)) ?? null)
 
 /** Claims, claims made for extended resources, and what claims take from a node. */
 function* validateClaimStatuses({ spec, status }: PodObject, at: Ref<PodStatus>): Iterable<FieldError> {

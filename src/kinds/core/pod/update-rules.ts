@@ -3,11 +3,11 @@ import { deepEqual, getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage } from '../../../lib/names.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
 import { describeChange, meansTheSame } from '../../shapes/compare.ts'
-import { NODE_SELECTOR_TERM_LAYOUT, printedAs } from '../../shapes/error-values.ts'
+import { internalRepresentation } from '../../shapes/internal-representation.ts'
 import { APPARMOR_PREFIX, MIRROR_ANNOTATION } from '../../shapes/pod/annotation-rules.ts'
 import type { Container } from '../../shapes/pod/containers/container.ts'
 import type { NodeAffinity, Toleration } from '../../shapes/pod/scheduling/affinity.ts'
-import type { NodeSelectorTerm } from '../../shapes/pod/scheduling/node-selector.ts'
+import { NodeSelectorTerm } from '../../shapes/pod/scheduling/node-selector.ts'
 import { PodSpec } from '../../shapes/pod/spec.ts'
 import type { PodObject } from './preparation.ts'
 
@@ -102,16 +102,16 @@ function* validateNodeAffinityChange(
   const itemAt = at.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
   if (before.length > 0 && before.length !== now.length)
     return yield invalid(
-      withValue(itemAt, now.length === 0 ? null : printedAs(NODE_SELECTOR_TERM_LAYOUT, now)),
+      withValue(itemAt, now.length === 0 ? null : now.map(shownTerm)),
       'no additions/deletions to non-empty NodeSelectorTerms list are allowed',
     )
   for (const [i, term] of before.entries())
     if (!onlyAdds(now[i]!, term))
-      yield invalid(
-        withValue(itemAt[i]!, printedAs(NODE_SELECTOR_TERM_LAYOUT, now[i])),
-        'only additions are allowed (no mutations or deletions)',
-      )
+      yield invalid(withValue(itemAt[i]!, shownTerm(now[i])), 'only additions are allowed (no mutations or deletions)')
 }
+
+/** A term as errors print it. */
+const shownTerm = (term: NodeSelectorTerm | undefined) => internalRepresentation(NodeSelectorTerm, term)
 
 /** A term that had requirements may get more, at the end; one that had none matches nothing and cannot change. */
 function onlyAdds(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {

@@ -14,7 +14,7 @@ import {
   unsupported,
   withValue,
 } from '../../../schema/refs.ts'
-import { under } from '../error-values.ts'
+import { under } from '../error-paths.ts'
 import { validateLabelSelector } from '../meta.ts'
 import { validatePositiveQuantity, validateResourceQuantity } from '../pod/resources/resource-rules.ts'
 import type { TypedObjectReference } from '../references.ts'

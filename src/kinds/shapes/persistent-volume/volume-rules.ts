@@ -15,7 +15,8 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import { describeChange, meansTheSame } from '../compare.ts'
-import { NODE_SELECTOR_TERM_LAYOUT, printedAs, under } from '../error-values.ts'
+import { under } from '../error-paths.ts'
+import { internalRepresentation } from '../internal-representation.ts'
 import { validatePositiveQuantity } from '../pod/resources/resource-rules.ts'
 import type { NodeSelectorRequirement } from '../pod/scheduling/node-selector.ts'
 import { validateNodeSelector } from '../pod/scheduling/node-selector.ts'
@@ -215,11 +216,7 @@ function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffi
 }
 
 /** An affinity as errors print it. */
-function shownAffinity(affinity: VolumeNodeAffinity | undefined): unknown {
-  if (!affinity) return null
-  const { required: selector } = affinity
-  return { Required: selector ? { NodeSelectorTerms: printedAs(NODE_SELECTOR_TERM_LAYOUT, selector.nodeSelectorTerms) } : null }
-}
+const shownAffinity = (affinity: VolumeNodeAffinity | undefined) => internalRepresentation(VolumeNodeAffinity, affinity)
 
 type Source = keyof PersistentVolumeSource
 type Content<S extends Source> = NonNullable<PersistentVolumeSource[S]>

@@ -3,7 +3,7 @@
 import { goQuote } from '../../../lib/go-text.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
-import { under } from '../error-values.ts'
+import { under } from '../error-paths.ts'
 import { containersOf } from './containers/container.ts'
 import { containersWithRefs } from './containers/container-list-rules.ts'
 import type { PodOptions } from './options.ts'

@@ -3,7 +3,7 @@
 import { isValidIPForLegacyField } from '../../../lib/ip.ts'
 import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
-import { under } from '../error-values.ts'
+import { under } from '../error-paths.ts'
 import { validateSubdomain } from '../text-rules.ts'
 import { containersWithRefs } from './containers/container-list-rules.ts'
 import type { PodOptions } from './options.ts'

@@ -14,7 +14,8 @@ import {
   tooMany,
   withValue,
 } from '../../../schema/refs.ts'
-import { POD_RESOURCE_CLAIM_LAYOUT, printedAs, under, wholeObject } from '../error-values.ts'
+import { under, wholeObject } from '../error-paths.ts'
+import { internalRepresentation } from '../internal-representation.ts'
 import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from '../text-rules.ts'
 import {
   annotationOf,
@@ -41,7 +42,7 @@ import { validateTolerations } from './scheduling/toleration-rules.ts'
 import { validateTopologySpread } from './scheduling/topology-spread-rules.ts'
 import { validatePodSecurityContext } from './security/security-rules.ts'
 import { validateHostProcesses, validateOS } from './security/windows-rules.ts'
-import type { EvictionResponder, PodResourceClaim, PodSpec, PodTemplateSpec } from './spec.ts'
+import { type EvictionResponder, PodResourceClaim, type PodSpec, type PodTemplateSpec } from './spec.ts'
 import { validateVolumes } from './volumes/volume-rules.ts'
 import type { Volume } from './volumes/volumes.ts'
 
@@ -124,7 +125,7 @@ function* validateResourceClaims(
       yield* validateLabelText(name, itemAt.name)
       names.add(name)
     }
-    const whole = () => withValue(itemAt, printedAs(POD_RESOURCE_CLAIM_LAYOUT, claim))
+    const whole = () => withValue(itemAt, internalRepresentation(PodResourceClaim, claim))
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
       yield invalid(whole(), 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified')
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)

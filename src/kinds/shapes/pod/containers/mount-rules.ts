@@ -1,6 +1,6 @@
 /** Rules on what a container mounts, and which block devices it is given. */
 import { duplicate, type FieldError, forbidden, invalid, notFoundValue, type Ref, required, unsupported } from '../../../../schema/refs.ts'
-import { under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
 import { hasBacksteps, validateLocalDescendingPath } from '../volumes/path-rules.ts'
 import type { Volume } from '../volumes/volumes.ts'
 import type { Container, VolumeDevice, VolumeMount } from './container.ts'

@@ -2,7 +2,7 @@
 import { getOwn, setOwn } from '../../../../lib/json-value.ts'
 import { addQuantity, compareQuantity, parseQuantity, type Quantity } from '../../../../lib/quantity.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref } from '../../../../schema/refs.ts'
-import { under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
 import { type Container, isSidecar } from '../containers/container.ts'
 import type { PodOptions } from '../options.ts'
 import type { PodSpec } from '../spec.ts'

@@ -2,7 +2,7 @@
 
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
-import { under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
 import { validateLabelSelector } from '../../meta.ts'
 import { validatePositive } from '../../text-rules.ts'
 import type { PodOptions } from '../options.ts'

@@ -12,11 +12,11 @@ import {
   unsupported,
   withValue,
 } from '../../../../schema/refs.ts'
-import { printedAs, SECCOMP_PROFILE_LAYOUT, SECURITY_CONTEXT_LAYOUT } from '../../error-values.ts'
+import { internalRepresentation } from '../../internal-representation.ts'
 import type { PodOptions } from '../options.ts'
 import type { PodSpec } from '../spec.ts'
 import { validateLocalDescendingPath } from '../volumes/path-rules.ts'
-import type { AppArmorProfile, PodSecurityContext, SeccompProfile, SecurityContext } from './security.ts'
+import { type AppArmorProfile, type PodSecurityContext, SeccompProfile, SecurityContext } from './security.ts'
 import { validateWindowsOptions } from './windows-rules.ts'
 
 /** Rules on the security context of one container. */
@@ -41,7 +41,7 @@ export function* validateSecurityContext(
 
 function* validatePrivilegeEscalation(context: SecurityContext, at: Ref<SecurityContext>, options: PodOptions): Iterable<FieldError> {
   if (context.allowPrivilegeEscalation !== false) return
-  const whole = () => withValue(at, printedAs(SECURITY_CONTEXT_LAYOUT, context))
+  const whole = () => withValue(at, internalRepresentation(SecurityContext, context))
   if (context.privileged) yield invalid(whole(), 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true')
   if (options.allowSysAdminWithoutEscalation) return
   for (const capability of context.capabilities?.add ?? [])
@@ -80,7 +80,7 @@ function* validateSeccompProfile(profile: SeccompProfile, at: Ref<SeccompProfile
   if (type !== 'Localhost') {
     if (localhostProfile !== undefined)
       yield invalid(
-        withValue(at.localhostProfile, printedAs(SECCOMP_PROFILE_LAYOUT, profile)),
+        withValue(at.localhostProfile, internalRepresentation(SeccompProfile, profile)),
         'can only be set when seccomp type is Localhost',
       )
   } else if (localhostProfile === undefined) yield required(at.localhostProfile, 'must be set when seccomp type is Localhost')

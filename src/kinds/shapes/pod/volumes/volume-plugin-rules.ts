@@ -1,7 +1,7 @@
 /** Rules on storage of networks and clouds, shared by volumes of pods and persistent volumes. */
 import { isDNS1123Subdomain } from '../../../../lib/names.ts'
 import { entry, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
-import { under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
 import { validateLabelText, validateRequiredLabelText } from '../../text-rules.ts'
 import { isAbsolutePath } from './path-rules.ts'
 import type {

@@ -2,7 +2,8 @@
 
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { atomic, bool, inlined, int32, int64, mapOf, message, type Static, string } from '../../../../schema/types.ts'
-import { CLUSTER_TRUST_BUNDLE_LAYOUT, printedAs, under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
+import { internalRepresentation } from '../../internal-representation.ts'
 import { LabelSelector, validateLabelSelector } from '../../meta.ts'
 import { localObjectReference } from '../../references.ts'
 import { validateUser } from '../../text-rules.ts'
@@ -210,7 +211,10 @@ function* validateToken(
 function* validateTrustBundle(bundle: ClusterTrustBundleProjection, at: Ref<ClusterTrustBundleProjection>): Iterable<FieldError> {
   const { name, signerName, labelSelector, path = '', user } = bundle
   if (name !== undefined && signerName !== undefined)
-    yield invalid(withValue(at, printedAs(CLUSTER_TRUST_BUNDLE_LAYOUT, bundle)), 'only one of name and signerName may be used')
+    yield invalid(
+      withValue(at, internalRepresentation(ClusterTrustBundleProjection, bundle)),
+      'only one of name and signerName may be used',
+    )
   else if (name !== undefined) {
     if (name === '') yield required(at.name, 'must be a valid object name')
     for (const fault of trustBundleNameFaults(name, name.includes(':') ? signerOfTrustBundle(name) : ''))

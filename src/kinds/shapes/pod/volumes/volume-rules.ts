@@ -13,7 +13,7 @@ import {
   tooLong,
   unsupported,
 } from '../../../../schema/refs.ts'
-import { under } from '../../error-values.ts'
+import { under } from '../../error-paths.ts'
 import { validatePersistentVolumeClaimTemplate } from '../../persistent-volume/claim-rules.ts'
 import { validateChoice, validateRequiredLabelText } from '../../text-rules.ts'
 import type { Volumes } from '../containers/mount-rules.ts'
