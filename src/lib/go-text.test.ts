@@ -1,7 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { compareText, type GoType, goFieldValue, goFloat, goJson, goPrint, goQuote, goSyntax, goType, plainDecimal } from './go-text.ts'
+import {
+  compareText,
+  type GoType,
+  goFieldValue,
+  goFloat,
+  goJson,
+  goLabelSelector,
+  goPrint,
+  goQuote,
+  goSyntax,
+  goType,
+  plainDecimal,
+} from './go-text.ts'
 import { writtenNumber } from './written-number.ts'
 
 test('values are printed as Go prints them', () => {
@@ -56,4 +68,11 @@ test('doubles have the shortest digits, with an exponent when they are large or 
 test('text sorts by bytes', () => {
   assert.ok(compareText('a', 'b') < 0 && compareText('b', 'a') > 0 && compareText('a', 'a') === 0 && compareText('a', 'ab') < 0)
   assert.ok(compareText('\uffee', '\u{1f600}') < 0)
+})
+
+test('label selectors are printed the way events show them', () => {
+  assert.equal(
+    goLabelSelector({ matchLabels: { b: '2', a: '1' }, matchExpressions: [{ key: 'c', operator: 'In', values: ['x', 'y'] }] }),
+    '&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:c,Operator:In,Values:[x y],},},}',
+  )
 })

@@ -8,6 +8,7 @@
  *   goFloat       %v of a float64
  *   goJson        json.Marshal, with the members of structs in the order of the Go type
  *   goFieldValue  the value in `Invalid value: …` of a field error
+ *   goLabelSelector  String() of a LabelSelector
  */
 import { isObject, type Json, type JsonObject } from './json-value.ts'
 import { writtenText } from './written-number.ts'
@@ -216,4 +217,21 @@ export function plainDecimal(value: number): string {
 export function aggregate(messages: readonly string[]): string {
   const all = [...new Set(messages)]
   return all.length === 1 ? all[0]! : `[${all.join(', ')}]`
+}
+
+type SelectorTerm = { readonly key: string; readonly operator: string; readonly values?: readonly string[] | null | undefined }
+
+/** A label selector as `String()` of its type prints it, with labels in the order of their keys. */
+export function goLabelSelector(selector: {
+  readonly matchLabels?: Readonly<Record<string, string>> | null | undefined
+  readonly matchExpressions?: readonly SelectorTerm[] | null | undefined
+}): string {
+  const matchLabels = selector.matchLabels ?? {}
+  const labels = Object.keys(matchLabels)
+    .sort(compareText)
+    .map(key => `${key}: ${matchLabels[key]},`)
+  const terms = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${(values ?? []).join(' ')}],},`,
+  )
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${terms.join('')}},}`
 }

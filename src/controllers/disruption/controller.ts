@@ -4,11 +4,12 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Budget } from '../../kinds/policy/disruption.ts'
 import { PodDisruptionBudget } from '../../kinds/policy/poddisruptionbudget.ts'
 import { labelTermsOf, matchesLabels } from '../../kinds/shapes/meta.ts'
+import { goLabelSelector } from '../../lib/go-text.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
 import { messageOf } from '../pods/pod-control.ts'
 import type { PodObject } from '../pods/pod-state.ts'
-import { type Expected, expectedPods, failedStatus, printSelector, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
+import { type Expected, expectedPods, failedStatus, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
 import { scaleReader } from './scales.ts'
 
 /** Keys of pods, beside those of budgets. */
@@ -55,7 +56,7 @@ export const disruptionController = defineController({
           if (selected.length === 0) recorder.event(budget, 'Normal', 'NoPods', 'No matching pods found')
           const expected = expectedFor(budget, selected)
           if (expected.unmanaged.length > 0)
-            recorder.event(budget, 'Warning', 'UnmanagedPods', unmanagedText(printSelector(selector ?? {})))
+            recorder.event(budget, 'Warning', 'UnmanagedPods', unmanagedText(goLabelSelector(selector ?? {})))
           const { status, notDeleted, againMs } = reconcileBudget(budget, selected, expected, client.now)
           for (const pod of notDeleted)
             recorder.event(pod, 'Warning', 'NotDeleted', `Pod was expected by PDB ${namespace}/${namespace} to be deleted but it wasn't`)

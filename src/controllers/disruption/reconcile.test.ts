@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Budget } from '../../kinds/policy/disruption.ts'
 import type { PodObject } from '../pods/pod-state.ts'
-import { expectedPods, failedStatus, printSelector, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
+import { expectedPods, failedStatus, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
 
 const now = new Date('2026-07-01T12:00:00Z')
 const budgetOf = (spec: object, status: object = {}) =>
@@ -103,11 +103,4 @@ test('a disruption that was not carried out within two minutes is marked as not 
   assert.equal(staleTargetMs(target('2026-07-01T11:00:00Z', 'TerminationByKubelet'), now), undefined)
   const [, condition] = withoutTarget(target('2026-07-01T11:00:00Z'), now).conditions!
   assert.deepEqual([condition!.status, condition!.reason, condition!.lastTransitionTime], ['False', undefined, '2026-07-01T12:00:00Z'])
-})
-
-test('selectors are printed the way events show them', () => {
-  assert.equal(
-    printSelector({ matchLabels: { b: '2', a: '1' }, matchExpressions: [{ key: 'c', operator: 'In', values: ['x', 'y'] }] }),
-    '&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:c,Operator:In,Values:[x y],},},}',
-  )
 })

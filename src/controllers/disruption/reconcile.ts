@@ -1,6 +1,5 @@
 /** How many disruptions a PodDisruptionBudget allows, and which evictions were granted and not carried out. */
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
-import type { LabelSelector } from '../../kinds/shapes/meta.ts'
 import { scaledAmount } from '../../kinds/shapes/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
@@ -137,15 +136,4 @@ export function withoutTarget({ metadata, status }: PodObject, now: Date): PodOb
         : condition,
     ) as NonNullable<PodObject['status']['conditions']>,
   }
-}
-
-/** A selector the way Kubernetes' own components print it. */
-export function printSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
-  const labels = Object.keys(matchLabels)
-    .sort()
-    .map(key => `${key}: ${matchLabels[key]},`)
-  const terms = matchExpressions.map(
-    ({ key, operator, values }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${(values ?? []).join(' ')}],},`,
-  )
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${terms.join('')}},}`
 }

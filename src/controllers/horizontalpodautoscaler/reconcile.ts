@@ -5,6 +5,7 @@
 import type { Notice } from '../../client/event-recorder.ts'
 import type { HorizontalPodAutoscalerObject } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import type { MetricIdentifier, MetricSpec, MetricStatus } from '../../kinds/autoscaling/metric-shapes.ts'
+import { goLabelSelector } from '../../lib/go-text.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { type LabelTerms, matchesLabelTerms, parseLabelSelector } from '../../schema/selectors.ts'
 import type { PodObject } from '../pods/pod-state.ts'
@@ -440,7 +441,7 @@ function externalProposal(
   { hpa, scale, situation }: Of,
 ): Proposal {
   const reason = 'FailedGetExternalMetric'
-  const tried = `unable to get external metric ${hpa.metadata.namespace}/${metric.name}/${selectorInGo(metric.selector)}`
+  const tried = `unable to get external metric ${hpa.metadata.namespace}/${metric.name}/${printed(metric.selector)}`
   const summary = `failed to get ${metric.name} external metric value`
   if (target.averageValue !== undefined) {
     const tell = (why: string) => [why, `${summary}: failed to get ${metric.name} external metric: ${why}`] as const
@@ -464,15 +465,6 @@ function externalProposal(
   throw new ProposalError(reason, message, `${summary}: ${message}`)
 }
 
-const outsideName = ({ name, selector }: MetricIdentifier) => `external metric ${name}(${selectorInGo(selector)})`
+const outsideName = ({ name, selector }: MetricIdentifier) => `external metric ${name}(${printed(selector)})`
 
-/** A selector as Go prints it. */
-function selectorInGo(selector: MetricIdentifier['selector']): string {
-  if (!selector) return 'nil'
-  const labels = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  const expressions = (selector.matchExpressions ?? []).map(
-    ({ key, operator, values }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${(values ?? []).join(' ')}],},`,
-  )
-  const shown = labels.map(([key, value]) => `${key}: ${value},`).join('')
-  return `&LabelSelector{MatchLabels:map[string]string{${shown}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
-}
+const printed = (selector: MetricIdentifier['selector']): string => (selector ? goLabelSelector(selector) : 'nil')

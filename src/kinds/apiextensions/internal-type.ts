@@ -1,4 +1,7 @@
-/** Some errors print a value as the internal Go type of kube-apiserver: Go field names in their order there, absent fields included. */
+/**
+ * Some errors print a schema as the internal Go type of kube-apiserver. Elsewhere `internalRepresentation` derives that from the
+ * declared type; the internal type of schemas has another order of fields, and structures where JSON has alternatives.
+ */
 import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { DefinitionVersion } from './definition-shapes.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
