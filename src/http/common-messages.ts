@@ -56,7 +56,7 @@ const APIResource = message('APIResource', {
   group: [8, string, 'The group of its bodies, when not the one of the list.'],
   version: [9, string, 'The version of its bodies, when not the one of the list.'],
   kind: [3, string.always(), 'The kind of its bodies.'],
-  verbs: [4, atomic(string).always(), 'What can be done.'],
+  verbs: [4, atomic(string).unmarked().always(), 'What can be done.'],
   shortNames: [5, atomic(string), 'Short names for people.'],
   categories: [7, atomic(string), 'Groups of resources such as all.'],
   storageVersionHash: [10, string, 'Equal for resources that show the same stored objects.'],
@@ -129,7 +129,7 @@ export const listOf = (listKind: string, item: AnyType) =>
     kind: KIND,
     apiVersion: API_VERSION,
     metadata: [1, ListMeta.orEmpty(), LIST_METADATA_DOC],
-    items: [2, atomic(item).always(), 'The objects.'],
+    items: [2, atomic(item).unmarked().always(), 'The objects.'],
   })
 
 function fieldsOf({ shape }: AnyType): Fields {

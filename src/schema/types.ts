@@ -35,6 +35,10 @@ export type Flags = {
   readonly default?: unknown
   /** The default in OpenAPI, undefined for none; without this, the zero that is always written. */
   readonly openapiDefault?: { readonly value: unknown }
+  /** Values that OpenAPI lists; whether others are refused is up to the kind's rules. */
+  readonly openapiEnum?: readonly string[]
+  /** OpenAPI does not say how apply treats the list. */
+  readonly unmarked?: true
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
   /** Apply merges the value field by field, here alone: elsewhere its type is one field. */
@@ -95,6 +99,14 @@ export class Type<T, Present extends boolean = false> {
   /** A default that OpenAPI shows, too. */
   publishedDefault(value: T): Type<T, true> {
     return this.#flag({ default: value, openapiDefault: { value } })
+  }
+  /** Values that OpenAPI lists, without a rule that refuses others. */
+  listed(...values: readonly string[]): this {
+    return this.#flag({ openapiEnum: values }) as unknown as this
+  }
+  /** OpenAPI does not say how apply treats the list. */
+  unmarked(): this {
+    return this.#flag({ unmarked: true }) as unknown as this
   }
   /** The default that OpenAPI shows, whatever an absent value becomes; without a value, none. */
   openapiDefault(value?: T): Type<T, Present> {

@@ -85,9 +85,10 @@ test('subresources with a kind of another group name its group and version', () 
     entries.map((r: any) => [r.name, r.group, r.version, r.kind, r.verbs.join()]),
     [
       ['widgets/approval', 'policy.k8s.io', 'v1', 'Approval', 'create'],
+      ['widgets/attach', undefined, undefined, 'WidgetAttachOptions', 'create,get'],
       ['widgets/finalize', undefined, undefined, 'Widget', 'update'],
       ['widgets/log', undefined, undefined, 'Widget', 'get'],
-      ['widgets/proxy', undefined, undefined, 'WidgetProxyOptions', 'create,get,update'],
+      ['widgets/proxy', undefined, undefined, 'WidgetProxyOptions', 'create,delete,get,update'],
       ['widgets/scale', 'autoscaling', 'v1', 'Scale', 'get,patch,update'],
       ['widgets/status', undefined, undefined, 'Widget', 'get,patch,update'],
     ],

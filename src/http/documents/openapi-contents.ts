@@ -59,7 +59,15 @@ export class Contents {
 
   #addVersion(key: string): void {
     const answer = this.definitions.object('io.k8s.apimachinery.pkg.version.Info', common.VersionInfo, { usedIn: APIMACHINERY })
-    this.paths.push(readOnlyPath(`/${key}/`, { operationId: 'getCodeVersion', doc: 'get the version of this server', tag: key, answer }))
+    this.paths.push(
+      readOnlyPath(`/${key}/`, {
+        operationId: 'getCodeVersion',
+        doc: 'get the version of this server',
+        tag: key,
+        answer,
+        media: ['application/json'],
+      }),
+    )
   }
 
   #addRead(key: string, { type, ...draft }: Read): void {
@@ -97,13 +105,28 @@ export class Contents {
   }
 
   #schemasOf(resource: Resource, own: JsonObject): Schemas {
+    // Only what an operation refers to is defined.
+    const { status, deleteOptions, patch, watchEvent } = {
+      status: () => this.#common(common.Status, ['v1']),
+      deleteOptions: () => this.#common(DeleteOptionsType, 'all'),
+      patch: () => this.#common(common.Patch),
+      watchEvent: () => this.#common(common.WatchEvent, 'all'),
+    }
     return {
       own,
       list: resource.verbs.includes('list') ? this.#listOf(resource, own) : own,
-      status: this.#common(common.Status, ['v1']),
-      deleteOptions: this.#common(DeleteOptionsType, 'all'),
-      patch: this.#common(common.Patch),
-      watchEvent: this.#common(common.WatchEvent, 'all'),
+      get status() {
+        return status()
+      },
+      get deleteOptions() {
+        return deleteOptions()
+      },
+      get patch() {
+        return patch()
+      },
+      get watchEvent() {
+        return watchEvent()
+      },
       bodyOf: name => this.#bodyOf(resource, name),
     }
   }

@@ -3,10 +3,22 @@ import { type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Verb } from '../../schema/kind.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import { capitalize, groupInWords } from './openapi-names.ts'
-import { DELETE, DELETE_COLLECTION, LIST, NAME, NAMESPACE, PATCH, type Parameter, PRETTY, WRITE } from './openapi-parameters.ts'
+import {
+  BELOW,
+  DELETE,
+  DELETE_COLLECTION,
+  LIST,
+  NAME,
+  NAMESPACE,
+  optionParameters,
+  PATCH,
+  type Parameter,
+  PRETTY,
+  WRITE,
+} from './openapi-parameters.ts'
 import type { GroupVersionKind } from './openapi-schemas.ts'
 
-export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch'
+export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch' | 'head' | 'options'
 export type Operation = {
   readonly method: Method
   readonly operationId: string
@@ -18,6 +30,8 @@ export type Operation = {
   /** What all successful responses have. */
   readonly answer: JsonObject
   readonly media: readonly string[]
+  /** What may be sent, where that is said of an operation without a body. Default: anything. */
+  readonly consumes?: readonly string[]
   readonly action?: string
   readonly kind?: GroupVersionKind
 }
@@ -52,8 +66,8 @@ export function pathItems(paths: readonly PathItem[], { operation: write, parame
   return items
 }
 
-const MEDIA: readonly string[] = ['application/json', 'application/vnd.kubernetes.protobuf', 'application/yaml']
-const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'].sort()
+const MEDIA: readonly string[] = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
+const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
 const PATCHES: readonly string[] = [
   'application/apply-patch+yaml',
   'application/json-patch+json',
@@ -77,11 +91,7 @@ export function pathsOf(resource: Resource, schemas: Schemas): PathItem[] {
   const items: PathItem[] = [
     { path: base + scoped, parameters: [...scope, PRETTY], operations: write.collection() },
     { path: `${base}${scoped}/{name}`, parameters: [NAME, ...scope, PRETTY], operations: write.item() },
-    ...resource.subresources.map(sub => ({
-      path: `${base}${scoped}/{name}/${sub.name}`,
-      parameters: [NAME, ...scope, PRETTY],
-      operations: write.subresource(sub),
-    })),
+    ...resource.subresources.flatMap(sub => write.subresourcePaths(sub, `${base}${scoped}/{name}/${sub.name}`, [NAME, ...scope])),
   ]
   if (resource.namespaced) items.push({ path: `${base}/${resource.plural}`, parameters: [PRETTY], operations: write.everywhere() })
   // Custom kinds are served at the deprecated watch paths as well, but do not publish them.
@@ -99,12 +109,18 @@ export function pathsOf(resource: Resource, schemas: Schemas): PathItem[] {
 /** A path that only answers, such as those of discovery. */
 export function readOnlyPath(
   path: string,
-  { operationId, doc, tag, answer }: Pick<Operation, 'operationId' | 'doc' | 'tag' | 'answer'>,
+  {
+    operationId,
+    doc,
+    tag,
+    answer,
+    media = MEDIA,
+  }: Pick<Operation, 'operationId' | 'doc' | 'tag' | 'answer'> & Partial<Pick<Operation, 'media'>>,
 ): PathItem {
   return {
     path,
     parameters: [],
-    operations: [{ method: 'get', operationId, doc, tag, parameters: [], codes: [200], answer, media: MEDIA }],
+    operations: [{ method: 'get', operationId, doc, tag, parameters: [], codes: [200], answer, media, consumes: media }],
   }
 }
 
@@ -164,7 +180,7 @@ class Writer {
           parameters: DELETE,
           body: { schema: this.#schemas.deleteOptions, media: ANY, required: false },
           codes: [200, 202],
-          answer: def.deletion?.returns === 'object' ? this.#schemas.own : this.#schemas.status,
+          answer: def.deletion?.returns === 'object' && !def.deletion.hasSpecFinalizers ? this.#schemas.own : this.#schemas.status,
         }),
       )
     }
@@ -175,16 +191,28 @@ class Writer {
     return this.#resource.verbs.includes('list') ? [this.#list(['list', this.#resource.kind, 'ForAllNamespaces'])] : []
   }
 
-  subresource(sub: Subresource): Operation[] {
+  /** The paths of a subresource; a proxy has one for what is below it as well. */
+  subresourcePaths(sub: Subresource, path: string, named: readonly Parameter[]): PathItem[] {
+    const { connect } = this.#resource.def.subresources ?? {}
+    const declared = connect && Object.hasOwn(connect, sub.name) ? connect[sub.name] : undefined
+    if (!declared) return [{ path, parameters: [...named, PRETTY], operations: this.#subresource(sub) }]
+    const words = this.#resource.kind + capitalize(sub.name)
+    const options = [...named, ...optionParameters(declared.options ?? {})]
+    if (declared.isRead) return [{ path, parameters: [...options, PRETTY], operations: [this.#readText(sub, words)] }]
+    const paths = [{ path, parameters: options, operations: this.#connect(sub, words) }]
+    if (!isProxy(sub)) return paths
+    return [...paths, { path: `${path}/{path}`, parameters: [...options, BELOW], operations: this.#connect(sub, `${words}WithPath`) }]
+  }
+
+  #subresource(sub: Subresource): Operation[] {
     const { kind, def } = this.#resource
     const words = kind + capitalize(sub.name)
     const bodyKind = sub.bodyKind ?? this.#kind()
-    if (def.subresources?.connect && Object.hasOwn(def.subresources.connect, sub.name)) return this.#connect(sub, words)
     const schema = this.#schemas.bodyOf(sub.name) ?? this.#schemas.own
     const found = this.#readAndWrite(sub.verbs, { words, doc: `${sub.name} of the specified ${kind}`, schema, kind: bodyKind })
     if (sub.verbs.includes('create')) {
       const action = def.subresources?.creates?.[sub.name]
-      const answer = action?.review ? schema : action?.returns === 'object' ? this.#schemas.own : this.#schemas.status
+      const answer = action?.returns === 'object' ? this.#schemas.own : schema
       found.push(
         this.#create({
           id: ['create', this.#scope, words],
@@ -271,35 +299,35 @@ class Writer {
     return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#schemas.watchEvent, media: STREAMS })
   }
 
-  /** Paths that stream to a node; one with the object's own kind is an ordinary read of text. */
-  #connect({ name, verbs, bodyKind = this.#kind() }: Subresource, words: string): Operation[] {
+  /** A path that a node answers with text. */
+  #readText({ name }: Subresource, words: string): Operation {
     const { kind } = this.#resource
-    if (bodyKind.kind === kind) {
-      const id = ['read', this.#scope, words] as const
-      return [
-        this.#operation({
-          id,
-          method: 'get',
-          action: 'get',
-          doc: `read ${name} of the specified ${kind}`,
-          answer: TEXT,
-          media: ['text/plain'],
-        }),
-      ]
-    }
-    return verbs.flatMap(verb => {
-      const method = METHODS[verb]
-      if (!method) return []
-      return this.#operation({
+    return this.#operation({
+      id: ['read', this.#scope, words],
+      method: 'get',
+      action: 'get',
+      doc: `read ${name} of the specified ${kind}`,
+      answer: TEXT,
+      media: ['text/plain', ...MEDIA],
+    })
+  }
+
+  /** Paths that stream to a node. */
+  #connect(sub: Subresource, words: string): Operation[] {
+    const { name, verbs, bodyKind = this.#kind() } = sub
+    const methods = verbs.flatMap(verb => METHODS[verb] ?? [])
+    const all: readonly Method[] = isProxy(sub) ? [...methods, 'head', 'options'] : methods
+    return all.map(method =>
+      this.#operation({
         id: ['connect', capitalize(method), this.#scope, words],
         method,
         action: 'connect',
-        doc: `connect ${method.toUpperCase()} requests to ${name} of ${kind}`,
+        doc: `connect ${method.toUpperCase()} requests to ${name} of ${this.#resource.kind}`,
         answer: TEXT,
         media: ANY,
         kind: bodyKind,
-      })
-    })
+      }),
+    )
   }
 
   #operation({ id: [verb, ...rest], parameters = [], codes = [200], media, kind = this.#kind(), ...draft }: Draft): Operation {
@@ -321,5 +349,8 @@ class Writer {
     return { group, version, kind }
   }
 }
+
+/** A proxy passes every method on, and whatever is below its path. */
+const isProxy = ({ verbs }: Subresource): boolean => verbs.includes('delete')
 
 const withArticle = (kind: string) => `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`

@@ -1,4 +1,5 @@
 /** The parameters of operations: what the query of each verb may say. */
+import type { AnyType, Fields } from '../../schema/types.ts'
 
 export type Parameter = {
   readonly name: string
@@ -40,6 +41,20 @@ const SELECTION: readonly Parameter[] = [
 export const PRETTY = query('pretty', 'string', 'true indents the answer.')
 export const NAME: Parameter = { name: 'name', in: 'path', type: 'string', doc: 'The name of the object.' }
 export const NAMESPACE: Parameter = { name: 'namespace', in: 'path', type: 'string', doc: 'The namespace of the object.' }
+
+/** What follows the path of a proxy. */
+export const BELOW: Parameter = { name: 'path', in: 'path', type: 'string', doc: 'The path that is asked for.' }
+
+/** The options of a path that connects, as parameters. */
+export function optionParameters(options: Fields): Parameter[] {
+  return Object.entries(options).map(([name, [, type, doc = '']]) => query(name, parameterType(type), doc))
+}
+
+function parameterType({ shape }: AnyType): Parameter['type'] {
+  if (shape.kind === 'list') return parameterType(shape.item)
+  if (shape.kind !== 'scalar') return 'string'
+  return shape.name === 'bool' ? 'boolean' : shape.name === 'int32' || shape.name === 'int64' ? 'integer' : 'string'
+}
 
 export const WRITE: readonly Parameter[] = [dryRun, fieldManager, fieldValidation]
 export const PATCH: readonly Parameter[] = [...WRITE, force]

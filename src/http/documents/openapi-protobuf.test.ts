@@ -114,9 +114,9 @@ const parameter = unwrapped(1, value => {
   if (variant === 1) return struct({ 2: ['name', text], 3: ['in', text], 4: ['required', flag], 5: ['schema', schema] })(content)
   const [[kind, body]] = inner(content) as [Read]
   const shared: Meaning = { 1: ['required', flag], 2: ['in', text], 3: ['description', text], 4: ['name', text] }
-  if (kind === 3) return struct({ ...shared, 6: ['type', text] })(body)
+  if (kind === 3) return struct({ ...shared, 6: ['type', text], 20: ['uniqueItems', flag] })(body)
   assert.equal(kind, 4)
-  return struct({ ...shared, 5: ['type', text] })(body)
+  return struct({ ...shared, 5: ['type', text], 19: ['uniqueItems', flag] })(body)
 })
 
 const operation = struct(
@@ -145,6 +145,8 @@ const document = struct({
         3: ['put', operation],
         4: ['post', operation],
         5: ['delete', operation],
+        6: ['options', operation],
+        7: ['head', operation],
         8: ['patch', operation],
         9: ['parameters', parameter, true],
       }),

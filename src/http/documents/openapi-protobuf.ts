@@ -121,6 +121,7 @@ const QUERY_PARAMETER = struct({
   description: [3, text],
   name: [4, text],
   type: [6, text],
+  uniqueItems: [20, flag],
 })
 const PATH_PARAMETER = struct({
   required: [1, flag],
@@ -128,6 +129,7 @@ const PATH_PARAMETER = struct({
   description: [3, text],
   name: [4, text],
   type: [5, text],
+  uniqueItems: [19, flag],
 })
 
 /** A parameter is wrapped once for being one and not a reference, once for where it is not, and once for where it is. */
@@ -161,6 +163,8 @@ const PATH_ITEM = struct({
   put: [3, one(OPERATION)],
   post: [4, one(OPERATION)],
   delete: [5, one(OPERATION)],
+  options: [6, one(OPERATION)],
+  head: [7, one(OPERATION)],
   patch: [8, one(OPERATION)],
   parameters: [9, many(one(PARAMETER))],
 })

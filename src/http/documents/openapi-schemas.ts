@@ -2,7 +2,7 @@
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { CustomSchema } from '../../schema/custom-schema.ts'
 import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
-import type { AnyType, MessageShape, Rules, ScalarName, ScalarShape } from '../../schema/types.ts'
+import type { AnyType, MessageShape, ScalarName, ScalarShape } from '../../schema/types.ts'
 import { ListMeta } from '../common-messages.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { APIMACHINERY, capitalize, META, type Naming, packageOf } from './openapi-names.ts'
@@ -135,38 +135,30 @@ export class Definitions {
   }
 
   #schema(type: AnyType, usedIn: GroupVersion, rawName = RAW): JsonObject {
-    const { shape, rules } = type
+    const { shape } = type
     switch (shape.kind) {
       case 'scalar':
-        return this.#scalar(shape, rules, shape.as ? `${packageOf(usedIn)}.${shape.as}` : rawName)
+        return this.#scalar(shape, type.rules.enum ?? type.flags.openapiEnum, shape.as ? `${packageOf(usedIn)}.${shape.as}` : rawName)
       case 'either':
         return this.#unconstrained(`${packageOf(usedIn)}.${shape.name}`)
       case 'message':
         return this.#message(shape, usedIn)
       case 'list':
-        return { type: 'array', items: this.#schema(shape.item, usedIn), ...limits(rules, 'minItems', 'maxItems') }
+        return { type: 'array', items: this.#schema(shape.item, usedIn) }
       case 'map':
-        return {
-          type: 'object',
-          additionalProperties: this.#schema(shape.value, usedIn),
-          ...limits(rules, 'minProperties', 'maxProperties'),
-        }
+        return { type: 'object', additionalProperties: this.#schema(shape.value, usedIn) }
     }
   }
 
-  #scalar({ name, as }: ScalarShape, rules: Rules, rawName: string): JsonObject {
+  /** Limits of a value are rules of the server, which it does not publish, as kube-apiserver does not; the values of a closed set are. */
+  #scalar({ name, as }: ScalarShape, values: readonly string[] | undefined, rawName: string): JsonObject {
     if (as) return this.#unconstrained(rawName)
     const named = name === 'raw' ? rawName : NAMED_SCALARS.get(name)
     if (named) {
       if (!this.#schemas.has(named)) this.#schemas.set(named, namedScalar(named, this.#dialect))
       return this.#refTo(named)
     }
-    const isText = name === 'string' || name === 'bytes' || name === 'duration'
-    return {
-      ...INLINE_SCALARS[name],
-      ...(rules.enum ? { enum: [...rules.enum] } : {}),
-      ...(isText ? limits(rules, 'minLength', 'maxLength') : limits(rules, 'minimum', 'maximum')),
-    }
+    return { ...INLINE_SCALARS[name], ...(values ? { enum: [...values].sort() } : {}) }
   }
 
   /** Refers to a definition that has only a name. */
@@ -232,7 +224,7 @@ function unionOf({ fields }: MessageShape, { by }: { readonly by?: string }): Js
 /** How apply and strategic merge treat the value. */
 function mergeExtensions({ shape, flags }: AnyType): JsonObject {
   const found: JsonObject = {}
-  if (shape.kind === 'list') {
+  if (shape.kind === 'list' && !flags.unmarked) {
     found['x-kubernetes-list-type'] = typeof shape.list === 'string' ? shape.list : 'map'
     if (typeof shape.list !== 'string') found['x-kubernetes-list-map-keys'] = [...shape.list]
   }
@@ -243,10 +235,6 @@ function mergeExtensions({ shape, flags }: AnyType): JsonObject {
     found['x-kubernetes-patch-strategy'] = strategies.join(',')
   }
   return found
-}
-
-function limits({ min, max }: Rules, least: string, most: string): JsonObject {
-  return { ...(min === undefined ? {} : { [least]: min }), ...(max === undefined ? {} : { [most]: max }) }
 }
 
 function namedScalar(name: string, { version }: Dialect): JsonObject {

@@ -20,14 +20,14 @@ export function openApiV2({ paths, definitions }: Contents): JsonObject {
 }
 
 /** Old clients look for parameters such as `dryRun` in the operation itself, so none is referred to from elsewhere. */
-function operationV2({ operationId, doc, tag, parameters, body, codes, answer, media, action, kind }: Operation): JsonObject {
+function operationV2({ operationId, doc, tag, parameters, body, codes, answer, media, consumes, action, kind }: Operation): JsonObject {
   const responses: JsonObject = {}
   for (const code of codes) responses[code] = { description: DESCRIPTIONS[code], schema: answer }
   responses['401'] = { description: 'Unauthorized' }
   const sent: JsonObject[] = body ? [{ name: 'body', in: 'body', ...(body.required ? { required: true } : {}), schema: body.schema }] : []
   return {
     description: doc,
-    consumes: [...(body?.media ?? ['*/*'])],
+    consumes: [...(consumes ?? body?.media ?? ['*/*'])],
     produces: [...media],
     schemes: ['https'],
     tags: [tag],
@@ -40,5 +40,5 @@ function operationV2({ operationId, doc, tag, parameters, body, codes, answer, m
 }
 
 function parameterV2({ name, in: location, type, doc }: Parameter): JsonObject {
-  return { type, description: doc, name, in: location, ...(location === 'path' ? { required: true } : {}) }
+  return { uniqueItems: true, type, description: doc, name, in: location, ...(location === 'path' ? { required: true } : {}) }
 }

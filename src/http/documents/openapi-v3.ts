@@ -40,5 +40,5 @@ function contentOf(schema: JsonObject, media: readonly string[]): JsonObject {
 }
 
 function parameterV3({ name, in: location, type, doc }: Parameter): JsonObject {
-  return { name, in: location, description: doc, ...(location === 'path' ? { required: true } : {}), schema: { type } }
+  return { name, in: location, description: doc, ...(location === 'path' ? { required: true } : {}), schema: { type, uniqueItems: true } }
 }

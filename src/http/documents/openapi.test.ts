@@ -7,6 +7,7 @@ import { Ingress } from '../../kinds/networking/ingress.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { type OpenApiAnswer, openApiDocument } from './openapi.ts'
+import { capitalize } from './openapi-names.ts'
 
 const now = new Date('2026-02-03T04:05:06Z')
 const ask = (catalog: Catalog, path: string, more: { accept?: string; hash?: string } = {}) =>
@@ -116,11 +117,10 @@ test('operations are named as in Kubernetes', () => {
   })
   assert.deepEqual(named(`${base}/{name}/approval`), { post: 'createAppsV1NamespacedWidgetApproval' })
   assert.deepEqual(named(`${base}/{name}/log`), { get: 'readAppsV1NamespacedWidgetLog' })
-  assert.deepEqual(named(`${base}/{name}/proxy`), {
-    post: 'connectAppsV1PostNamespacedWidgetProxy',
-    get: 'connectAppsV1GetNamespacedWidgetProxy',
-    put: 'connectAppsV1PutNamespacedWidgetProxy',
-  })
+  const proxied = (words: string) =>
+    Object.fromEntries(['post', 'delete', 'get', 'put', 'head', 'options'].map(m => [m, `connectAppsV1${capitalize(m)}Namespaced${words}`]))
+  assert.deepEqual(named(`${base}/{name}/proxy`), proxied('WidgetProxy'))
+  assert.deepEqual(named(`${base}/{name}/proxy/{path}`), proxied('WidgetProxyWithPath'))
   assert.deepEqual(named('/apis/apps/v1/widgets'), { get: 'listAppsV1WidgetForAllNamespaces' })
   assert.deepEqual(named('/apis/apps/v1/watch/widgets'), { get: 'watchAppsV1WidgetListForAllNamespaces' })
   assert.deepEqual(named('/apis/apps/v1/watch/namespaces/{namespace}/widgets'), { get: 'watchAppsV1NamespacedWidgetList' })
@@ -138,6 +138,18 @@ test('clients find out whether a patch can be a dry run or strict', () => {
   assert.equal(patch['x-kubernetes-action'], 'patch')
   assert.deepEqual(patch['x-kubernetes-group-version-kind'], { group: 'apps', version: 'v1', kind: 'Widget' })
   assert.ok('application/strategic-merge-patch+json' in patch.requestBody.content)
+})
+
+test('paths that connect name their options as parameters', () => {
+  const { paths } = read(smallCatalog(), '/openapi/v3/apis/apps/v1')
+  const parametersOf = (subresource: string) =>
+    paths[`/apis/apps/v1/namespaces/{namespace}/widgets/{name}/${subresource}`].parameters.map(
+      ({ name, in: location, schema }: any) => `${location} ${name} ${schema.type} ${schema.uniqueItems}`,
+    )
+  const named = ['path name string true', 'path namespace string true']
+  assert.deepEqual(parametersOf('attach'), [...named, 'query tty boolean true', 'query ports integer true'])
+  assert.deepEqual(parametersOf('proxy/{path}'), [...named, 'query path string true', 'path path string true'])
+  assert.deepEqual(parametersOf('log'), [...named, 'query pretty string true'])
 })
 
 test('subresources use their own kinds', () => {

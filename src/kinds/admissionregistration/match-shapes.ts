@@ -6,11 +6,11 @@ const rule = {
   apiGroups: [1, atomic(string), 'API groups; `*` for all.'],
   apiVersions: [2, atomic(string), 'API versions; `*` for all.'],
   resources: [3, atomic(string), 'Resources and subresources, such as pods, pods/status, pods/* or */scale.'],
-  scope: [4, string.optional().default('*'), 'Cluster, Namespaced, or `*` for both.'],
+  scope: [4, string.listed('*', 'Cluster', 'Namespaced').optional().default('*'), 'Cluster, Namespaced, or `*` for both.'],
 } as const
 
 const ruleWithOperations = {
-  operations: [1, atomic(string), 'CREATE, UPDATE, DELETE, CONNECT, or `*` for all.'],
+  operations: [1, atomic(string.listed('*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE')), 'CREATE, UPDATE, DELETE, CONNECT, or `*` for all.'],
   ...inlined(2, rule),
 } as const
 
@@ -35,6 +35,10 @@ export const MatchResources = message('MatchResources', {
   objectSelector: [2, LabelSelector.default({}), 'Which objects, by their labels; all when empty.'],
   resourceRules: [3, atomic(NamedRuleWithOperations), 'What is matched.'],
   excludeResourceRules: [4, atomic(NamedRuleWithOperations), 'What is left out, even where a rule matches.'],
-  matchPolicy: [7, string.optional().default('Equivalent'), 'Exact, or Equivalent to match the same resource in other versions too.'],
+  matchPolicy: [
+    7,
+    string.listed('Equivalent', 'Exact').optional().default('Equivalent'),
+    'Exact, or Equivalent to match the same resource in other versions too.',
+  ],
 }).atomic()
 export type MatchResources = Static<typeof MatchResources>

@@ -20,7 +20,7 @@ const JSONPatch = message('JSONPatch', {
 })
 
 const Mutation = message('Mutation', {
-  patchType: [2, string.always(), 'How the object is changed: ApplyConfiguration or JSONPatch.'],
+  patchType: [2, string.listed('ApplyConfiguration', 'JSONPatch').always(), 'How the object is changed: ApplyConfiguration or JSONPatch.'],
   applyConfiguration: [3, ApplyConfiguration, 'The fields to apply; with that patch type.'],
   jsonPatch: [4, JSONPatch, 'The patch; with that patch type.'],
 })
@@ -31,9 +31,13 @@ const MutatingAdmissionPolicySpec = message('MutatingAdmissionPolicySpec', {
   matchConstraints: [2, MatchResources, 'What is mutated; creations, updates and connections only.'],
   variables: [3, atomic(Variable), 'Values that expressions share; each may use those before it.'],
   mutations: [4, atomic(Mutation), 'The changes, one after the other.'],
-  failurePolicy: [5, string.optional().default('Fail'), 'What happens when the policy cannot be evaluated: Fail or Ignore.'],
+  failurePolicy: [
+    5,
+    string.listed('Fail', 'Ignore').optional().default('Fail'),
+    'What happens when the policy cannot be evaluated: Fail or Ignore.',
+  ],
   matchConditions: [6, matchConditions, 'CEL expressions that must all be true, at most 64.'],
-  reinvocationPolicy: [7, string, 'Never, or IfNeeded to be evaluated again after others changed the object.'],
+  reinvocationPolicy: [7, string.listed('IfNeeded', 'Never'), 'Never, or IfNeeded to be evaluated again after others changed the object.'],
 })
 
 export const MutatingAdmissionPolicy = defineKind({

@@ -66,7 +66,11 @@ const ValidatingAdmissionPolicySpec = message('ValidatingAdmissionPolicySpec', {
   paramKind: [1, ParamKind, 'The kind of the parameters, if there are any.'],
   matchConstraints: [2, MatchResources, 'What is validated.'],
   validations: [3, atomic(Validation), 'What must hold; these or annotations are needed.'],
-  failurePolicy: [4, string.optional().default('Fail'), 'What happens when the policy cannot be evaluated: Fail or Ignore.'],
+  failurePolicy: [
+    4,
+    string.listed('Fail', 'Ignore').optional().default('Fail'),
+    'What happens when the policy cannot be evaluated: Fail or Ignore.',
+  ],
   auditAnnotations: [5, atomic(AuditAnnotation), 'What is noted in the audit log, at most 20.'],
   matchConditions: [6, matchConditions, 'CEL expressions that must all be true, at most 64.'],
   variables: [7, keyed(Variable, 'name').mergedBy('name'), 'Values that expressions share; each may use those before it.'],

@@ -13,7 +13,11 @@ const ValidatingAdmissionPolicyBindingSpec = message('ValidatingAdmissionPolicyB
   policyName: [1, string.always().openapiDefault(), 'The policy that is put into force.'],
   paramRef: [2, ParamRef, 'The objects that set its parameters.'],
   matchResources: [3, MatchResources, 'Narrows what the policy matches.'],
-  validationActions: [4, set(string).expected(), 'What happens to a request that fails: Deny or Warn, and Audit.'],
+  validationActions: [
+    4,
+    set(string.listed('Audit', 'Deny', 'Warn')).expected(),
+    'What happens to a request that fails: Deny or Warn, and Audit.',
+  ],
 })
 
 export const ValidatingAdmissionPolicyBinding = defineKind({

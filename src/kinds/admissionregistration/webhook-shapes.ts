@@ -21,10 +21,18 @@ const common = {
   name: [1, string.always(), 'A fully qualified name, for messages and merging.'],
   clientConfig: [2, WebhookClientConfig.orEmpty().expected(), 'How to reach the webhook.'],
   rules: [3, atomic(RuleWithOperations), 'Which operations on which resources it is called for.'],
-  failurePolicy: [4, string.optional().default('Fail'), 'What happens when it cannot be called: Fail or Ignore.'],
-  matchPolicy: [9, string.optional().default('Equivalent'), 'Exact, or Equivalent to match the same resource in other versions too.'],
+  failurePolicy: [4, string.listed('Fail', 'Ignore').optional().default('Fail'), 'What happens when it cannot be called: Fail or Ignore.'],
+  matchPolicy: [
+    9,
+    string.listed('Equivalent', 'Exact').optional().default('Equivalent'),
+    'Exact, or Equivalent to match the same resource in other versions too.',
+  ],
   namespaceSelector: [5, LabelSelector.default({}), 'Which namespaces, by their labels; all when empty.'],
-  sideEffects: [6, string.always().openapiDefault(), 'Whether calling it has effects elsewhere: None or NoneOnDryRun.'],
+  sideEffects: [
+    6,
+    string.listed('None', 'NoneOnDryRun', 'Some', 'Unknown').always().openapiDefault(),
+    'Whether calling it has effects elsewhere: None or NoneOnDryRun.',
+  ],
   timeoutSeconds: [7, int32.optional().default(10), 'Seconds to wait for its answer, 1 to 30.'],
   admissionReviewVersions: [8, atomic(string).always(), 'Versions of AdmissionReview it understands, the preferred one first.'],
 } as const
@@ -38,7 +46,11 @@ export type ValidatingWebhook = Static<typeof ValidatingWebhook>
 
 export const MutatingWebhook = message('MutatingWebhook', {
   ...common,
-  reinvocationPolicy: [10, string.optional().default('Never'), 'Never, or IfNeeded to be called again after others changed the object.'],
+  reinvocationPolicy: [
+    10,
+    string.listed('IfNeeded', 'Never').optional().default('Never'),
+    'Never, or IfNeeded to be called again after others changed the object.',
+  ],
   objectSelector: [11, LabelSelector.default({}), 'Which objects, by their labels before or after; all when empty.'],
   matchConditions: [12, matchConditions, 'CEL expressions that must all be true for a call, at most 64.'],
 })

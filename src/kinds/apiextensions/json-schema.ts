@@ -68,7 +68,11 @@ const ValidationRule = message('ValidationRule', {
     string,
     'A CEL expression for the error message when the rule evaluates to false; takes precedence over `message`.',
   ],
-  reason: [4, string.optional(), 'The reason of the error; FieldValueInvalid if unset.'],
+  reason: [
+    4,
+    string.listed('FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired').optional(),
+    'The reason of the error; FieldValueInvalid if unset.',
+  ],
   fieldPath: [5, string, 'The field that the error is about, as a path from here such as `.spec.size`.'],
   optionalOldSelf: [6, bool.optional(), 'Evaluates the rule even when there was no value before; `oldSelf` is an optional then.'],
 })

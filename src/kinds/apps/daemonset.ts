@@ -34,7 +34,11 @@ type RollingUpdate = Static<typeof RollingUpdateDaemonSet>
 const DaemonSetUpdateStrategy = message(
   'DaemonSetUpdateStrategy',
   {
-    type: [1, string.default('RollingUpdate'), 'RollingUpdate, or OnDelete to replace pods only when they are deleted.'],
+    type: [
+      1,
+      string.listed('OnDelete', 'RollingUpdate').default('RollingUpdate'),
+      'RollingUpdate, or OnDelete to replace pods only when they are deleted.',
+    ],
     rollingUpdate: [2, RollingUpdateDaemonSet, 'How fast pods are replaced; only with RollingUpdate.'],
   },
   {

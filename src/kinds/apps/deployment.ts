@@ -31,7 +31,11 @@ type RollingUpdate = Static<typeof RollingUpdateDeployment>
 const DeploymentStrategy = message(
   'DeploymentStrategy',
   {
-    type: [1, string.default('RollingUpdate'), 'RollingUpdate, or Recreate to end all old pods before any new one.'],
+    type: [
+      1,
+      string.listed('Recreate', 'RollingUpdate').default('RollingUpdate'),
+      'RollingUpdate, or Recreate to end all old pods before any new one.',
+    ],
     rollingUpdate: [2, RollingUpdateDeployment, 'How fast pods are replaced; only with RollingUpdate.'],
   },
   {

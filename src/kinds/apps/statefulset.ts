@@ -36,7 +36,11 @@ const RollingUpdateStatefulSetStrategy = message('RollingUpdateStatefulSetStrate
 const StatefulSetUpdateStrategy = message(
   'StatefulSetUpdateStrategy',
   {
-    type: [1, string, 'RollingUpdate, or OnDelete to replace pods only when they are deleted.'],
+    type: [
+      1,
+      string.listed('OnDelete', 'Recreate', 'RollingUpdate'),
+      'RollingUpdate, or OnDelete to replace pods only when they are deleted.',
+    ],
     rollingUpdate: [2, RollingUpdateStatefulSetStrategy, 'How fast pods are replaced; only with RollingUpdate.'],
   },
   {
@@ -67,7 +71,11 @@ const StatefulSetSpec = message('StatefulSetSpec', {
   template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
   volumeClaimTemplates: [4, atomic(EmbeddedPersistentVolumeClaim), 'Claims that every pod gets. Cannot change.'],
   serviceName: [5, string.always().omittable(), 'The service that gives pods their host names. Cannot change.'],
-  podManagementPolicy: [6, string.default('OrderedReady'), 'OrderedReady, or Parallel to start and end all pods at once. Cannot change.'],
+  podManagementPolicy: [
+    6,
+    string.listed('OrderedReady', 'Parallel').default('OrderedReady'),
+    'OrderedReady, or Parallel to start and end all pods at once. Cannot change.',
+  ],
   updateStrategy: [7, StatefulSetUpdateStrategy.orEmpty(), 'How pods are replaced when the template changes.'],
   revisionHistoryLimit: [8, int32.optional().default(10), 'How many old revisions are kept.'],
   minReadySeconds: [9, count, 'Seconds a new pod must be ready to count as available.'],

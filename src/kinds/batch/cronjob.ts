@@ -23,7 +23,11 @@ const CronJobSpec = message('CronJobSpec', {
   schedule: [1, string.always(), 'When jobs are created, in cron format: 0 3 * * *.'],
   timeZone: [8, string.optional(), 'The time zone of the schedule, such as Europe/Berlin; that of the controller when absent.'],
   startingDeadlineSeconds: [2, int64.optional(), 'Seconds by which a job may be late; later ones are missed.'],
-  concurrencyPolicy: [3, string.default('Allow'), 'What happens while a job still runs: Allow, Forbid or Replace.'],
+  concurrencyPolicy: [
+    3,
+    string.listed('Allow', 'Forbid', 'Replace').default('Allow'),
+    'What happens while a job still runs: Allow, Forbid or Replace.',
+  ],
   suspend: [4, bool.optional().default(false), 'No jobs are made while this is set.'],
   jobTemplate: [5, JobTemplateSpec.orEmpty().expected(), 'What the jobs are made from.'],
   successfulJobsHistoryLimit: [6, int32.optional().default(3), 'How many jobs that succeeded are kept.'],

@@ -6,7 +6,7 @@ import { JobSchedulingConfiguration } from './job-scheduling.ts'
 
 const PodFailurePolicyOnExitCodesRequirement = message('PodFailurePolicyOnExitCodesRequirement', {
   containerName: [1, string.optional(), 'The container that the rule applies to; all if unset.'],
-  operator: [2, string.always(), 'How its exit code is compared: In or NotIn.'],
+  operator: [2, string.listed('In', 'NotIn').always(), 'How its exit code is compared: In or NotIn.'],
   values: [3, set(int32).always(), 'What it is compared with, in order.'],
 })
 export type OnExitCodes = Static<typeof PodFailurePolicyOnExitCodesRequirement>
@@ -18,7 +18,11 @@ const PodFailurePolicyOnPodConditionsPattern = message('PodFailurePolicyOnPodCon
 export type OnPodCondition = Static<typeof PodFailurePolicyOnPodConditionsPattern>
 
 const PodFailurePolicyRule = message('PodFailurePolicyRule', {
-  action: [1, string.always(), 'What a match leads to: FailJob, FailIndex, Ignore or Count.'],
+  action: [
+    1,
+    string.listed('Count', 'FailIndex', 'FailJob', 'Ignore').always(),
+    'What a match leads to: FailJob, FailIndex, Ignore or Count.',
+  ],
   onExitCodes: [2, PodFailurePolicyOnExitCodesRequirement, 'Matches by exit codes.'],
   onPodConditions: [3, atomic(PodFailurePolicyOnPodConditionsPattern), 'Matches by conditions; one is enough.'],
 })
@@ -53,9 +57,17 @@ export const JobSpec = message('JobSpec', {
   manualSelector: [5, bool.optional(), 'The selector was not made by the server.'],
   template: [6, PodTemplateSpec.orEmpty().expected(), 'What its pods are made from.'],
   ttlSecondsAfterFinished: [8, int32.optional(), 'Seconds after its end at which it is deleted.'],
-  completionMode: [9, string.optional(), 'How completions are tracked: NonIndexed or Indexed. Cannot change.'],
+  completionMode: [
+    9,
+    string.listed('Indexed', 'NonIndexed').optional(),
+    'How completions are tracked: NonIndexed or Indexed. Cannot change.',
+  ],
   suspend: [10, bool.optional(), 'No pods run while this is set.'],
-  podReplacementPolicy: [14, string.optional(), 'When a pod is replaced: TerminatingOrFailed, or Failed to wait for its end.'],
+  podReplacementPolicy: [
+    14,
+    string.listed('Failed', 'TerminatingOrFailed').optional(),
+    'When a pod is replaced: TerminatingOrFailed, or Failed to wait for its end.',
+  ],
   managedBy: [15, string.optional(), 'The controller that runs the job, as a domain and a path. Cannot change.'],
   scheduling: [17, JobSchedulingConfiguration, 'How the pods are scheduled together.'],
 })

@@ -20,7 +20,7 @@ type EndpointAddress = Static<typeof EndpointAddress>
 const EndpointPort = message('EndpointPort', {
   name: [1, string, 'Name of the port, a DNS label; required when there are several.'],
   port: [2, int32.always(), 'Number of the port.'],
-  protocol: [3, string.default('TCP'), 'TCP, UDP or SCTP.'],
+  protocol: [3, string.listed('SCTP', 'TCP', 'UDP').default('TCP'), 'TCP, UDP or SCTP.'],
   appProtocol: [4, string.optional(), 'The protocol of the application, as a hint.'],
 }).atomic()
 type EndpointPort = Static<typeof EndpointPort>

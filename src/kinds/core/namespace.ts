@@ -19,7 +19,7 @@ const NamespaceSpec = message('NamespaceSpec', {
 })
 
 const NamespaceStatus = message('NamespaceStatus', {
-  phase: [1, string.default('Active'), 'Active, or Terminating once deletion is requested.'],
+  phase: [1, string.listed('Active', 'Terminating').default('Active'), 'Active, or Terminating once deletion is requested.'],
   conditions: [2, keyed(NamespaceCondition, 'type').mergedBy('type'), 'Conditions that block the deletion.'],
 })
 

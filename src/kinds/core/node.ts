@@ -129,7 +129,7 @@ const NodeStatus = message(
   {
     capacity: [1, mapOf(quantity), 'All resources of the node.'],
     allocatable: [2, mapOf(quantity), 'What pods may have of them.'],
-    phase: [3, string, 'Deprecated; unused.'],
+    phase: [3, string.listed('Pending', 'Running', 'Terminated'), 'Deprecated; unused.'],
     conditions: [4, keyed(NodeCondition, 'type').mergedBy('type'), 'Latest observations.'],
     addresses: [5, keyed(NodeAddress, 'type').mergedBy('type'), 'Where the node can be reached.'],
     daemonEndpoints: [6, NodeDaemonEndpoints.orEmpty(), 'Where its daemons listen.'],
@@ -197,7 +197,7 @@ export const Node = defineKind({
       proxy: {
         kind: 'NodeProxyOptions',
         verbs: ['create', 'delete', 'get', 'patch', 'update'],
-        options: { path: [1, string] },
+        options: { path: [1, string, 'The path that is asked for.'] },
         isAddressed: true,
       },
     },

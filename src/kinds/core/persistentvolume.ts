@@ -12,7 +12,11 @@ import { hasInvalidNodeValues } from '../shapes/pod/scheduling/node-selector.ts'
 import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
 
 const PersistentVolumeStatus = message('PersistentVolumeStatus', {
-  phase: [1, string.default('Pending'), 'Pending, Available, Bound, Released or Failed.'],
+  phase: [
+    1,
+    string.listed('Available', 'Bound', 'Failed', 'Pending', 'Released').default('Pending'),
+    'Pending, Available, Bound, Released or Failed.',
+  ],
   message: [2, string, 'For people: why it is in this phase.'],
   reason: [3, string, 'A CamelCase reason for the failure.'],
   lastPhaseTransitionTime: [4, time.optional(), 'When the phase last changed.'],

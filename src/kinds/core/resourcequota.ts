@@ -14,8 +14,22 @@ import {
 import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
 export const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
-  scopeName: [1, string.always(), 'The scope that the requirement applies to.'],
-  operator: [2, string.always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
+  scopeName: [
+    1,
+    string
+      .listed(
+        'BestEffort',
+        'CrossNamespacePodAffinity',
+        'NotBestEffort',
+        'NotTerminating',
+        'PriorityClass',
+        'Terminating',
+        'VolumeAttributesClass',
+      )
+      .always(),
+    'The scope that the requirement applies to.',
+  ],
+  operator: [2, string.listed('DoesNotExist', 'Exists', 'In', 'NotIn').always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What it is compared with; empty for Exists and DoesNotExist.'],
 })
 type Requirement = Static<typeof ScopedResourceSelectorRequirement>
@@ -28,7 +42,21 @@ const ResourceQuotaSpec = message(
   'ResourceQuotaSpec',
   {
     hard: [1, mapOf(quantity), 'The most of each resource.'],
-    scopes: [2, atomic(string), 'What is counted; everything when empty. Cannot change.'],
+    scopes: [
+      2,
+      atomic(
+        string.listed(
+          'BestEffort',
+          'CrossNamespacePodAffinity',
+          'NotBestEffort',
+          'NotTerminating',
+          'PriorityClass',
+          'Terminating',
+          'VolumeAttributesClass',
+        ),
+      ),
+      'What is counted; everything when empty. Cannot change.',
+    ],
     scopeSelector: [3, ScopeSelector, 'The same, with values to compare with.'],
   },
   { defaults: ({ hard }) => roundAmounts(hard) },

@@ -40,7 +40,7 @@ type Endpoint = Static<typeof Endpoint>
 
 const EndpointPort = message('EndpointPort', {
   name: [1, string.optional().default(''), 'Name of the port, a DNS label; unique in the slice.'],
-  protocol: [2, string.optional().default('TCP'), 'TCP, UDP or SCTP.'],
+  protocol: [2, string.listed('SCTP', 'TCP', 'UDP').optional().default('TCP'), 'TCP, UDP or SCTP.'],
   port: [3, int32.optional(), 'Number of the port; absent means all ports.'],
   appProtocol: [4, string.optional(), 'The protocol of the application, as a hint.'],
 }).atomic()
@@ -58,7 +58,7 @@ export const EndpointSlice = defineKind({
   names: { plural: 'endpointslices' },
   doc: 'Addresses and ports at which a service is served.',
   fields: {
-    addressType: [4, string.always(), 'What the addresses are: IPv4, IPv6 or FQDN. Cannot change.'],
+    addressType: [4, string.listed('FQDN', 'IPv4', 'IPv6').always(), 'What the addresses are: IPv4, IPv6 or FQDN. Cannot change.'],
     endpoints: [2, atomic(Endpoint).always().omittable(), 'The endpoints, at most 1000.'],
     ports: [3, atomic(EndpointPort).always().omittable(), 'The ports at each of them, at most 20000.'],
   },

@@ -40,7 +40,11 @@ type IngressTLS = Static<typeof IngressTLS>
 
 const HTTPIngressPath = message('HTTPIngressPath', {
   path: [1, string, 'The path of requests, beginning with a slash.'],
-  pathType: [3, string.always().openapiDefault(), 'How paths are compared: Exact, Prefix or ImplementationSpecific.'],
+  pathType: [
+    3,
+    string.listed('Exact', 'ImplementationSpecific', 'Prefix').always().openapiDefault(),
+    'How paths are compared: Exact, Prefix or ImplementationSpecific.',
+  ],
   backend: [2, IngressBackend.orEmpty().expected(), 'Where such requests go.'],
 })
 type HTTPIngressPath = Static<typeof HTTPIngressPath>
@@ -65,7 +69,7 @@ type IngressSpec = Static<typeof IngressSpec>
 
 const IngressPortStatus = message('IngressPortStatus', {
   port: [1, int32.always(), 'Number of the port.'],
-  protocol: [2, string.always(), 'Its protocol: TCP, UDP or SCTP.'],
+  protocol: [2, string.listed('SCTP', 'TCP', 'UDP').always(), 'Its protocol: TCP, UDP or SCTP.'],
   error: [3, string.optional(), 'What is wrong with it.'],
 })
 

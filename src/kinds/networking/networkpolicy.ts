@@ -19,7 +19,7 @@ import { atomic, int32, intOrString, message, type Static, string } from '../../
 import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
 
 const NetworkPolicyPort = message('NetworkPolicyPort', {
-  protocol: [1, string.optional().default('TCP'), 'TCP, UDP or SCTP.'],
+  protocol: [1, string.listed('SCTP', 'TCP', 'UDP').optional().default('TCP'), 'TCP, UDP or SCTP.'],
   port: [2, intOrString.optional(), 'A port by number or name; all when absent.'],
   endPort: [3, int32.optional(), 'The last port of a range that begins with port.'],
 })
@@ -52,7 +52,7 @@ const NetworkPolicySpec = message('NetworkPolicySpec', {
   podSelector: [1, LabelSelector.orEmpty(), 'Pods that the policy is for; all of the namespace when empty.'],
   ingress: [2, atomic(NetworkPolicyIngressRule), 'What may reach the pods.'],
   egress: [3, atomic(NetworkPolicyEgressRule), 'What may leave the pods.'],
-  policyTypes: [4, atomic(string), 'Which directions are restricted: Ingress, Egress or both.'],
+  policyTypes: [4, atomic(string.listed('Egress', 'Ingress')), 'Which directions are restricted: Ingress, Egress or both.'],
 })
 type Spec = Static<typeof NetworkPolicySpec>
 

@@ -14,7 +14,11 @@ const PodDisruptionBudgetSpec = message('PodDisruptionBudgetSpec', {
   minAvailable: [1, intOrString.optional(), 'How many pods must stay available, or which part of them.'],
   selector: [2, LabelSelector.replacedByPatches(), 'Which pods are counted; all of the namespace when empty, none when absent.'],
   maxUnavailable: [3, intOrString.optional(), 'How many pods may be away, or which part of them; instead of minAvailable.'],
-  unhealthyPodEvictionPolicy: [4, string.optional(), 'When pods that are not ready may be evicted: IfHealthyBudget or AlwaysAllow.'],
+  unhealthyPodEvictionPolicy: [
+    4,
+    string.listed('AlwaysAllow', 'IfHealthyBudget').optional(),
+    'When pods that are not ready may be evicted: IfHealthyBudget or AlwaysAllow.',
+  ],
 })
 type Spec = Static<typeof PodDisruptionBudgetSpec>
 

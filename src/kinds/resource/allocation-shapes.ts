@@ -16,7 +16,11 @@ export const DeviceRequestAllocationResult = message('DeviceRequestAllocationRes
   bindingFailureConditions: [8, atomic(string), 'Conditions of the device that mean it cannot be used.'],
   shareID: [9, string.optional(), 'Which share of a device that is given out several times.'],
   consumedCapacity: [10, mapOf(quantity), 'How much of each capacity is taken from a device that is given out several times.'],
-  skipNodeOperations: [11, set(string), 'Operations of the driver that the kubelet can skip.'],
+  skipNodeOperations: [
+    11,
+    set(string.listed('*', 'NodePrepareResources', 'NodeUnprepareResources')),
+    'Operations of the driver that the kubelet can skip.',
+  ],
 })
 export type DeviceRequestAllocationResult = Static<typeof DeviceRequestAllocationResult>
 

@@ -38,7 +38,11 @@ export const ExactDeviceRequest = message(
   {
     deviceClassName: [1, string.always(), 'The class of the devices.'],
     selectors: [2, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [3, string, 'ExactCount for a number of devices, All for every matching one. ExactCount if unset.'],
+    allocationMode: [
+      3,
+      string.listed('All', 'ExactCount'),
+      'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
+    ],
     count: [4, int64, 'How many devices with ExactCount; one if unset.'],
     adminAccess: [5, bool.optional(), 'Whether devices are used for administration, even while others use them.'],
     tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
@@ -55,7 +59,11 @@ export const DeviceSubRequest = message(
     name: [1, string.always(), 'Unique in the request; others refer to it as REQUEST/NAME.'],
     deviceClassName: [2, string.always(), 'The class of the devices.'],
     selectors: [3, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [4, string, 'ExactCount for a number of devices, All for every matching one. ExactCount if unset.'],
+    allocationMode: [
+      4,
+      string.listed('All', 'ExactCount'),
+      'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
+    ],
     count: [5, int64, 'How many devices with ExactCount; one if unset.'],
     tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
     capacity: [7, CapacityRequirements, 'How much of each device is wanted.'],
@@ -96,7 +104,7 @@ const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
 })
 
 export const DeviceAllocationConfiguration = message('DeviceAllocationConfiguration', {
-  source: [1, string.always(), 'Its source: FromClass or FromClaim.'],
+  source: [1, string.listed('FromClaim', 'FromClass').always(), 'Its source: FromClass or FromClaim.'],
   requests: [2, atomic(string), 'The requests it is for; all when empty.'],
   ...inlined(3, configuration),
 })

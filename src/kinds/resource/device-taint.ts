@@ -9,16 +9,20 @@ import { type Finding, late } from './findings.ts'
 export const DeviceTaint = message('DeviceTaint', {
   key: [1, string.always(), 'Name of the taint, a label key.'],
   value: [2, string, 'Its value, a label value.'],
-  effect: [3, string.always(), 'What it does to claims that do not tolerate it: None, NoSchedule or NoExecute.'],
+  effect: [
+    3,
+    string.listed('NoExecute', 'NoSchedule', 'None').always(),
+    'What it does to claims that do not tolerate it: None, NoSchedule or NoExecute.',
+  ],
   timeAdded: [4, time.optional(), 'When it was added, or when its effect last changed; set by the server when absent.'],
 })
 export type DeviceTaint = Static<typeof DeviceTaint>
 
 export const DeviceToleration = message('DeviceToleration', {
   key: [1, string, 'The taint tolerated; empty with operator Exists for all.'],
-  operator: [2, string.publishedDefault('Equal'), 'Exists for any value, Equal for exactly this one.'],
+  operator: [2, string.listed('Equal', 'Exists').publishedDefault('Equal'), 'Exists for any value, Equal for exactly this one.'],
   value: [3, string, 'The value tolerated; empty with operator Exists.'],
-  effect: [4, string, 'The effect tolerated; empty for all.'],
+  effect: [4, string.listed('NoExecute', 'NoSchedule', 'None'), 'The effect tolerated; empty for all.'],
   tolerationSeconds: [5, int64.optional(), 'How long NoExecute is tolerated; forever when absent.'],
 })
 export type DeviceToleration = Static<typeof DeviceToleration>

@@ -106,6 +106,10 @@ export const ResourceSliceSpec = message('ResourceSliceSpec', {
   perDeviceNodeSelection: [7, bool.optional(), 'Whether each device says which nodes can use it.'],
   sharedCounters: [8, atomic(CounterSet), 'What devices of the pool share; a slice has either these or devices.'],
   partitionTypeAttribute: [9, string.optional(), 'The attribute that identifies the type of a partition.'],
-  skipNodeOperations: [10, set(string), 'Operations of the driver that nodes can skip.'],
+  skipNodeOperations: [
+    10,
+    set(string.listed('*', 'NodePrepareResources', 'NodeUnprepareResources')),
+    'Operations of the driver that nodes can skip.',
+  ],
 })
 export type ResourceSliceSpec = Static<typeof ResourceSliceSpec>

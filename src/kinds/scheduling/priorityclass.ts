@@ -33,7 +33,11 @@ export const PriorityClass = defineKind({
     value: [2, int32.always().omittable(), 'The priority; higher is scheduled first. Cannot change.'],
     globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should set this.'],
     description: [4, string, 'What the class is for.'],
-    preemptionPolicy: [5, string.optional().default('PreemptLowerPriority'), 'PreemptLowerPriority, or Never to wait. Cannot change.'],
+    preemptionPolicy: [
+      5,
+      string.listed('Never', 'PreemptLowerPriority').optional().default('PreemptLowerPriority'),
+      'PreemptLowerPriority, or Never to wait. Cannot change.',
+    ],
   },
   // Counted once, at the beginning: nothing that matters can change.
   generation: () => undefined,

@@ -7,7 +7,11 @@ import { message, type Static, string, time } from '../../schema/types.ts'
 export const Taint = message('Taint', {
   key: [1, string.always(), 'Name of the taint, a label key.'],
   value: [2, string, 'Its value, a label value.'],
-  effect: [3, string.always(), 'What it does to pods: NoSchedule, PreferNoSchedule or NoExecute.'],
+  effect: [
+    3,
+    string.listed('NoExecute', 'NoSchedule', 'PreferNoSchedule').always(),
+    'What it does to pods: NoSchedule, PreferNoSchedule or NoExecute.',
+  ],
   timeAdded: [4, time.optional(), 'When it was added.'],
 })
 export type Taint = Static<typeof Taint>

@@ -39,11 +39,19 @@ const CSINodeSpec = message('CSINodeSpec', {
 type CSINodeSpec = Static<typeof CSINodeSpec>
 
 const StorageHealthCondition = message('StorageHealthCondition', {
-  status: [1, string.always(), 'How healthy the storage is: StorageDegraded or StorageUnreachable.'],
+  status: [
+    1,
+    string.listed('StorageDegraded', 'StorageUnreachable').always(),
+    'How healthy the storage is: StorageDegraded or StorageUnreachable.',
+  ],
   reason: [2, string.always(), 'A CamelCase reason.'],
   message: [3, string, 'The same for people.'],
-  accessMode: [4, string.optional(), 'The access mode that the limit applies to; all if unset.'],
-  volumeMode: [5, string.optional(), 'The volume mode that the limit applies to; all if unset.'],
+  accessMode: [
+    4,
+    string.listed('ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod').optional(),
+    'The access mode that the limit applies to; all if unset.',
+  ],
+  volumeMode: [5, string.listed('Block', 'Filesystem').optional(), 'The volume mode that the limit applies to; all if unset.'],
   lastTransitionTime: [6, time, 'When that last changed.'],
 })
 type StorageHealthCondition = Static<typeof StorageHealthCondition>

@@ -36,14 +36,14 @@ export const StorageClass = defineKind({
     parameters: [3, mapOf(string), 'Parameters for the provisioner. Cannot change.'],
     reclaimPolicy: [
       4,
-      string.optional().default('Delete'),
+      string.listed('Delete', 'Recycle', 'Retain').optional().default('Delete'),
       'What happens to a volume when its claim is deleted: Delete or Retain. Cannot change.',
     ],
     mountOptions: [5, atomic(string), 'Options for mounting its volumes; not checked.'],
     allowVolumeExpansion: [6, bool.optional(), 'Whether its volumes may grow.'],
     volumeBindingMode: [
       7,
-      string.optional().default('Immediate'),
+      string.listed('Immediate', 'WaitForFirstConsumer').optional().default('Immediate'),
       'When claims are bound: Immediate, or WaitForFirstConsumer to wait for a pod. Cannot change.',
     ],
     allowedTopologies: [8, atomic(TopologySelectorTerm), 'On which nodes volumes may be made; all when empty.'],

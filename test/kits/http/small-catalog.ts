@@ -68,7 +68,11 @@ const widget = defineKind({
         review: async (_, input) => ({ object: input }),
       },
     },
-    connect: { log: { kind: 'Widget', verbs: ['get'] }, proxy: { kind: 'WidgetProxyOptions', verbs: ['create', 'get', 'update'] } },
+    connect: {
+      log: { kind: 'Widget', verbs: ['get'], isRead: true },
+      attach: { kind: 'WidgetAttachOptions', verbs: ['create', 'get'], options: { tty: [1, bool], ports: [2, atomic(int32)] } },
+      proxy: { kind: 'WidgetProxyOptions', verbs: ['create', 'delete', 'get', 'update'], options: { path: [1, string] } },
+    },
   },
 })
 

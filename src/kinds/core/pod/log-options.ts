@@ -3,6 +3,20 @@ import { goQuote } from '../../../lib/go-text.ts'
 import { parseTime, TimeError } from '../../../lib/time.ts'
 import { type FieldError, forbidden, invalid, refTo } from '../../../schema/refs.ts'
 import { badRequest, invalidObject } from '../../../schema/status-error.ts'
+import { bool, type Fields, int64, string } from '../../../schema/types.ts'
+
+/** The fields of the query, as descriptions of the API name them. */
+export const LOG_OPTIONS: Fields = {
+  container: [1, string, 'The container; the only one when absent.'],
+  follow: [2, bool, 'Whether the log is followed.'],
+  previous: [3, bool, 'The log of the run before the last restart.'],
+  sinceSeconds: [4, int64, 'Only the last seconds of the log.'],
+  timestamps: [6, bool, 'Whether lines begin with the time they were written.'],
+  tailLines: [7, int64, 'Only the last lines of the log.'],
+  limitBytes: [8, int64, 'The most bytes to return.'],
+  insecureSkipTLSVerifyBackend: [9, bool, 'Whether the certificate of the node goes unchecked.'],
+  stream: [10, string, 'Which stream of the container to return.'],
+}
 
 export type LogOptions = {
   readonly container: string

@@ -11,14 +11,20 @@ import { PodSpec } from '../../shapes/pod/spec.ts'
 import { PodStatus } from '../../shapes/pod/status/status.ts'
 import { warnAboutPod } from '../../shapes/pod/warnings.ts'
 import { binding, eviction } from './create-subresources.ts'
-import { logOptions } from './log-options.ts'
+import { LOG_OPTIONS, logOptions } from './log-options.ts'
 import { type PodObject, prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
 import { validatePodResize } from './resize-rules.ts'
 import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
 
-const STREAMS: Fields = { stdin: [1, bool], stdout: [2, bool], stderr: [3, bool], tty: [4, bool], container: [5, string] }
+const STREAMS: Fields = {
+  stdin: [1, bool, 'Whether what is sent goes to the standard input.'],
+  stdout: [2, bool, 'Whether the standard output is returned.'],
+  stderr: [3, bool, 'Whether the standard error is returned.'],
+  tty: [4, bool, 'Whether there is a terminal.'],
+  container: [5, string, 'The container; the only one when absent.'],
+}
 
 const podColumns: Readonly<Record<string, Column<PodObject>>> = {
   Ready: ['string', readyText, 'The aggregate readiness state of this pod for accepting traffic.'],
@@ -104,13 +110,21 @@ export const Pod = defineKind({
     creates: { binding, eviction },
     connect: {
       attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'], options: STREAMS },
-      exec: { kind: 'PodExecOptions', verbs: ['create', 'get'], options: { ...STREAMS, command: [6, atomic(string)] } },
-      log: { kind: 'Pod', verbs: ['get'], isRead: true, check: logOptions },
-      portforward: { kind: 'PodPortForwardOptions', verbs: ['create', 'get'], options: { ports: [1, atomic(int32)] } },
+      exec: {
+        kind: 'PodExecOptions',
+        verbs: ['create', 'get'],
+        options: { ...STREAMS, command: [6, atomic(string), 'The command and its arguments.'] },
+      },
+      log: { kind: 'Pod', verbs: ['get'], options: LOG_OPTIONS, isRead: true, check: logOptions },
+      portforward: {
+        kind: 'PodPortForwardOptions',
+        verbs: ['create', 'get'],
+        options: { ports: [1, atomic(int32), 'The ports to forward.'] },
+      },
       proxy: {
         kind: 'PodProxyOptions',
         verbs: ['create', 'delete', 'get', 'patch', 'update'],
-        options: { path: [1, string] },
+        options: { path: [1, string, 'The path that is asked for.'] },
         isAddressed: true,
       },
     },

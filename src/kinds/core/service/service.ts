@@ -55,7 +55,7 @@ export const Service = defineKind({
       proxy: {
         kind: 'ServiceProxyOptions',
         verbs: ['create', 'delete', 'get', 'patch', 'update'],
-        options: { path: [1, string] },
+        options: { path: [1, string, 'The path that is asked for.'] },
         isAddressed: true,
         // Only a numbered port is looked up in the Service; without one its endpoints are looked for.
         absent: asked =>

@@ -6,7 +6,7 @@ const ServicePort = message(
   'ServicePort',
   {
     name: [1, string, 'Name of the port, a DNS label; required when there are several.'],
-    protocol: [2, string.publishedDefault('TCP'), 'TCP, UDP or SCTP.'],
+    protocol: [2, string.listed('SCTP', 'TCP', 'UDP').publishedDefault('TCP'), 'TCP, UDP or SCTP.'],
     appProtocol: [6, string.optional(), 'The protocol of the application, as a hint.'],
     port: [3, int32.always(), 'The port on which the service is reached.'],
     targetPort: [4, intOrString.always().omittable(), 'The port of the pods, by number or name; the same number when absent.'],
@@ -33,28 +33,40 @@ export const ServiceSpec = message('ServiceSpec', {
   selector: [2, mapOf(string).atomic(), 'Which pods serve, by their labels; without any, endpoints are made by others.'],
   clusterIP: [3, string, 'The address of the service, None for none; the first of clusterIPs.'],
   clusterIPs: [18, atomic(string), 'The addresses of the service, at most one of each family.'],
-  type: [4, string.default('ClusterIP'), 'How far the service reaches: ClusterIP, NodePort, LoadBalancer or ExternalName.'],
+  type: [
+    4,
+    string.listed('ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort').default('ClusterIP'),
+    'How far the service reaches: ClusterIP, NodePort, LoadBalancer or ExternalName.',
+  ],
   externalIPs: [5, atomic(string), 'Further addresses that nodes accept traffic for.'],
-  sessionAffinity: [7, string.default('None'), 'Whether a client keeps its pod: None or ClientIP.'],
+  sessionAffinity: [7, string.listed('ClientIP', 'None').default('None'), 'Whether a client keeps its pod: None or ClientIP.'],
   loadBalancerIP: [8, string, 'Deprecated; the address wanted of a load balancer.'],
   loadBalancerSourceRanges: [9, atomic(string), 'Blocks of addresses that may use the load balancer.'],
   externalName: [10, string, 'The DNS name that the service is an alias for; only with type ExternalName.'],
-  externalTrafficPolicy: [11, string, 'Where external traffic is routed: Cluster for all pods, Local for those of the same node.'],
+  externalTrafficPolicy: [
+    11,
+    string.listed('Cluster', 'Local'),
+    'Where external traffic is routed: Cluster for all pods, Local for those of the same node.',
+  ],
   healthCheckNodePort: [12, int32, 'The port of the health check by which load balancers find nodes with local pods.'],
   publishNotReadyAddresses: [13, bool, 'Whether pods serve before they are ready.'],
   sessionAffinityConfig: [14, SessionAffinityConfig, 'Settings of the session affinity.'],
-  ipFamilies: [19, atomic(string), 'Families of the addresses: IPv4, IPv6.'],
-  ipFamilyPolicy: [17, string.optional(), 'SingleStack, PreferDualStack or RequireDualStack.'],
+  ipFamilies: [19, atomic(string.listed('', 'IPv4', 'IPv6')), 'Families of the addresses: IPv4, IPv6.'],
+  ipFamilyPolicy: [
+    17,
+    string.listed('PreferDualStack', 'RequireDualStack', 'SingleStack').optional(),
+    'SingleStack, PreferDualStack or RequireDualStack.',
+  ],
   allocateLoadBalancerNodePorts: [20, bool.optional(), 'Whether a load balancer gets node ports.'],
   loadBalancerClass: [21, string.optional(), 'Which implementation makes the load balancer. Cannot change once set.'],
-  internalTrafficPolicy: [22, string.optional(), 'Where internal traffic is routed: Cluster or Local.'],
+  internalTrafficPolicy: [22, string.listed('Cluster', 'Local').optional(), 'Where internal traffic is routed: Cluster or Local.'],
   trafficDistribution: [23, string.optional(), 'Which pods are preferred, such as PreferSameZone.'],
 })
 export type ServiceSpec = Static<typeof ServiceSpec>
 
 const PortStatus = message('PortStatus', {
   port: [1, int32.always(), 'Number of the port.'],
-  protocol: [2, string.always(), 'Its protocol.'],
+  protocol: [2, string.listed('SCTP', 'TCP', 'UDP').always(), 'Its protocol.'],
   error: [3, string.optional(), 'What is wrong with it.'],
 })
 

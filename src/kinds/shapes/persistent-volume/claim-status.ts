@@ -15,11 +15,11 @@ const PersistentVolumeClaimCondition = message('PersistentVolumeClaimCondition',
 
 const ModifyVolumeStatus = message('ModifyVolumeStatus', {
   targetVolumeAttributesClassName: [1, string, 'The class that is being applied.'],
-  status: [2, string.always(), 'How far that is: Pending, InProgress or Infeasible.'],
+  status: [2, string.listed('InProgress', 'Infeasible', 'Pending').always(), 'How far that is: Pending, InProgress or Infeasible.'],
 })
 
 const VolumeHealthCondition = message('VolumeHealthCondition', {
-  status: [1, string.always(), 'How healthy the volume is.'],
+  status: [1, string.listed('DataLoss', 'Degraded', 'Inaccessible').always(), 'How healthy the volume is.'],
   reason: [2, string.always(), 'A CamelCase reason for the status.'],
   message: [3, string, 'The same for people.'],
 })
@@ -32,12 +32,28 @@ const VolumeHealthStatus = message('VolumeHealthStatus', {
 export const PersistentVolumeClaimStatus = message(
   'PersistentVolumeClaimStatus',
   {
-    phase: [1, string.default('Pending'), 'Pending, Bound or Lost.'],
-    accessModes: [2, atomic(string), 'How the bound volume can be mounted.'],
+    phase: [1, string.listed('Bound', 'Lost', 'Pending').default('Pending'), 'Pending, Bound or Lost.'],
+    accessModes: [
+      2,
+      atomic(string.listed('ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod')),
+      'How the bound volume can be mounted.',
+    ],
     capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
     conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
     allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than requested.'],
-    allocatedResourceStatuses: [7, mapOf(string).granular(), 'How far resizes are, by resource.'],
+    allocatedResourceStatuses: [
+      7,
+      mapOf(
+        string.listed(
+          'ControllerResizeInProgress',
+          'ControllerResizeInfeasible',
+          'NodeResizeInProgress',
+          'NodeResizeInfeasible',
+          'NodeResizePending',
+        ),
+      ).granular(),
+      'How far resizes are, by resource.',
+    ],
     currentVolumeAttributesClassName: [8, string.optional(), 'The class of attributes the volume has.'],
     modifyVolumeStatus: [9, ModifyVolumeStatus, 'How far a change of that class is.'],
     healthStatus: [10, VolumeHealthStatus, 'How healthy the volume is.'],

@@ -15,12 +15,16 @@ const VolumeResourceRequirements = message(
 )
 
 export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
-  accessModes: [1, atomic(string), 'How the volume is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.'],
+  accessModes: [
+    1,
+    atomic(string.listed('ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod')),
+    'How the volume is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.',
+  ],
   selector: [4, LabelSelector, 'Which volumes may be bound.'],
   resources: [2, VolumeResourceRequirements.orEmpty(), 'How much storage is needed at least.'],
   volumeName: [3, string, 'The volume that is bound.'],
   storageClassName: [5, string.optional(), 'The class of the storage.'],
-  volumeMode: [6, string.optional().default('Filesystem'), 'Filesystem, or Block for a raw device.'],
+  volumeMode: [6, string.listed('Block', 'Filesystem').optional().default('Filesystem'), 'Filesystem, or Block for a raw device.'],
   dataSource: [7, TypedLocalObjectReference, 'What the volume is filled from: a snapshot or another claim.'],
   dataSourceRef: [8, TypedObjectReference, 'What the volume is filled from; any object that a volume populator supports.'],
   volumeAttributesClassName: [9, string.optional(), 'The class of attributes the volume gets.'],

@@ -137,12 +137,20 @@ export const PersistentVolumeSpec = message(
   {
     capacity: [1, mapOf(quantity), 'How much it holds.'],
     ...inlined(2, persistentVolumeSources),
-    accessModes: [3, atomic(string), 'How it can be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.'],
+    accessModes: [
+      3,
+      atomic(string.listed('ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod')),
+      'How it can be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod.',
+    ],
     claimRef: [4, ObjectReference.granular(), 'The claim it is bound to, or kept for.'],
-    persistentVolumeReclaimPolicy: [5, string, 'What happens when its claim is deleted: Retain, Delete or Recycle.'],
+    persistentVolumeReclaimPolicy: [
+      5,
+      string.listed('Delete', 'Recycle', 'Retain'),
+      'What happens when its claim is deleted: Retain, Delete or Recycle.',
+    ],
     storageClassName: [6, string, 'The storage class; empty for none.'],
     mountOptions: [7, atomic(string), 'Options for mounting, such as ro; not checked.'],
-    volumeMode: [8, string.optional(), 'Filesystem, or Block for a raw device.'],
+    volumeMode: [8, string.listed('Block', 'Filesystem').optional(), 'Filesystem, or Block for a raw device.'],
     nodeAffinity: [9, VolumeNodeAffinity, 'From which nodes it can be reached.'],
     volumeAttributesClassName: [10, string.optional(), 'The class of attributes it has; for CSI alone.'],
   },

@@ -74,10 +74,18 @@ export const PodSpec = message(
     initContainers: [20, keyed(Container, 'name').mergedBy('name'), 'Run to their end, one after another, before the containers start.'],
     containers: [2, keyed(Container, 'name').mergedBy('name').always(), 'What runs in the pod.'],
     ephemeralContainers: [34, keyed(EphemeralContainer, 'name').mergedBy('name'), 'Containers added to a running pod, for debugging.'],
-    restartPolicy: [3, string.default('Always'), 'Whether containers are restarted: Always, OnFailure or Never.'],
+    restartPolicy: [
+      3,
+      string.listed('Always', 'Never', 'OnFailure').default('Always'),
+      'Whether containers are restarted: Always, OnFailure or Never.',
+    ],
     terminationGracePeriodSeconds: [4, int64.optional().default(30), 'Seconds from asking processes to stop until they are killed.'],
     activeDeadlineSeconds: [5, int64.optional(), 'Seconds after which the pod is failed.'],
-    dnsPolicy: [6, string.default('ClusterFirst'), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.'],
+    dnsPolicy: [
+      6,
+      string.listed('ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None').default('ClusterFirst'),
+      'ClusterFirst, ClusterFirstWithHostNet, Default or None.',
+    ],
     nodeSelector: [7, mapOf(string).atomic(), 'Labels the node must have.'],
     serviceAccountName: [8, string, 'The service account the pod runs as.'],
     serviceAccount: [9, string, 'Old name of serviceAccountName, always equal to it.'],
@@ -101,7 +109,11 @@ export const PodSpec = message(
     readinessGates: [28, atomic(PodReadinessGate), 'Further conditions the pod needs to be ready.'],
     runtimeClassName: [29, string.optional(), 'The runtime class the pod runs with.'],
     enableServiceLinks: [30, bool.optional(), 'Whether services of the namespace appear as environment variables.'],
-    preemptionPolicy: [31, string.optional(), 'Whether it may push out pods of lower priority: PreemptLowerPriority or Never.'],
+    preemptionPolicy: [
+      31,
+      string.listed('Never', 'PreemptLowerPriority').optional(),
+      'Whether it may push out pods of lower priority: PreemptLowerPriority or Never.',
+    ],
     overhead: [32, mapOf(quantity), 'What running the pod costs beside its containers; set from the runtime class.'],
     topologySpreadConstraints: [
       33,

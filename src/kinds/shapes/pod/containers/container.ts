@@ -24,7 +24,11 @@ export const VolumeMount = message('VolumeMount', {
   recursiveReadOnly: [7, string.optional(), 'Whether mounts below are read-only too: Disabled, IfPossible or Enabled.'],
   mountPath: [3, string.always(), 'Where the volume appears in the container.'],
   subPath: [4, string, 'Path within the volume that is mounted; its root when empty.'],
-  mountPropagation: [5, string.optional(), 'How mounts travel between node and container: None, HostToContainer or Bidirectional.'],
+  mountPropagation: [
+    5,
+    string.listed('Bidirectional', 'HostToContainer', 'None').optional(),
+    'How mounts travel between node and container: None, HostToContainer or Bidirectional.',
+  ],
   subPathExpr: [6, string, 'The same, in which $(NAME) is replaced by environment variables.'],
   bindMountOptions: [8, set(string), 'Further mount options: noexec, nodev, nosuid.'],
 })
@@ -56,8 +60,16 @@ const containerFields = {
   startupProbe: [22, Probe, 'Holds back the other probes until it passes.'],
   lifecycle: [12, Lifecycle, 'What is run after the start and before the end.'],
   terminationMessagePath: [13, string.default('/dev/termination-log'), 'File into which it may write its termination message.'],
-  terminationMessagePolicy: [20, string.default('File'), 'Where the termination message is read from: File, or FallbackToLogsOnError.'],
-  imagePullPolicy: [14, string, 'When to pull: Always, Never or IfNotPresent; Always by default for the tag latest.'],
+  terminationMessagePolicy: [
+    20,
+    string.listed('FallbackToLogsOnError', 'File').default('File'),
+    'Where the termination message is read from: File, or FallbackToLogsOnError.',
+  ],
+  imagePullPolicy: [
+    14,
+    string.listed('Always', 'IfNotPresent', 'Never'),
+    'When to pull: Always, Never or IfNotPresent; Always by default for the tag latest.',
+  ],
   securityContext: [15, SecurityContext, 'Identity and rights, which override those of the pod.'],
   stdin: [16, bool, 'Whether it has a standard input.'],
   stdinOnce: [17, bool, 'Whether the input closes after the first client.'],

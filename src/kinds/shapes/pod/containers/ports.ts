@@ -8,7 +8,7 @@ export const ContainerPort = message('ContainerPort', {
   name: [1, string, 'Name by which services and probes may refer to the port.'],
   hostPort: [2, int32, 'Port of the node that leads to this one; equal to containerPort under host networking.'],
   containerPort: [3, int32.always(), 'Port the container listens on.'],
-  protocol: [4, string.publishedDefault('TCP'), 'UDP, TCP or SCTP.'],
+  protocol: [4, string.listed('SCTP', 'TCP', 'UDP').publishedDefault('TCP'), 'UDP, TCP or SCTP.'],
   hostIP: [5, string, 'Address of the node to bind the host port to.'],
 })
 export type ContainerPort = Static<typeof ContainerPort>

@@ -13,7 +13,7 @@ const ExecAction = message('ExecAction', {
 const GRPCAction = message('GRPCAction', {
   port: [1, int32.always(), 'Port of the service.'],
   service: [2, string.optional().publishedDefault(''), 'Name of the service to check.'],
-  mode: [3, string.optional(), 'How to connect: Plaintext, or TLS without verification.'],
+  mode: [3, string.listed('Plaintext', 'TLS').optional(), 'How to connect: Plaintext, or TLS without verification.'],
 })
 type GRPCAction = Static<typeof GRPCAction>
 
@@ -26,9 +26,9 @@ export const HTTPGetAction = message('HTTPGetAction', {
   path: [1, string.default('/'), 'Path to request.'],
   port: [2, intOrString.always(), 'Port, by number or by name.'],
   host: [3, string, 'Host to connect to; the address of the pod when empty.'],
-  scheme: [4, string.default('HTTP'), 'HTTP or HTTPS.'],
+  scheme: [4, string.listed('HTTP', 'HTTPS').default('HTTP'), 'HTTP or HTTPS.'],
   httpHeaders: [5, atomic(HTTPHeader), 'Headers of the request.'],
-  protocol: [6, string.optional(), 'Wire protocol of the connection; HTTP/1.1 when absent.'],
+  protocol: [6, string.listed('HTTP1', 'HTTP2').optional(), 'Wire protocol of the connection; HTTP/1.1 when absent.'],
 })
 export type HTTPGetAction = Static<typeof HTTPGetAction>
 
@@ -67,10 +67,22 @@ const LifecycleHandler = message('LifecycleHandler', {
 })
 type LifecycleHandler = Static<typeof LifecycleHandler>
 
+const WINDOWS_SIGNALS = ['SIGKILL', 'SIGTERM']
+/** Every signal that stops a container, on any system: all of them are signals of Linux. */
+export const STOP_SIGNALS = [
+  ...['ABRT', 'ALRM', 'BUS', 'CHLD', 'CLD', 'CONT', 'FPE', 'HUP', 'ILL', 'INT', 'IO', 'IOT', 'KILL', 'PIPE', 'POLL', 'PROF', 'PWR', 'QUIT'],
+  ...['RTMAX', 'RTMIN', 'SEGV', 'STKFLT', 'STOP', 'SYS', 'TERM', 'TRAP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'USR1', 'USR2', 'VTALRM'],
+  ...['WINCH', 'XCPU', 'XFSZ'],
+  ...Array.from({ length: 14 }, (_, i) => `RTMAX-${i + 1}`),
+  ...Array.from({ length: 15 }, (_, i) => `RTMIN+${i + 1}`),
+]
+  .map(name => `SIG${name}`)
+  .sort()
+
 export const Lifecycle = message('Lifecycle', {
   postStart: [1, LifecycleHandler, 'Run right after the container starts.'],
   preStop: [2, LifecycleHandler, 'Run before the container is stopped.'],
-  stopSignal: [3, string.optional(), 'The signal that stops the container.'],
+  stopSignal: [3, string.listed(...STOP_SIGNALS).optional(), 'The signal that stops the container.'],
 })
 export type Lifecycle = Static<typeof Lifecycle>
 
@@ -163,19 +175,8 @@ export function* validateLifecycle(
   if (stopSignal !== undefined) yield* validateStopSignal(stopSignal, at.stopSignal, os)
 }
 
-const WINDOWS_SIGNALS = ['SIGKILL', 'SIGTERM']
-const LINUX_SIGNALS = [
-  ...['ABRT', 'ALRM', 'BUS', 'CHLD', 'CLD', 'CONT', 'FPE', 'HUP', 'ILL', 'INT', 'IO', 'IOT', 'KILL', 'PIPE', 'POLL', 'PROF', 'PWR', 'QUIT'],
-  ...['RTMAX', 'RTMIN', 'SEGV', 'STKFLT', 'STOP', 'SYS', 'TERM', 'TRAP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'USR1', 'USR2', 'VTALRM'],
-  ...['WINCH', 'XCPU', 'XFSZ'],
-  ...Array.from({ length: 14 }, (_, i) => `RTMAX-${i + 1}`),
-  ...Array.from({ length: 15 }, (_, i) => `RTMIN+${i + 1}`),
-]
-  .map(name => `SIG${name}`)
-  .sort()
-
 function* validateStopSignal(signal: string, at: Ref<string>, os: OperatingSystem | undefined): Iterable<FieldError> {
   if (!os) return yield forbidden(at, 'may not be set for containers with empty `spec.os.name`')
-  const known = os.name === 'windows' ? WINDOWS_SIGNALS : os.name === 'linux' ? LINUX_SIGNALS : undefined
+  const known = os.name === 'windows' ? WINDOWS_SIGNALS : os.name === 'linux' ? STOP_SIGNALS : undefined
   if (known && !known.includes(signal)) yield unsupported(at, ...known)
 }

@@ -59,9 +59,13 @@ export type Affinity = Static<typeof Affinity>
 
 export const Toleration = message('Toleration', {
   key: [1, string, 'The taint; all when empty.'],
-  operator: [2, string, 'Exists, or Equal to compare the value.'],
+  operator: [2, string.listed('Equal', 'Exists', 'Gt', 'Lt'), 'Exists, or Equal to compare the value.'],
   value: [3, string, 'The value of the taint, for Equal.'],
-  effect: [4, string, 'The effect it accepts: NoSchedule, PreferNoSchedule or NoExecute; all when empty.'],
+  effect: [
+    4,
+    string.listed('NoExecute', 'NoSchedule', 'PreferNoSchedule'),
+    'The effect it accepts: NoSchedule, PreferNoSchedule or NoExecute; all when empty.',
+  ],
   tolerationSeconds: [5, int64.optional(), 'Seconds a NoExecute taint is accepted; forever when absent.'],
 })
 export type Toleration = Static<typeof Toleration>
@@ -69,11 +73,19 @@ export type Toleration = Static<typeof Toleration>
 export const TopologySpreadConstraint = message('TopologySpreadConstraint', {
   maxSkew: [1, int32.always(), 'How uneven the spread may be.'],
   topologyKey: [2, string.always(), 'The node label whose values are the topology domains.'],
-  whenUnsatisfiable: [3, string.always(), 'DoNotSchedule, or ScheduleAnyway.'],
+  whenUnsatisfiable: [3, string.listed('DoNotSchedule', 'ScheduleAnyway').always(), 'DoNotSchedule, or ScheduleAnyway.'],
   labelSelector: [4, LabelSelector, 'Which pods are counted.'],
   minDomains: [5, int32.optional(), 'The minimum number of eligible domains.'],
-  nodeAffinityPolicy: [6, string.optional(), 'Whether nodes the pod cannot go to by its own rules count: Honor or Ignore.'],
-  nodeTaintsPolicy: [7, string.optional(), 'Whether nodes with taints the pod does not accept count: Honor or Ignore.'],
+  nodeAffinityPolicy: [
+    6,
+    string.listed('Honor', 'Ignore').optional(),
+    'Whether nodes the pod cannot go to by its own rules count: Honor or Ignore.',
+  ],
+  nodeTaintsPolicy: [
+    7,
+    string.listed('Honor', 'Ignore').optional(),
+    'Whether nodes with taints the pod does not accept count: Honor or Ignore.',
+  ],
   matchLabelKeys: [8, atomic(string), 'Labels whose values counted pods share with this one.'],
 })
 export type TopologySpreadConstraint = Static<typeof TopologySpreadConstraint>

@@ -6,7 +6,7 @@ import { atomic, message, type Static, string } from '../../../../schema/types.t
 
 export const NodeSelectorRequirement = message('NodeSelectorRequirement', {
   key: [1, string.always(), 'The label or field.'],
-  operator: [2, string.always(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'],
+  operator: [2, string.listed('DoesNotExist', 'Exists', 'Gt', 'In', 'Lt', 'NotIn').always(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'],
   values: [3, atomic(string), 'What it is compared with; one number for Gt and Lt.'],
 })
 export type NodeSelectorRequirement = Static<typeof NodeSelectorRequirement>

@@ -26,7 +26,11 @@ export type WindowsSecurityContextOptions = Static<typeof WindowsSecurityContext
 export const SeccompProfile = message(
   'SeccompProfile',
   {
-    type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
+    type: [
+      1,
+      string.listed('Localhost', 'RuntimeDefault', 'Unconfined').always(),
+      'Which profile applies: Localhost, RuntimeDefault or Unconfined.',
+    ],
     localhostProfile: [2, string.optional(), 'Path of a profile on the node; only for type Localhost.'],
   },
   { union: { by: 'type' } },
@@ -36,7 +40,11 @@ export type SeccompProfile = Static<typeof SeccompProfile>
 export const AppArmorProfile = message(
   'AppArmorProfile',
   {
-    type: [1, string.always(), 'Which profile applies: Localhost, RuntimeDefault or Unconfined.'],
+    type: [
+      1,
+      string.listed('Localhost', 'RuntimeDefault', 'Unconfined').always(),
+      'Which profile applies: Localhost, RuntimeDefault or Unconfined.',
+    ],
     localhostProfile: [2, string.optional(), 'Name of a profile loaded on the node; only for type Localhost.'],
   },
   { union: { by: 'type' } },
@@ -53,7 +61,7 @@ export const SecurityContext = message('SecurityContext', {
   runAsNonRoot: [5, bool.optional(), 'Whether an image that runs as root is refused.'],
   readOnlyRootFilesystem: [6, bool.optional(), 'Whether the root file system may only be read.'],
   allowPrivilegeEscalation: [7, bool.optional(), 'Whether a process may gain more rights than its parent.'],
-  procMount: [9, string.optional(), 'How /proc is mounted: Default or Unmasked.'],
+  procMount: [9, string.listed('Default', 'Unmasked').optional(), 'How /proc is mounted: Default or Unmasked.'],
   seccompProfile: [11, SeccompProfile, 'Seccomp profile, overrides that of the pod.'],
   appArmorProfile: [12, AppArmorProfile, 'AppArmor profile, overrides that of the pod.'],
 })
@@ -71,10 +79,14 @@ export const PodSecurityContext = message('PodSecurityContext', {
   runAsGroup: [6, int64.optional(), 'Primary group of all processes.'],
   runAsNonRoot: [3, bool.optional(), 'Whether images that run as root are refused.'],
   supplementalGroups: [4, atomic(int64), 'Further groups of the first process.'],
-  supplementalGroupsPolicy: [12, string.optional(), 'Whether groups of the image count too: Merge or Strict.'],
+  supplementalGroupsPolicy: [12, string.listed('Merge', 'Strict').optional(), 'Whether groups of the image count too: Merge or Strict.'],
   fsGroup: [5, int64.optional(), 'Group that owns volumes which can be owned.'],
   sysctls: [7, atomic(Sysctl), 'Kernel parameters within the namespaces of the pod.'],
-  fsGroupChangePolicy: [9, string.optional(), 'When ownership of volumes is changed: OnRootMismatch or Always.'],
+  fsGroupChangePolicy: [
+    9,
+    string.listed('Always', 'OnRootMismatch').optional(),
+    'When ownership of volumes is changed: OnRootMismatch or Always.',
+  ],
   seccompProfile: [10, SeccompProfile, 'Seccomp profile of all containers.'],
   appArmorProfile: [11, AppArmorProfile, 'AppArmor profile of all containers.'],
   seLinuxChangePolicy: [13, string.optional(), 'How volumes get their SELinux label: MountOption or Recursive.'],

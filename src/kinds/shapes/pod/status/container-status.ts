@@ -1,5 +1,6 @@
 /** What is observed of one container of a pod. */
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string, time } from '../../../../schema/types.ts'
+import { STOP_SIGNALS } from '../containers/probes.ts'
 import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'
 
 const ContainerStateWaiting = message('ContainerStateWaiting', {
@@ -85,7 +86,7 @@ export const ContainerStatus = message(
     volumeMounts: [12, keyed(VolumeMountStatus, 'mountPath').mergedBy('mountPath'), 'How its volumes are mounted.'],
     user: [13, ContainerUser, 'The identity its first process started with.'],
     allocatedResourcesStatus: [14, keyed(ResourceStatus, 'name').mergedBy('name'), 'Health of the devices given to the container.'],
-    stopSignal: [15, string.optional(), 'The signal that is sent to stop it.'],
+    stopSignal: [15, string.listed(...STOP_SIGNALS).optional(), 'The signal that is sent to stop it.'],
   },
   { defaults: status => roundAmounts(status.allocatedResources) },
 )

@@ -87,7 +87,7 @@ export const PodStatus = message(
   'PodStatus',
   {
     observedGeneration: [17, int64, 'The generation this status describes.'],
-    phase: [1, string, 'Pending, Running, Succeeded, Failed or Unknown.'],
+    phase: [1, string.listed('Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'), 'Pending, Running, Succeeded, Failed or Unknown.'],
     conditions: [2, keyed(PodCondition, 'type').mergedBy('type'), 'Latest observations.'],
     message: [3, string, 'Why the pod is in this state, for people.'],
     reason: [4, string, 'A CamelCase reason for the state of the pod.'],
@@ -99,7 +99,7 @@ export const PodStatus = message(
     startTime: [7, time.optional(), 'When the node took the pod on.'],
     initContainerStatuses: [10, atomic(ContainerStatus), 'How each init container is.'],
     containerStatuses: [8, atomic(ContainerStatus), 'How each container is.'],
-    qosClass: [9, string, 'Guaranteed, Burstable or BestEffort, from requests and limits.'],
+    qosClass: [9, string.listed('BestEffort', 'Burstable', 'Guaranteed'), 'Guaranteed, Burstable or BestEffort, from requests and limits.'],
     ephemeralContainerStatuses: [13, atomic(ContainerStatus), 'How each ephemeral container is.'],
     resize: [14, string, 'State of a resize; deprecated in favour of conditions.'],
     resourceClaimStatuses: [15, keyed(PodResourceClaimStatus, 'name').mergedBy('name').retainingKeys(), 'Claims made for the pod.'],

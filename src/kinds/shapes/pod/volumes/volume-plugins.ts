@@ -13,10 +13,18 @@ export type AWSElasticBlockStoreVolumeSource = Static<typeof AWSElasticBlockStor
 export const AzureDiskVolumeSource = message('AzureDiskVolumeSource', {
   diskName: [1, string.always(), 'Name of the disk in blob storage.'],
   diskURI: [2, string.always(), 'Address of the disk in blob storage.'],
-  cachingMode: [3, string.optional().publishedDefault('ReadWrite'), 'Caching by the host: None, ReadOnly or ReadWrite.'],
+  cachingMode: [
+    3,
+    string.listed('None', 'ReadOnly', 'ReadWrite').optional().publishedDefault('ReadWrite'),
+    'Caching by the host: None, ReadOnly or ReadWrite.',
+  ],
   fsType: [4, string.optional().publishedDefault('ext4'), 'File system to mount.'],
   readOnly: [5, bool.optional().publishedDefault(false), 'Whether the volume may only be read.'],
-  kind: [6, string.optional().publishedDefault('Shared'), 'How the disk is kept: Shared, Dedicated or Managed.'],
+  kind: [
+    6,
+    string.listed('Dedicated', 'Managed', 'Shared').optional().publishedDefault('Shared'),
+    'How the disk is kept: Shared, Dedicated or Managed.',
+  ],
 })
 export type AzureDiskVolumeSource = Static<typeof AzureDiskVolumeSource>
 

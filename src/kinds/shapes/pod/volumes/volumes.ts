@@ -78,13 +78,20 @@ export type EphemeralVolumeSource = Static<typeof EphemeralVolumeSource>
 
 export const HostPathVolumeSource = message('HostPathVolumeSource', {
   path: [1, string.always(), 'Path on the node.'],
-  type: [2, string.optional().default(''), 'What must be at the path, or be made there; empty for no check.'],
+  type: [
+    2,
+    string
+      .listed('', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket')
+      .optional()
+      .default(''),
+    'What must be at the path, or be made there; empty for no check.',
+  ],
 })
 export type HostPathVolumeSource = Static<typeof HostPathVolumeSource>
 
 export const ImageVolumeSource = message('ImageVolumeSource', {
   reference: [1, string, 'The image or artifact to mount.'],
-  pullPolicy: [2, string, 'When to pull: Always, Never or IfNotPresent.'],
+  pullPolicy: [2, string.listed('Always', 'IfNotPresent', 'Never'), 'When to pull: Always, Never or IfNotPresent.'],
 })
 export type ImageVolumeSource = Static<typeof ImageVolumeSource>
 
