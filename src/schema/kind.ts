@@ -119,7 +119,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
   /**
    * About how much work the rules of an object take (`schema/rule-work.ts`), where that can be very much: such objects are validated
-   * in a worker. Kinds that have this are listed in `kinds/of-expressions.ts`.
+   * in a worker. Kinds that have this are listed in `kinds/kinds-with-expressions.ts`.
    */
   readonly ruleWork?: (o: O) => number
   readonly validate?: Rule<O>

@@ -1,5 +1,5 @@
 /** The worker's side of `WorkerValidator`. */
-import { kindsOfExpressions } from '../../kinds/of-expressions.ts'
+import { kindsWithExpressions } from '../../kinds/kinds-with-expressions.ts'
 import { answerJobs } from '../../lib/worker-thread.ts'
 import { type Validated, validateJob } from '../../registry/validation-job.ts'
 import { type Resource, resourcesOf } from '../../schema/resource.ts'
@@ -10,7 +10,7 @@ type Rules = { readonly resources: readonly Resource[]; readonly gate: (name: st
 let rules: Rules | undefined
 
 const rulesOf = ({ groupDomain, featureGates }: RuleSettings): Rules => ({
-  resources: resourcesOf(kindsOfExpressions, groupDomain),
+  resources: resourcesOf(kindsWithExpressions, groupDomain),
   gate: readFeatureGates(featureGates),
 })
 

@@ -7,7 +7,13 @@ import { localObjectReference } from '../../references.ts'
 import { validateRequiredLabelText } from '../../text-rules.ts'
 import type { PodOptions } from '../options.ts'
 import { validateNoBacksteps } from '../volumes/path-rules.ts'
-import { ENV_FIELDS, ObjectFieldSelector, ResourceFieldSelector, validateFieldSelector, validateResourceFieldSelector } from './downward.ts'
+import {
+  ENV_FIELDS,
+  ObjectFieldSelector,
+  ResourceFieldSelector,
+  validateFieldSelector,
+  validateResourceFieldSelector,
+} from './downward-api.ts'
 
 const ConfigMapEnvSource = message('ConfigMapEnvSource', {
   ...inlined(1, localObjectReference),

@@ -13,7 +13,7 @@ import {
   VOLUME_FIELDS,
   validateFieldSelector,
   validateResourceFieldSelector,
-} from '../containers/downward.ts'
+} from '../containers/downward-api.ts'
 import type { PodOptions } from '../options.ts'
 import { FILE_MODE_MESSAGE, isFileMode, validateLocalNonReservedPath } from './path-rules.ts'
 import {

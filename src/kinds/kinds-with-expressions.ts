@@ -6,7 +6,7 @@ import { ValidatingAdmissionPolicy } from './admissionregistration/validatingadm
 import { ValidatingWebhookConfiguration } from './admissionregistration/validatingwebhookconfiguration.ts'
 import { CustomResourceDefinition } from './apiextensions/customresourcedefinition.ts'
 
-export const kindsOfExpressions: readonly Kind<any>[] = [
+export const kindsWithExpressions: readonly Kind<any>[] = [
   CustomResourceDefinition,
   MutatingAdmissionPolicy,
   MutatingWebhookConfiguration,

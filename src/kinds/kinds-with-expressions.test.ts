@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { builtinKinds } from './all.ts'
-import { kindsOfExpressions } from './of-expressions.ts'
+import { kindsWithExpressions } from './kinds-with-expressions.ts'
 
 test('the worker knows the rules of every kind whose objects may be validated there', () => {
   const declared = builtinKinds.filter(({ def }) => def.ruleWork)
-  assert.deepEqual(new Set(kindsOfExpressions), new Set(declared))
+  assert.deepEqual(new Set(kindsWithExpressions), new Set(declared))
 })
