@@ -49,7 +49,7 @@ export const WatchEvent = message('WatchEvent', {
   object: [2, raw.always(), 'The object after the change, before its deletion, or the Status of an error.'],
 })
 
-const APIResource = message('APIResource', {
+export const APIResource = message('APIResource', {
   name: [1, string.always(), 'The plural name, with its subresource after a slash.'],
   singularName: [6, string.always(), 'The singular name.'],
   namespaced: [2, bool.always(), 'Whether its objects are namespaced.'],

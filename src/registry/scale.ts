@@ -87,7 +87,8 @@ function resize(write: Write): void {
 }
 
 function checkScale({ resource, name }: Call, scale: Scale, { metadata }: AnyObject): void {
-  const errors = [...check(SCALE.type, scale, refTo(scale))]
+  // What is wrong with the size of a custom object is found by the rules of the object.
+  const errors = resource.def.custom ? [] : [...check(SCALE.type, scale, refTo(scale))]
   if (errors.length > 0) throw invalidObject(SCALE, name, errors)
   const { uid } = scale.metadata
   if (uid && uid !== metadata.uid)

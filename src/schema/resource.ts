@@ -175,7 +175,7 @@ function objectType(def: KindSpec<any, any, Fields, any>): AnyType {
 }
 
 function subresourcesOf(
-  { group, version, subresources = {} }: KindSpec<any, any, any, any>,
+  { group, version, subresources = {}, custom }: KindSpec<any, any, any, any>,
   resolve: (group: string) => string,
 ): Subresource[] {
   const { status, scale, updates = {}, creates = {}, connect = {} } = subresources
@@ -188,7 +188,8 @@ function subresourcesOf(
   }
   for (const [name, { verbs, kind }] of Object.entries(connect))
     found.push({ name, verbs, bodyKind: { group: resolve(group), version, kind } })
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1))
+  // Custom kinds list theirs in this order, all others by name.
+  return custom ? found : found.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /** The storage key of an object, and the prefix of a namespace's objects. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
-import { accepts, parseAccept } from '../accept.ts'
+import type { Clause } from '../accept.ts'
 import type { Aggregated } from '../aggregated.ts'
 import { advertisedVerbs, coreVersions, groupVersionText, type ServedGroup, servedGroups } from './discovery-groups.ts'
 
@@ -12,19 +12,14 @@ export type AggregatedVersion = 'v2' | 'v2beta1'
 const GROUP = 'apidiscovery.k8s.io'
 const KIND = 'APIGroupDiscoveryList'
 
-export const aggregatedMediaType = (version: AggregatedVersion) => `application/json;g=${GROUP};v=${version};as=${KIND}`
+export const aggregatedMediaType = (mediaType: string, version: AggregatedVersion) => `${mediaType};g=${GROUP};v=${version};as=${KIND}`
 
-/** The aggregated version that an Accept header prefers, or undefined when it prefers unaggregated discovery. */
-export function aggregatedVersionOf(accept: string | undefined): AggregatedVersion | undefined {
-  for (const clause of parseAccept(accept ?? '')) {
-    if (!accepts(clause, 'application/json')) continue
-    const { params } = clause
-    if (!params.has('as')) return undefined
-    const version = params.get('v')
-    const known = params.get('as') === KIND && params.get('g') === GROUP && (version === 'v2' || version === 'v2beta1')
-    if (known) return version
-  }
-  return undefined
+/** The aggregated version that a clause of an Accept header asks for. */
+export function aggregatedVersionIn({ params }: Clause): AggregatedVersion | undefined {
+  const version = params.get('v')
+  const isKnown = params.get('as') === KIND && params.get('g') === GROUP
+  // Clients before 1.30 know only v2beta1, which kube-apiserver no longer serves; for them one document is better than one per version.
+  return isKnown && (version === 'v2' || version === 'v2beta1') ? version : undefined
 }
 
 /** The aggregated document of the core group (`api`) or of all others (`apis`). */

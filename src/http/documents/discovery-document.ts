@@ -10,12 +10,8 @@ export type ServedDocument = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Serialises a value and names it by its content. */
-export function servedDocument(
-  value: object,
-  { contentType, cacheControl }: { contentType: string; cacheControl: string },
-): ServedDocument {
-  const body = Buffer.from(JSON.stringify(value))
+/** A document that is named by its content. */
+export function servedDocument(body: Buffer, { contentType, cacheControl }: { contentType: string; cacheControl: string }): ServedDocument {
   const etag = quoted(contentHash(body))
   return { contentType, body, etag, headers: { etag, vary: 'Accept', 'cache-control': cacheControl } }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cronTab, smallCatalog } from '../../../test/kits/http/small-catalog.ts'
+import { openEnvelope } from '../../codec/protobuf-envelope.ts'
+import { defineKind } from '../../schema/kind.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { discoveryDocument } from './discovery.ts'
 import { isUnchanged } from './discovery-document.ts'
@@ -182,4 +184,60 @@ test('a slash at the end makes no difference, and what is not served has no docu
   ]) {
     assert.equal(read(path), undefined, path)
   }
+})
+
+test('documents are JSON, YAML or protobuf, aggregated or not, as the client prefers', () => {
+  const catalog = smallCatalog()
+  const served = (path: string, accept: string) => discoveryDocument(catalog, path, { ...at, accept })!
+  const aggregated = ';g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+  for (const [path, accept, contentType] of [
+    ['/apis', 'application/yaml', 'application/yaml'],
+    ['/apis/apps', 'text/html, application/yaml;q=0.5, application/json;q=0.4', 'application/yaml'],
+    ['/apis/apps/v1', 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json', 'application/json'],
+    ['/apis', 'application/*', 'application/json'],
+    ['/api', `application/yaml${aggregated}`, `application/yaml${aggregated}`],
+    ['/apis', `application/vnd.kubernetes.protobuf${aggregated}`, `application/vnd.kubernetes.protobuf${aggregated}`],
+  ] as const)
+    assert.equal(served(path, accept).contentType, contentType, `${path} ${accept}`)
+  const yaml = served('/apis/apps', 'application/yaml').body.toString()
+  assert.match(yaml, /^apiVersion: v1\nkind: APIGroup\nname: apps\n/)
+})
+
+test('in protobuf the documents have the same content', () => {
+  const catalog = smallCatalog()
+  const accept = 'application/vnd.kubernetes.protobuf'
+  for (const path of ['/api', '/apis', '/apis/apps', '/apis/apps/v1']) {
+    const { kind, apiVersion, ...content } = JSON.parse(discoveryDocument(catalog, path, at)!.body.toString())
+    const opened = openEnvelope(discoveryDocument(catalog, path, { ...at, accept })!.body)
+    assert.deepEqual([opened.kind, opened.apiVersion], [kind, apiVersion ?? ''])
+    const names = new Set(JSON.stringify(content).match(/"[a-z][A-Za-z.:/0-9-]*"(?!:)/g))
+    for (const name of names) assert.ok(Buffer.from(opened.raw).includes(name.slice(1, -1)), `${path} has no ${name}`)
+  }
+})
+
+test('what a client accepts and is not there is 406, in the words of the router that looks for it', () => {
+  const refused = (path: string, accept: string) => {
+    try {
+      discoveryDocument(smallCatalog(), path, { ...at, accept })
+    } catch (error) {
+      return (error as Error).message
+    }
+    return undefined
+  }
+  const all = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
+  for (const path of ['/api', '/apis/apps/v1'])
+    for (const accept of ['text/html', 'application/*', 'application/cbor'])
+      assert.equal(refused(path, accept), `406: Not Acceptable\n\nAvailable representations: ${all}`)
+  for (const path of ['/apis', '/apis/apps'])
+    assert.equal(refused(path, 'text/html'), `only the following media types are accepted: ${all}`)
+  assert.equal(refused('/apis/nothing.example.com', 'text/html'), undefined)
+})
+
+test('custom kinds list their status before their scale', () => {
+  const catalog = smallCatalog()
+  const subresources = { scale: {} as never, status: {} }
+  const tabs = { ...cronTab.def, kind: 'Tab', names: { plural: 'tabs' }, custom: {} as never, subresources }
+  catalog.add(resourceOf(defineKind(tabs), ''))
+  const names = read('/apis/stable.example.com/v1', undefined, catalog).resources.map((r: { name: string }) => r.name)
+  assert.deepEqual(names.slice(-3), ['tabs', 'tabs/status', 'tabs/scale'])
 })

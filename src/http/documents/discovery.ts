@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import type { Aggregated } from '../aggregated.ts'
-import { aggregatedDiscovery, aggregatedMediaType, aggregatedVersionOf } from './discovery-aggregated.ts'
+import { aggregatedDiscovery, aggregatedMediaType } from './discovery-aggregated.ts'
 import { type ServedDocument, servedDocument } from './discovery-document.ts'
 import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
+import { discoveryBytes, negotiateDiscovery } from './discovery-media.ts'
 
 export type DiscoveryOptions = {
   /** The request's Accept header. */
@@ -17,26 +18,35 @@ export type DiscoveryOptions = {
 }
 
 /**
- * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in JSON; undefined when nothing is there.
+ * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in the media type that the client prefers; undefined when nothing is there.
  * `/api` and `/apis` return aggregated discovery to clients that request it.
  */
 export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
   const { accept, serverAddress, aggregated: others } = options
   const [root, ...rest] = path.replace(/^\/|\/$/g, '').split('/')
   if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
-  const aggregated = rest.length === 0 ? aggregatedVersionOf(accept) : undefined
   const documents = documentsOf(catalog, serverAddress, others?.version ?? 0)
-  const key = `${aggregated ?? ''} ${[root, ...rest].join('/')}`
+  const at = { root, rest, serverAddress, others } as const
+  const [group = ''] = rest
+  const isRouted = root === 'api' || (rest.length === 2 && catalog.hasBuiltInGroup(group))
+  const plain = `${[root, ...rest].join('/')}`
+  // What is not there is missing in every media type.
+  if (!documents.has(plain) && !classicValue(catalog, at)) return undefined
+  const { mediaType, aggregated } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted })
+  const key = aggregated || mediaType !== 'application/json' ? `${plain} ${mediaType} ${aggregated ?? ''}` : plain
   let document = documents.get(key)
   if (!document) {
     document = aggregated
-      ? servedDocument(aggregatedDiscovery(catalog, root, { version: aggregated, others }), {
-          contentType: aggregatedMediaType(aggregated),
+      ? servedDocument(discoveryBytes(aggregatedDiscovery(catalog, root, { version: aggregated, others }), mediaType), {
+          contentType: aggregatedMediaType(mediaType, aggregated),
           cacheControl: 'public',
         })
-      : classicDocument(catalog, { root, rest, serverAddress, others })
+      : servedDocument(discoveryBytes(classicValue(catalog, at)!, mediaType), {
+          contentType: mediaType,
+          cacheControl: 'no-cache, private',
+        })
     // Only what exists is kept: paths are the client's choice and must not fill the memory.
-    if (document) documents.set(key, document)
+    documents.set(key, document)
   }
   return document
 }
@@ -62,11 +72,6 @@ type At = {
   readonly rest: readonly string[]
   readonly serverAddress: string
   readonly others: Aggregated | undefined
-}
-
-function classicDocument(catalog: Catalog, at: At): ServedDocument | undefined {
-  const value = classicValue(catalog, at)
-  return value && servedDocument(value, { contentType: 'application/json', cacheControl: 'no-cache, private' })
 }
 
 function classicValue(catalog: Catalog, { root, rest, serverAddress, others }: At): object | undefined {
@@ -107,15 +112,14 @@ function groupOf(group: string, versions: readonly string[]): object {
 function apiResourceList(catalog: Catalog, groupVersion: GroupVersion): object | undefined {
   const resources = catalog.resources(groupVersion.group, groupVersion.version)
   if (!resources) return undefined
-  const entries = resources.flatMap(resource => [
-    resourceEntry(catalog, resource),
-    ...resource.subresources.map(sub => subresourceEntry(resource, sub)),
-  ])
+  const entries = [...resources]
+    .sort((a, b) => (a.plural < b.plural ? -1 : 1))
+    .flatMap(resource => [resourceEntry(catalog, resource), ...resource.subresources.map(sub => subresourceEntry(resource, sub))])
   return {
     kind: 'APIResourceList',
     ...(groupVersion.group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: groupVersionText(groupVersion),
-    resources: entries.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    resources: entries,
   }
 }
 

@@ -40,7 +40,7 @@ export function documentEndpoints({ catalog, serverAddress, now, aggregated }: D
   }
   return [
     { path: '/api', below: true, strict: true, answer: discovery },
-    { path: '/apis', below: true, strict: true, answer: discovery },
+    { path: '/apis', below: true, strict: true, everyMethod: true, answer: discovery },
     { path: '/openapi/v2', answer: openApi },
     { path: '/openapi/v3', below: true, answer: openApi },
   ]

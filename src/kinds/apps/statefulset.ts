@@ -22,6 +22,7 @@ import {
   validateAmount,
   validateAtMostWhole,
   validateCollisions,
+  validateLasting,
   validateNotEmpty,
   validateTemplate,
   warnAboutTemplate,
@@ -178,8 +179,10 @@ function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<StatefulSetSpec
     yield* validateLabelSelector(selector, at.selector)
     yield* validateNotEmpty(selector, at.selector, 'statefulset')
   }
-  if (labelTermsOf(selector) === undefined) yield invalid(at.selector, '')
-  else yield* validateTemplate({ selector, template: templateOfPods(spec) }, at, { owner: 'StatefulSet', old: old?.template, gate })
+  if (labelTermsOf(selector) === undefined) {
+    yield invalid(at.selector, '')
+    yield* validateLasting(spec.template, at.template, 'StatefulSet')
+  } else yield* validateTemplate({ selector, template: templateOfPods(spec) }, at, { owner: 'StatefulSet', old: old?.template, gate })
 }
 
 /** Names and storage of pods derive from immutable fields. */

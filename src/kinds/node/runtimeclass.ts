@@ -28,6 +28,7 @@ export const RuntimeClass = defineKind({
   scope: 'Cluster',
   names: { plural: 'runtimeclasses' },
   doc: 'How the containers of a pod are run.',
+  unqualifiedFinalizers: true,
   fields: {
     handler: [2, string.always(), 'The name of the runtime handler on nodes, as a DNS label. Cannot change.'],
     overhead: [3, Overhead, 'The resources that running a pod with this class costs.'],

@@ -73,6 +73,11 @@ export function* validateLastingTemplate(
   { owner, old, gate }: Stored & { readonly owner: string },
 ): Iterable<FieldError> {
   yield* validatePodTemplateSpec(template, at, podOptionsFor(old, gatedPodOptions(gate)))
+  yield* validateLasting(template, at, owner)
+}
+
+/** Pods of a template that are to run for ever. */
+export function* validateLasting(template: PodTemplateSpec, at: Ref<PodTemplateSpec>, owner: string): Iterable<FieldError> {
   if (template.spec.restartPolicy !== 'Always') yield unsupported(at.spec.restartPolicy, 'Always')
   if (template.spec.activeDeadlineSeconds !== undefined)
     yield forbidden(at.spec.activeDeadlineSeconds, `activeDeadlineSeconds in ${owner} is not Supported`)

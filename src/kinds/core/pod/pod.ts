@@ -105,7 +105,13 @@ export const Pod = defineKind({
         prepareForUpdate: prepareChangedPod,
         validate: validatePodEphemeralContainersUpdate,
       },
-      resize: { merge: takeResources, keepsMetadata: true, prepareForUpdate: prepareResizedPod, validate: validatePodResize },
+      resize: {
+        merge: takeResources,
+        keepsMetadata: true,
+        resetFields: ['status'],
+        prepareForUpdate: prepareResizedPod,
+        validate: validatePodResize,
+      },
     },
     creates: { binding, eviction },
     connect: {
