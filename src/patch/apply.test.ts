@@ -76,7 +76,7 @@ class Store {
   get spec(): Json {
     return this.object?.['spec'] ?? null
   }
-  get owners(): Record<string, Json> {
+  get managers(): Record<string, Json> {
     return Object.fromEntries((managedFieldsOf(this.object!) ?? []).map(e => [`${e.manager} ${e.operation}`, e.fieldsV1 as Json]))
   }
   ownedBy(name: string): FieldSet {
@@ -91,7 +91,7 @@ const message409 = (result: Applied) => (result.ok || result.reason !== 'conflic
 test('an apply creates, owns, conflicts, forces and releases', () => {
   const store = new Store()
   assert.ok(store.apply('one', config({ replicas: 1, containers: [{ name: 'main', image: 'a:1' }] }, { labels: { a: '1' } })).ok)
-  assert.deepEqual<Record<string, Json>>(store.owners, {
+  assert.deepEqual<Record<string, Json>>(store.managers, {
     'one Apply': {
       'f:metadata': { 'f:labels': { 'f:a': {} } },
       'f:spec': { 'f:containers': { 'k:{"name":"main"}': { '.': {}, 'f:image': {}, 'f:name': {} } }, 'f:replicas': {} },
@@ -101,11 +101,11 @@ test('an apply creates, owns, conflicts, forces and releases', () => {
   assert.equal(conflict.message, 'Apply failed with 1 conflict: conflict with "one": .spec.replicas')
   assert.deepEqual(conflict.causes, [{ reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.replicas' }])
   assert.ok(store.apply('two', config({ replicas: 2 }), { force: true }).ok)
-  assert.deepEqual(store.owners['two Apply'], { 'f:spec': { 'f:replicas': {} } })
+  assert.deepEqual(store.managers['two Apply'], { 'f:spec': { 'f:replicas': {} } })
   assert.ok(store.apply('one', config({ containers: [{ name: 'main', image: 'a:1' }] })).ok)
   assert.deepEqual(store.spec, { replicas: 2, containers: [{ name: 'main', image: 'a:1' }] })
   assert.ok(store.apply('two', config({})).ok)
-  assert.deepEqual(store.owners['two Apply'], { 'f:spec': {} })
+  assert.deepEqual(store.managers['two Apply'], { 'f:spec': {} })
   assert.deepEqual(store.spec, { containers: [{ name: 'main', image: 'a:1' }] })
 })
 
@@ -137,18 +137,18 @@ test('conflicts with several managers are reported by manager', () => {
   )
 })
 
-test('the same value has several owners, and stays until the last lets go', () => {
+test('the same value has several managers, and stays until the last lets go', () => {
   const store = new Store()
   store.apply('one', config({ replicas: 3 }))
   assert.ok(store.apply('two', config({ replicas: 3 })).ok)
-  assert.deepEqual(Object.keys(store.owners).sort(), ['one Apply', 'two Apply'])
+  assert.deepEqual(Object.keys(store.managers).sort(), ['one Apply', 'two Apply'])
   store.apply('one', config({}))
   assert.deepEqual((store.spec as JsonObject)['replicas'], 3)
   store.apply('two', config({}))
   assert.equal((store.spec as JsonObject)['replicas'], undefined)
 })
 
-test('items of lists and entries of maps merge by key and go with their owner', () => {
+test('items of lists and entries of maps merge by key and go with their manager', () => {
   const store = new Store()
   store.apply('one', config({ containers: [{ name: 'a' }], finalizers: ['x'], config: { a: '1' } }))
   store.apply('two', config({ containers: [{ name: 'b', ports: [{ port: 80 }] }], finalizers: ['x', 'y'], config: { b: '2' } }))
@@ -185,7 +185,7 @@ test('managers that set fields before the first apply are kept', () => {
   const conflict = message409(store.apply('one', config({ replicas: 2 })))
   assert.equal(conflict.message, 'Apply failed with 1 conflict: conflict with "before-first-apply" using apps/v1: .spec.replicas')
   assert.ok(store.apply('one', config({ config: { b: '2' } })).ok)
-  assert.deepEqual(store.owners, {
+  assert.deepEqual(store.managers, {
     'one Apply': { 'f:spec': { 'f:config': { 'f:b': {} } } },
     'before-first-apply Update': { 'f:spec': { 'f:config': { '.': {}, 'f:a': {} }, 'f:replicas': {} } },
   })
@@ -274,11 +274,11 @@ test('what an applier applied in an older version is removed through that versio
   )
 })
 
-test('prototype keys are plain entries that have owners', () => {
+test('prototype keys are plain entries that have managers', () => {
   const store = new Store()
   store.apply('one', config(JSON.parse('{"config":{"__proto__":"1","constructor":"2"}}')))
   assert.equal(JSON.stringify((store.spec as JsonObject)['config']), '{"__proto__":"1","constructor":"2"}')
-  assert.equal(JSON.stringify(store.owners['one Apply']), '{"f:spec":{"f:config":{"f:__proto__":{},"f:constructor":{}}}}')
+  assert.equal(JSON.stringify(store.managers['one Apply']), '{"f:spec":{"f:config":{"f:__proto__":{},"f:constructor":{}}}}')
   store.apply('one', config(JSON.parse('{"config":{"constructor":"2"}}')))
   assert.equal(JSON.stringify((store.spec as JsonObject)['config']), '{"constructor":"2"}')
 })

@@ -1,4 +1,4 @@
-// Server-side apply: a configuration merged into the object, with the owners of fields tracked and conflicts reported.
+// Server-side apply: a configuration merged into the object, with the managers of fields tracked and conflicts reported.
 
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
@@ -54,7 +54,7 @@ export type Apply = Write & {
   readonly live: JsonObject | undefined
   /** The configuration as sent. */
   readonly applied: JsonObject
-  /** Takes contested fields from their owners. */
+  /** Takes contested fields from their managers. */
   readonly force: boolean
 }
 
@@ -88,7 +88,7 @@ export function* applyConfiguration(apply: Apply): Converting<Applied> {
   if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
 
   const bare = withoutManagedFields(live)
-  const managers = read.managers.size === 0 ? yield* ownersBeforeFirstApply(apply, bare) : read.managers
+  const managers = read.managers.size === 0 ? yield* managersBeforeFirstApply(apply, bare) : read.managers
   yield NO_CONVERSIONS
   const outcome = yield* merge(apply, bare, managers)
   yield NO_CONVERSIONS
@@ -111,7 +111,7 @@ function contestedFields({ writer, type }: Apply, live: JsonObject, lost: readon
   return contested.filter(({ fields }) => !isEmptySet(fields))
 }
 
-function* ownersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Managers> {
+function* managersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Managers> {
   const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
   return yield* updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
 }

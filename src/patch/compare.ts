@@ -108,7 +108,7 @@ class Walk {
     }
   }
 
-  /** Items that repeat a key have one owner for all of them, as if they were one atomic item. */
+  /** Items that repeat a key have one manager for all of them, as if they were one atomic item. */
   #repeated(list: ListStructure, element: PathElement, a: readonly Json[], b: readonly Json[]): void {
     if (a.length > 1 && b.length > 1) {
       if (!deepEqual(a, b)) this.#at(element, () => this.modified.add(this.#path))

@@ -35,7 +35,7 @@ const resetFields = fieldSetOfNames('status')
 const write = (live: JsonObject | undefined, next: JsonObject, writer: ReturnType<typeof by>) =>
   withManagedFields(next, trackUpdate({ type: Thing, live, next, writer, resetFields }))
 const entries = (object: JsonObject) => ((object['metadata'] as JsonObject)['managedFields'] ?? []) as unknown as ManagedFieldsEntry[]
-const owners = (object: JsonObject) => Object.fromEntries(entries(object).map(e => [e.manager, e.fieldsV1]))
+const managers = (object: JsonObject) => Object.fromEntries(entries(object).map(e => [e.manager, e.fieldsV1]))
 
 test('what a creator owns does not depend on what was created before', () => {
   const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 })
@@ -73,10 +73,10 @@ test('a creator owns what it set, but not what identifies the object or what the
   ])
 })
 
-test('what a writer changes is taken from its owners', () => {
+test('what a writer changes is taken from its managers', () => {
   const live = write(undefined, base({ a: '1', b: '1' }), by('creator', 1))
   const next = write(live, withManagedFields(base({ a: '2', b: '1' }), entries(live)), by('patcher', 2))
-  assert.deepEqual(owners(next), {
+  assert.deepEqual(managers(next), {
     creator: { 'f:data': { '.': {}, 'f:b': {} } },
     patcher: { 'f:data': { 'f:a': {} } },
   })
@@ -86,11 +86,11 @@ test('what a writer changes is taken from its owners', () => {
   )
 })
 
-test('removed fields have no owner, and a manager that owns nothing is removed', () => {
+test('removed fields have no manager, and a manager that owns nothing is removed', () => {
   const live = write(undefined, base({ a: '1' }), by('creator', 1))
   const added = write(live, base({ a: '1', b: '2' }), by('patcher', 2))
   const { data: _, ...bare } = base({})
-  assert.deepEqual(owners(write(added, bare, by('cleaner', 3))), {})
+  assert.deepEqual(managers(write(added, bare, by('cleaner', 3))), {})
 })
 
 test('a write that changes nothing leaves entries and times as they are', () => {
@@ -162,7 +162,7 @@ test('managers of other versions keep what they own in terms of their version', 
 })
 
 test('a writer without a name is unknown', () => {
-  assert.deepEqual(Object.keys(owners(write(undefined, base({ a: '1' }), by('', 1)))), ['unknown'])
+  assert.deepEqual(Object.keys(managers(write(undefined, base({ a: '1' }), by('', 1)))), ['unknown'])
 })
 
 test('beyond the cap the oldest updaters become one', () => {
@@ -239,7 +239,7 @@ test('a creator owns the defaults of a workload too, but not the messages that a
 
 const generated = types.map(kindOf).chain(type => fc.tuple(fc.constant(type), objectsOf(type), objectsOf(type)))
 
-test('after a write the writer alone owns all that changed, and removed fields have no owner', () => {
+test('after a write the writer alone owns all that changed, and removed fields have no manager', () => {
   fc.assert(
     fc.property(generated, ([type, first, second]) => {
       const writer = (name: string, minute: number) => ({ name, apiVersion: 'example.com/v1', subresource: '', time: at(minute) })

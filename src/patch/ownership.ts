@@ -81,7 +81,7 @@ export const MAX_UPDATE_MANAGERS = 10
 const OLD_UPDATES = 'ancient-changes'
 const UNKNOWN = 'unknown'
 
-/** Fields that identify an object or that the server sets: they have no owner. */
+/** Fields that identify an object or that the server sets: they have no manager. */
 export const UNOWNED_FIELDS = fieldSetOfNames(
   'apiVersion',
   'kind',
@@ -203,7 +203,7 @@ export type Settled = {
   readonly comparison: Comparison
 }
 
-/** Takes what a change touches from its owners, all but `self`. What is stored is decoded; `isDecoded` says whether the next object is. */
+/** Takes what a change touches from its managers, all but `self`. What is stored is decoded; `isDecoded` says whether the next object is. */
 export function* settle(
   change: Write & { live: JsonObject; next: JsonObject },
   managers: Managers,

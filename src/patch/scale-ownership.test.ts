@@ -21,13 +21,13 @@ const timeless = ({ time: _, ...rest }: ManagedFieldsEntry): ManagedFieldsEntry 
 const inScale = (manager: string, operation: string, time = '2026-01-01T00:00:00Z', subresource?: string) =>
   entry(manager, operation, { apiVersion: 'autoscaling/v1', fieldsV1: REPLICAS, time, ...(subresource ? { subresource } : {}) })
 
-test('a scale has the owners of the size alone', () => {
+test('a scale has the managers of the size alone', () => {
   const parent = [entry('a', 'Apply'), entry('b', 'Update', { fieldsV1: { 'f:spec': { 'f:selector': {} } } })]
   assert.deepEqual(scaleManagedFields(parent, paths), [inScale('a', 'Apply')])
   assert.deepEqual(scaleManagedFields([entry('a', 'Apply', { apiVersion: 'apps/v2' })], paths), [])
 })
 
-test('setting the replicas through the scale takes them from their owners', () => {
+test('setting the replicas through the scale takes them from their managers', () => {
   const parent = [entry('a', 'Apply'), entry('b', 'Update')]
   const scale = [inScale('hpa', 'Update', '2026-02-01T00:00:00Z', 'scale')]
   const left = { fieldsV1: { 'f:spec': { 'f:selector': {} } } }
@@ -56,7 +56,7 @@ test('a manager that owned only the replicas is removed when they are taken', ()
   )
 })
 
-test('an apply of a scale meets the owners of the size, and takes it by force', () => {
+test('an apply of a scale meets the managers of the size, and takes it by force', () => {
   const Scale = message('Scale', {
     kind: [0, string],
     apiVersion: [0, string],

@@ -13,48 +13,48 @@ export type ReplicasPaths = ReadonlyMap<string, string | null>
 export function scaleManagedFields(parent: readonly ManagedFieldsEntry[], paths: ReplicasPaths): ManagedFieldsEntry[] {
   const read = readManagers(parent)
   if (!read.ok) return []
-  const owners = new Map<string, Manager>()
+  const managers = new Map<string, Manager>()
   for (const [identifier, manager] of read.managers) {
     const replicas = replicasIn(paths, manager.apiVersion)
     if (!replicas || !ownsAll(manager.fields, replicas)) continue
-    owners.set(identifier, { ...manager, apiVersion: SCALE_VERSION, fields: REPLICAS_IN_SCALE })
+    managers.set(identifier, { ...manager, apiVersion: SCALE_VERSION, fields: REPLICAS_IN_SCALE })
   }
-  return writeManagers(owners)
+  return writeManagers(managers)
 }
 
 type ParentScale = {
   readonly parent: readonly ManagedFieldsEntry[]
   readonly scale: readonly ManagedFieldsEntry[]
   readonly paths: ReplicasPaths
-  /** The version of the object in which new owners own its size. */
+  /** The version of the object in which new managers own its size. */
   readonly apiVersion: string
 }
 
 /**
  * The managers of an object after its scale was written: who no longer owns the scale's size no longer owns the object's. As in
- * kube-apiserver, owners by updates are never recognised, because their version differs: they get an entry for the size alone, which
+ * kube-apiserver, managers of updates are never recognised, because their version differs: they get an entry for the size alone, which
  * has no time.
  */
 export function parentManagedFields({ parent, scale, paths, apiVersion }: ParentScale): ManagedFieldsEntry[] {
   const [before, written] = [readManagers(parent), readManagers(scale)]
   if (!before.ok || !written.ok) return [...parent]
   const left = new Map(written.managers)
-  const owners = new Map<string, Manager>()
+  const managers = new Map<string, Manager>()
   for (const [identifier, manager] of before.managers) {
     const replicas = replicasIn(paths, manager.apiVersion)
     if (replicas === undefined) continue
     if (replicas === null || !ownsAll(manager.fields, replicas) || left.delete(identifier)) {
-      owners.set(identifier, manager)
+      managers.set(identifier, manager)
       continue
     }
     const fields = difference(manager.fields, replicas)
-    if (!isEmptySet(fields)) owners.set(identifier, { ...manager, fields })
+    if (!isEmptySet(fields)) managers.set(identifier, { ...manager, fields })
   }
   const replicas = replicasIn(paths, apiVersion)
   for (const [identifier, { time: _, ...manager }] of left) {
-    if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) owners.set(identifier, { ...manager, apiVersion, fields: replicas })
+    if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) managers.set(identifier, { ...manager, apiVersion, fields: replicas })
   }
-  return writeManagers(owners)
+  return writeManagers(managers)
 }
 
 function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null | undefined {

@@ -192,7 +192,7 @@ const blanks = new WeakMap<AnyType, JsonObject>()
 
 /**
  * The object of a type before anything is set: what is always written is there as zero, messages that are never absent
- * are there empty. A create is compared with it, so that only what differs from it has an owner. It is shared and frozen.
+ * are there empty. A create is compared with it, so that only what differs from it has a manager. It is shared and frozen.
  */
 export function emptyValueOf(type: AnyType): JsonObject {
   let blank = blanks.get(type)

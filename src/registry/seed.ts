@@ -46,7 +46,7 @@ export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager
   await Promise.all(written)
 }
 
-/** The fields that an object sets, as managedFields. Lists are owned as a whole; the status has no owner. */
+/** The fields that an object sets, as managedFields. Lists are owned as a whole; the status has no manager. */
 function fieldsOf(type: AnyType, object: JsonObject): JsonObject {
   const { metadata, status: _, ...own } = object
   const { name: __, namespace: ___, generation: ____, ...shown } = metadata as JsonObject

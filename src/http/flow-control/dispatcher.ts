@@ -15,7 +15,9 @@ const SLICE_MS = 0.5
  */
 const FEW = 4
 const REST = 7
+/** How long after requests of two users others count as sending some. */
 const SHARED_FOR_MS = 50
+/** How often it is looked whether a request has waited for too long. */
 const CHECK_MS = 1000
 
 /** What has requests waiting. */
