@@ -4,12 +4,15 @@ import { Cluster } from '../src/storage/etcd/cluster.ts'
 import { swap } from '../src/storage/etcd/messages.ts'
 import { cpuSeconds } from './servers.ts'
 
-const [, , endpoint, valueFile, writers, seconds, warmUp, etcdPid] = process.argv
+const [, , endpoints, valueFile, writers, seconds, warmUp, pids] = process.argv
 const value = readFileSync(valueFile!)
-const cluster = new Cluster({ endpoints: [endpoint!] })
+const cluster = new Cluster({ endpoints: endpoints!.split(',') })
 const prefix = `/bench/${process.pid}-${Date.now()}`
 let next = 0
 let count = 0
+
+/** Processor time of all members. */
+const etcdSeconds = () => pids!.split(',').reduce((sum, pid) => sum + cpuSeconds(Number(pid)), 0)
 
 /** Makes transactions with so many writers until it is enough. */
 async function run(writers: number, isEnough: () => boolean): Promise<void> {
@@ -27,10 +30,10 @@ await run(64, () => count >= Number(warmUp))
 count = 0
 const start = performance.now()
 const before = process.cpuUsage()
-const etcdBefore = cpuSeconds(Number(etcdPid))
+const etcdBefore = etcdSeconds()
 await run(Number(writers), () => performance.now() - start >= Number(seconds) * 1000)
 const perSecond = count / ((performance.now() - start) / 1000)
 const { user, system } = process.cpuUsage(before)
-const etcdMicros = ((cpuSeconds(Number(etcdPid)) - etcdBefore) * 1e6) / count
+const etcdMicros = ((etcdSeconds() - etcdBefore) * 1e6) / count
 cluster.close()
 process.stdout.write(`${perSecond} ${(user + system) / count} ${etcdMicros}\n`)

@@ -9,7 +9,7 @@ import { plainFormat } from '../test/kits/storage/plain-format.ts'
 /** The last argument is a folder, or where etcd is. */
 const [, , certFile, keyFile, where] = process.argv
 const store = /^http/.test(where!)
-  ? await openEtcdStore({ endpoints: [where!], prefix: `/bench-${Date.now()}`, format: plainFormat })
+  ? await openEtcdStore({ endpoints: where!.split(','), prefix: `/bench-${Date.now()}`, format: plainFormat })
   : await openEmbeddedStore({ dir: where! })
 let count = 0
 const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(keyFile!) }, (request, response) => {

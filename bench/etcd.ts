@@ -19,6 +19,7 @@ import { cpuSeconds, newFolder, type Running, startBareWrites, startKeelson } fr
 /** What was measured of one server, or of the client alone: how many a second, and processor time of one, in microseconds. */
 export type Measured = { readonly perSecond: number; readonly micros: number; readonly etcdMicros: number }
 export type WriteFigures = {
+  readonly members: number
   readonly writers: number
   /** Creates through Keelson; through a bare HTTPS server that makes one transaction for each; and the transactions alone. */
   readonly rounds: readonly { readonly ours: Measured; readonly https: Measured; readonly bare: Measured }[]
@@ -45,28 +46,49 @@ const WARM_UP = 4_000
 export async function onEtcd({ quick }: { readonly quick: boolean }): Promise<EtcdFigures | undefined> {
   const [program] = programsNamed('etcd')
   if (program === undefined) return undefined
-  const etcd = await startEtcd({ program, folder: newFolder(), isDurable: true })
-  const [endpoint] = etcd.endpoints as [string]
-  const flags = ['--store', 'etcd', '--etcd-servers', endpoint]
-  try {
-    const bench = { endpoint, etcdPid: etcd.members[0]!.pid, seconds: quick ? 2 : 5, rounds: quick ? 1 : 3 }
-    const keelson = await startKeelson(newFolder(), flags)
-    const dir = newFolder()
-    const embedded = await startKeelson(dir)
-    const https = await startBareWrites(dir, embedded.target, endpoint)
-    const writes = [await writesOf({ ...bench, keelson, https }, 64), await writesOf({ ...bench, keelson, https }, 1)]
-    await https.stop()
+  const dir = newFolder()
+  const embedded = { ...(await startKeelson(dir)), dir }
+  const lengths = { seconds: quick ? 2 : 5, rounds: quick ? 1 : 3 }
+  const three = await onMembers({ program, members: 3 }, bench => writesOn({ ...bench, ...lengths }, embedded))
+  return onMembers({ program, members: 1 }, async members => {
+    const bench = { ...members, ...lengths }
+    const writes = await writesOn(bench, embedded)
+    const keelson = await startKeelson(newFolder(), flagsFor(bench))
     const reads = []
     for (const connections of [1, 64]) reads.push({ connections, ...(await readsOf({ ...bench, keelson, embedded }, connections)) })
     await embedded.stop()
     await keelson.stop()
-    return { writes, reads, load: await load(endpoint, flags, quick ? 10_000 : 100_000) }
+    return { writes: [...writes, ...three], reads, load: await load(bench, quick ? 10_000 : 100_000) }
+  })
+}
+
+/** A cluster that is running. */
+type Members = { readonly endpoints: readonly string[]; readonly pids: readonly number[] }
+type Bench = Members & { readonly seconds: number; readonly rounds: number }
+
+const flagsFor = ({ endpoints }: Members) => ['--store', 'etcd', '--etcd-servers', endpoints.join(',')]
+
+async function onMembers<T>(
+  { program, members }: { readonly program: string; readonly members: number },
+  measure: (members: Members) => Promise<T>,
+): Promise<T> {
+  const etcd = await startEtcd({ program, members, folder: newFolder(), isDurable: true })
+  try {
+    return await measure({ endpoints: etcd.endpoints, pids: etcd.members.map(({ pid }) => pid) })
   } finally {
     await etcd[Symbol.asyncDispose]()
   }
 }
 
-type Bench = { readonly endpoint: string; readonly etcdPid: number; readonly seconds: number; readonly rounds: number }
+/** The bare server has the certificate of the embedded one. */
+async function writesOn(bench: Bench, embedded: Running & { readonly dir: string }): Promise<WriteFigures[]> {
+  const keelson = await startKeelson(newFolder(), flagsFor(bench))
+  const https = await startBareWrites(embedded.dir, embedded.target, bench.endpoints.join(','))
+  const writes = [await writesOf({ ...bench, keelson, https }, 64), await writesOf({ ...bench, keelson, https }, 1)]
+  await https.stop()
+  await keelson.stop()
+  return writes
+}
 
 async function writesOf(
   { keelson, https, ...bench }: Bench & { readonly keelson: Running; readonly https: Running },
@@ -83,7 +105,7 @@ async function writesOf(
     const through = await served(bench, https, { request: create, connections: writers })
     rounds.push({ ours, https: through, bare: await bareEtcd(bench, value, writers) })
   }
-  return { writers, rounds }
+  return { members: bench.endpoints.length, writers, rounds }
 }
 
 /** One object, read over and over: from the cache, once it is known to be fresh. */
@@ -112,20 +134,23 @@ async function questionsAsked({ target: { host, port, ca, cert, key } }: Running
   return Number(/^etcd_request_duration_seconds_count\{operation="get".*\} (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
+const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+
 async function served(
-  { etcdPid, seconds }: Bench,
+  { pids, seconds }: Bench,
   { target, pid }: Running,
   load: Pick<Load, 'request' | 'connections'>,
 ): Promise<Measured & { readonly requests: number }> {
-  const [before, etcdBefore] = [cpuSeconds(pid), cpuSeconds(etcdPid)]
+  const [before, etcdBefore] = [cpuSeconds(pid), cpuOf(pids)]
   const { perSecond, requests, failures } = await run(target, { ...load, seconds })
   if (failures > 0) throw new Error(`${failures} of ${requests} requests failed`)
   const each = (seconds: number) => (seconds * 1e6) / requests
-  return { perSecond, requests, micros: each(cpuSeconds(pid) - before), etcdMicros: each(cpuSeconds(etcdPid) - etcdBefore) }
+  return { perSecond, requests, micros: each(cpuSeconds(pid) - before), etcdMicros: each(cpuOf(pids) - etcdBefore) }
 }
 
-async function bareEtcd({ endpoint, etcdPid, seconds }: Bench, value: string, writers: number): Promise<Measured> {
-  const args = ['--import', 'tsx', 'bench/bare-etcd.ts', endpoint, value, `${writers}`, `${seconds}`, `${WARM_UP}`, `${etcdPid}`]
+async function bareEtcd({ endpoints, pids, seconds }: Bench, value: string, writers: number): Promise<Measured> {
+  const numbers = [writers, seconds, WARM_UP].map(String)
+  const args = ['--import', 'tsx', 'bench/bare-etcd.ts', endpoints.join(','), value, ...numbers, pids.join(',')]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout!) text += chunk
@@ -134,10 +159,10 @@ async function bareEtcd({ endpoint, etcdPid, seconds }: Bench, value: string, wr
 }
 
 /** Fills the cluster with objects as they are stored, and starts a server on it. */
-async function load(endpoint: string, flags: readonly string[], objects: number): Promise<EtcdFigures['load']> {
+async function load(members: Members, objects: number): Promise<EtcdFigures['load']> {
   const catalog = new Catalog(resourcesOf(builtinKinds, 'k8s.io'))
   const format = kubernetesFormat({ resources: catalog.storedResources(), groupDomain: 'k8s.io', now: () => new Date() })
-  const store = await openEtcdStore({ endpoints: [endpoint], prefix: '/registry', format })
+  const store = await openEtcdStore({ endpoints: members.endpoints, prefix: '/registry', format })
   let next = 0
   const write = async () => {
     for (let i = next++; i < objects; i = next++) {
@@ -149,7 +174,7 @@ async function load(endpoint: string, flags: readonly string[], objects: number)
   await Promise.all(Array.from({ length: 64 }, write))
   await store.compact(await store.fresh())
   await store.close()
-  const keelson = await startKeelson(newFolder(), flags)
+  const keelson = await startKeelson(newFolder(), flagsFor(members))
   await keelson.stop()
   return { objects, ms: keelson.readyMs }
 }
