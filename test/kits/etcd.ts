@@ -1,6 +1,6 @@
 /** Starts real etcd clusters for tests, and does to their members what machines and networks do. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,8 +40,18 @@ export type EtcdCluster = AsyncDisposable & { readonly endpoints: readonly strin
 /** In memory where there is such a folder: tests are about what etcd answers, not about disks. */
 const base = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** Starts a cluster and waits until it serves clients. */
-export async function startEtcd({
+/** Starts a cluster and waits until it serves clients. Ports that others take first are replaced. */
+export async function startEtcd(options: EtcdClusterOptions): Promise<EtcdCluster> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(options)
+    } catch (error) {
+      if (attempt === 5 || !/address already in use/.test(String(error))) throw error
+    }
+  }
+}
+
+async function startOnce({
   program,
   members: count = 1,
   flags = [],
@@ -135,7 +145,8 @@ class Member implements EtcdMember {
         env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
       })
       this.#process = child
-      const kept = createWriteStream(this.#logFile, { flags: 'a' })
+      // Opened at once: the folder may be gone soon.
+      const kept = createWriteStream(this.#logFile, { fd: openSync(this.#logFile, 'a') })
       let said = ''
       child.stderr!.on('data', (chunk: Buffer) => {
         kept.write(chunk)
@@ -148,7 +159,7 @@ class Member implements EtcdMember {
       child.once('error', reject)
       child.once('exit', () => {
         kept.end()
-        reject(new Error(`etcd ${this.name} ended: ${said.slice(-500)}`))
+        reject(new Error(`etcd ${this.name} ended: ${said.slice(-2000)}`))
       })
     })
   }
