@@ -3,6 +3,7 @@ import { containerTotals } from '../kinds/shapes/pod/resources/level-resources.t
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
 import { getOwn, setOwn } from '../lib/json-value.ts'
 import { compareQuantity, integerValue, milliValue, parseQuantity, type Quantity } from '../lib/quantity.ts'
+import type { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Attributes } from './attributes.ts'
 import type { Plugin } from './plugin.ts'
@@ -32,7 +33,7 @@ export function limitRanger(reader: Reader): Plugin {
     plurals: ['pods', 'persistentvolumeclaims'],
     mutate(attributes) {
       if (limitedKind(attributes) !== 'pods') return
-      for (const items of rangesFor(attributes)) fillPod(attributes.object!, items)
+      for (const items of rangesFor(attributes)) fillPod(attributes.object!, items, attributes.ctx.budget)
     },
     validate(attributes) {
       const kind = limitedKind(attributes)
@@ -56,12 +57,20 @@ function limitedKind({ operation, resource, subresource, oldObject }: Attributes
   return resource.plural === 'persistentvolumeclaims' && subresource === '' ? 'persistentvolumeclaims' : undefined
 }
 
-/** Sets the defaults for containers, and an annotation that says which. */
-function fillPod(pod: AnyObject, items: readonly Item[]): void {
+/** A default that is added has to be owned, validated and stored like one that was sent: of both together there may be about as many. */
+const WORK_PER_DEFAULT = 100
+/** To compare an amount with a bound. */
+const WORK_PER_BOUND = 10
+
+const containerCount = ({ containers, initContainers }: PodSpec): number => (containers?.length ?? 0) + (initContainers?.length ?? 0)
+
+/** Sets the defaults for containers, and an annotation that says which. A large range times a large pod would be more than can be stored. */
+function fillPod(pod: AnyObject, items: readonly Item[], budget: Budget): void {
   const spec = pod['spec'] as PodSpec
   const ofContainers = items.filter(({ type }) => type === 'Container')
   const limits = Object.assign({}, ...ofContainers.map(item => item.default)) as Amounts
   const requests = Object.assign({}, ...ofContainers.map(item => item.defaultRequest)) as Amounts
+  budget.charge(containerCount(spec) * (Object.keys(limits).length + Object.keys(requests).length) * WORK_PER_DEFAULT)
   const told = [
     ...(spec.containers ?? []).flatMap(container => fillContainer(container as Limited, { limits, requests }, 'container')),
     ...(spec.initContainers ?? []).flatMap(container => fillContainer(container as Limited, { limits, requests }, 'init container')),
@@ -84,9 +93,13 @@ function fillContainer(container: Limited, defaults: { limits: Amounts; requests
 function* podFaults(spec: PodSpec, items: readonly Item[], { ctx }: Attributes): Iterable<string> {
   for (const item of items) {
     const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])] as Limited[]
-    if (item.type === 'Container') for (const { resources = {} } of containers) yield* boundFaults(item, resources)
+    const bounds = boundsOf(item)
+    if (item.type === 'Container') {
+      ctx.budget.charge(containers.length * (bounds.min.length + bounds.max.length + bounds.ratio.length) * WORK_PER_BOUND)
+      for (const { resources = {} } of containers) yield* boundFaults(bounds, resources)
+    }
     if (item.type === 'Pod')
-      yield* boundFaults(item, {
+      yield* boundFaults(bounds, {
         requests: podTotals(spec, 'requests', ctx.gate('PodLevelResources')),
         limits: podTotals(spec, 'limits', ctx.gate('PodLevelResources')),
       })
@@ -107,11 +120,17 @@ function* claimFaults({ requests = {} }: Resources, items: readonly Item[]): Ite
 }
 
 type Bound = { readonly type: string; readonly name: string; readonly bound: string }
+type Bounds = { readonly min: readonly Bound[]; readonly max: readonly Bound[]; readonly ratio: readonly Bound[] }
 
-function* boundFaults({ type, min = {}, max = {}, maxLimitRequestRatio = {} }: Item, resources: Resources): Iterable<string> {
-  for (const [name, bound] of byName(min)) yield* belowMinimum({ type, name, bound }, resources)
-  for (const [name, bound] of byName(max)) yield* aboveMaximum({ type, name, bound }, resources)
-  for (const [name, bound] of byName(maxLimitRequestRatio)) yield* aboveRatio({ type, name, bound }, resources)
+function boundsOf({ type, min = {}, max = {}, maxLimitRequestRatio = {} }: Item): Bounds {
+  const sorted = (amounts: Amounts) => byName(amounts).map(([name, bound]) => ({ type, name, bound }))
+  return { min: sorted(min), max: sorted(max), ratio: sorted(maxLimitRequestRatio) }
+}
+
+function* boundFaults({ min, max, ratio }: Bounds, resources: Resources): Iterable<string> {
+  for (const bound of min) yield* belowMinimum(bound, resources)
+  for (const bound of max) yield* aboveMaximum(bound, resources)
+  for (const bound of ratio) yield* aboveRatio(bound, resources)
 }
 
 function* belowMinimum({ type, name, bound }: Bound, { requests = {}, limits = {} }: Resources): Iterable<string> {

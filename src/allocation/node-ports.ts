@@ -115,6 +115,8 @@ export class NodePorts implements Allocator {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true
+    // Whoever asks for several does so at once.
+    await undefined
     while (this.#pending.length > 0) {
       const changes = this.#pending.splice(0)
       try {

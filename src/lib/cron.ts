@@ -8,6 +8,7 @@
  */
 import { DurationError, parseDuration } from './duration.ts'
 import { goQuote } from './go-text.ts'
+import { LIMITS } from './limits.ts'
 import { clockOf, timeZoneFault, type ZoneClock } from './time-zone.ts'
 
 export interface CronSchedule {
@@ -60,6 +61,7 @@ const EVERY = '@every '
 
 function parse(text: string, zone: string): CronSchedule {
   if (text === '') throw fault('empty spec string')
+  if (text.length > LIMITS.scheduleLength) throw fault(`schedule is longer than ${LIMITS.scheduleLength} characters`)
   const { rest, zone: own = zone } = takeZone(text)
   if (rest.startsWith(EVERY)) return parseInterval(rest)
   const fields = rest.startsWith('@') ? DESCRIPTORS.get(rest) : rest

@@ -124,6 +124,8 @@ export const LIMITS = {
   /** Units of work that the cells of a table may cost: for each object, and for each byte of it. */
   tableWorkPerObject: 1000,
   tableWorkPerByte: 1 / 4,
+  /** Characters of a cron schedule, which is read again for every job that it makes. */
+  scheduleLength: 16 * KIB,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
   /** What the search for devices may try before it gives up: on one node, and for one pod. A try takes some tenths of a microsecond. */

@@ -162,12 +162,80 @@ test('property: matching agrees with a naive model', () => {
     return answers[operator]
   }
   fc.assert(
-    fc.property(fc.array(term, { maxLength: 3 }), labels, (terms, labels) =>
+    fc.property(fc.oneof(fc.array(term, { maxLength: 3 }), fc.array(term, { maxLength: 90 })), labels, (terms, labels) =>
       assert.equal(
         matchesLabelTerms(terms, labels),
         terms.every(term => model(term, labels)),
       ),
     ),
+  )
+})
+
+test('thousands of terms cost an object no more than its labels', () => {
+  const many = (text: (i: number) => string) => parseLabelSelector(Array.from({ length: 3_000 }, (_, i) => text(i)).join())
+  const labels = { a: '5', b: 'x' }
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `a!=v${i}`),
+      labels,
+    ),
+    true,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `a!=${i}`),
+      labels,
+    ),
+    false,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `!z${i}`),
+      labels,
+    ),
+    true,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `z${i}`),
+      labels,
+    ),
+    false,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `a in (5,v${i})`),
+      labels,
+    ),
+    true,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `a<${i + 6}`),
+      labels,
+    ),
+    true,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `b!=v${i},a>${i % 5}`),
+      labels,
+    ),
+    true,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `b!=v${i},a>${i % 6}`),
+      labels,
+    ),
+    false,
+  )
+  assert.equal(
+    matchesLabelTerms(
+      many(i => `a<${i + 5}`),
+      labels,
+    ),
+    false,
   )
 })
 
@@ -234,14 +302,18 @@ test('property: field selectors print and match as a model says', () => {
     { noNullPrototype: true },
   )
   fc.assert(
-    fc.property(fc.array(fieldTerm, { maxLength: 4 }), fc.dictionary(fc.constantFrom('a', 'b.c'), fc.string()), (terms, fields) => {
-      const read = parseFieldSelector(printFieldSelector(terms))
-      const byText = (a: FieldTerm, b: FieldTerm) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
-      assert.deepEqual([...read].sort(byText), [...terms].sort(byText))
-      const fieldOf = (field: string) => (Object.hasOwn(fields, field) ? fields[field]! : '')
-      const expected = terms.every(t => (t.operator === '=' ? fieldOf(t.field) === t.value : fieldOf(t.field) !== t.value))
-      assert.equal(matchesFieldTerms(read, fieldOf), expected)
-      if (expected) for (const t of terms) if (t.operator === '=') assert.equal(requiredFieldValue(read, t.field), t.value)
-    }),
+    fc.property(
+      fc.oneof(fc.array(fieldTerm, { maxLength: 4 }), fc.array(fieldTerm, { maxLength: 30 })),
+      fc.dictionary(fc.constantFrom('a', 'b.c'), fc.string()),
+      (terms, fields) => {
+        const read = parseFieldSelector(printFieldSelector(terms))
+        const byText = (a: FieldTerm, b: FieldTerm) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
+        assert.deepEqual([...read].sort(byText), [...terms].sort(byText))
+        const fieldOf = (field: string) => (Object.hasOwn(fields, field) ? fields[field]! : '')
+        const expected = terms.every(t => (t.operator === '=' ? fieldOf(t.field) === t.value : fieldOf(t.field) !== t.value))
+        assert.equal(matchesFieldTerms(read, fieldOf), expected)
+        if (expected) for (const t of terms) if (t.operator === '=') assert.equal(requiredFieldValue(read, t.field), t.value)
+      },
+    ),
   )
 })

@@ -30,7 +30,94 @@ export function printLabelSelector(terms: LabelTerms): string {
 
 /** Whether labels meet every term. */
 export function matchesLabelTerms(terms: LabelTerms, labels: Readonly<Record<string, string>> | null | undefined): boolean {
+  if (terms.length > FEW || terms.some(({ values }) => values.length > FEW)) return conditionsOf(terms).hold(labels ?? NO_LABELS)
   return terms.every(term => meets(term, labels && Object.hasOwn(labels, term.key) ? labels[term.key] : undefined))
+}
+
+/** Terms, and values of one, that are looked at one after the other. */
+const FEW = 8
+const NO_LABELS: Readonly<Record<string, string>> = {}
+const knownConditions = new WeakMap<LabelTerms, LabelConditions>()
+
+function conditionsOf(terms: LabelTerms): LabelConditions {
+  let conditions = knownConditions.get(terms)
+  if (!conditions) {
+    conditions = new LabelConditions(terms)
+    knownConditions.set(terms, conditions)
+  }
+  return conditions
+}
+
+/** What all terms about one label say together. */
+type LabelCondition = {
+  isRequired: boolean
+  isForbidden: boolean
+  /** The only values it may have; undefined for any. */
+  allowed: ReadonlySet<string> | undefined
+  readonly refused: Set<string>
+  /** It is a number between these, exclusively. */
+  above: bigint | undefined
+  below: bigint | undefined
+}
+
+/**
+ * Many terms, put together by label. Objects have few labels and selectors may have thousands of terms: what one object costs depends
+ * on its labels, not on the terms.
+ */
+class LabelConditions {
+  readonly #byKey = new Map<string, LabelCondition>()
+  readonly #required: number
+
+  constructor(terms: LabelTerms) {
+    for (const term of terms) this.#add(term)
+    this.#required = [...this.#byKey.values()].filter(({ isRequired }) => isRequired).length
+  }
+
+  #add({ key, operator, values }: LabelTerm): void {
+    let condition = this.#byKey.get(key)
+    if (!condition) {
+      condition = { isRequired: false, isForbidden: false, allowed: undefined, refused: new Set(), above: undefined, below: undefined }
+      this.#byKey.set(key, condition)
+    }
+    const { allowed } = condition
+    if (operator === '!') condition.isForbidden = true
+    else if (operator === '!=' || operator === 'notin') for (const value of values) condition.refused.add(value)
+    else {
+      condition.isRequired = true
+      if (operator === 'exists') return
+      if (operator !== 'gt' && operator !== 'lt') {
+        condition.allowed = new Set(allowed ? values.filter(value => allowed.has(value)) : values)
+        return
+      }
+      const bound = integerOf(values[0])
+      if (bound === undefined) condition.isForbidden = true
+      else if (operator === 'gt') condition.above = condition.above === undefined || bound > condition.above ? bound : condition.above
+      else condition.below = condition.below === undefined || bound < condition.below ? bound : condition.below
+    }
+  }
+
+  hold(labels: Readonly<Record<string, string>>): boolean {
+    let found = 0
+    // Some objects have more labels than a selector has terms.
+    const keys = this.#byKey.size > MANY ? Object.keys(labels) : this.#byKey.keys()
+    for (const key of keys) {
+      const condition = this.#byKey.get(key)
+      if (!condition || !Object.hasOwn(labels, key)) continue
+      if (!allows(condition, labels[key]!)) return false
+      if (condition.isRequired) found++
+    }
+    return found === this.#required
+  }
+}
+
+const MANY = 64
+
+/** Whether a label that is there may have a value. */
+function allows({ isForbidden, allowed, refused, above, below }: LabelCondition, value: string): boolean {
+  if (isForbidden || refused.has(value) || (allowed && !allowed.has(value))) return false
+  if (above === undefined && below === undefined) return true
+  const number = integerOf(value)
+  return number !== undefined && (above === undefined || number > above) && (below === undefined || number < below)
 }
 
 /** A term made of parts, with everything that is wrong with them. */
@@ -73,7 +160,29 @@ export function parseFieldSelector(text: string): FieldTerms {
 
 /** Whether fields meet every term. */
 export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) => string): boolean {
-  return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))
+  if (terms.length <= FEW) return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))
+  for (const [field, { wanted, refused }] of fieldConditionsOf(terms)) {
+    const value = fieldOf(field)
+    if (refused.has(value) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(value))) return false
+  }
+  return true
+}
+
+/** What all terms about one field say together: it cannot have more than one value. */
+type FieldCondition = { readonly wanted: Set<string>; readonly refused: Set<string> }
+const knownFieldConditions = new WeakMap<FieldTerms, ReadonlyMap<string, FieldCondition>>()
+
+function fieldConditionsOf(terms: FieldTerms): ReadonlyMap<string, FieldCondition> {
+  const known = knownFieldConditions.get(terms)
+  if (known) return known
+  const conditions = new Map<string, FieldCondition>()
+  for (const { field, operator, value } of terms) {
+    const condition = conditions.get(field) ?? { wanted: new Set(), refused: new Set() }
+    conditions.set(field, condition)
+    ;(operator === '=' ? condition.wanted : condition.refused).add(value)
+  }
+  knownFieldConditions.set(terms, conditions)
+  return conditions
 }
 
 /** The value a field must have for the terms to hold, if they name one. */

@@ -104,33 +104,48 @@ async function takeNodePorts(taking: Taking): Promise<void> {
 /** In a new service, ports that have the same number share the port of nodes, as a DNS server's TCP and UDP do. */
 async function takeFirstNodePorts(taking: Taking): Promise<void> {
   const { ports = [] } = taking.spec
-  const byNumber = new Map<number, number>()
   const asked = new Map<number, number>()
   for (const { port, nodePort } of ports) if (nodePort && !asked.has(port)) asked.set(port, nodePort)
-  for (const [i, port] of ports.entries()) {
-    if (!port.nodePort && !allocatesNodePorts(taking.spec)) continue
-    const shared = byNumber.get(port.port)
-    if (shared === undefined) {
-      port.nodePort = await takeNodePort(taking, i, asked.get(port.port))
-      byNumber.set(port.port, port.nodePort)
-    } else if (!port.nodePort) port.nodePort = shared
-    else if (port.nodePort !== shared) await takeNodePort(taking, i, port.nodePort)
+  /** The first port of each number that gets one, which the others of that number share. */
+  const first = new Map<number, number>()
+  const wanted: Wanted[] = []
+  for (const [i, { port, nodePort }] of ports.entries()) {
+    if (!nodePort && !allocatesNodePorts(taking.spec)) continue
+    if (!first.has(port)) {
+      first.set(port, i)
+      wanted.push({ i, asked: asked.get(port) })
+    } else if (nodePort && nodePort !== asked.get(port)) wanted.push({ i, asked: nodePort })
+  }
+  await takeAllNodePorts(taking, wanted)
+  for (const port of ports) {
+    const shared = first.get(port.port)
+    if (!port.nodePort && shared !== undefined) port.nodePort = ports[shared]!.nodePort!
   }
 }
 
 async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<void> {
-  for (const [i, port] of (taking.spec.ports ?? []).entries()) {
-    if (port.nodePort ? had.has(port.nodePort) : !allocatesNodePorts(taking.spec)) continue
-    port.nodePort = await takeNodePort(taking, i, port.nodePort)
-    had.add(port.nodePort)
+  const wanted: Wanted[] = []
+  for (const [i, { nodePort }] of (taking.spec.ports ?? []).entries()) {
+    if (nodePort ? had.has(nodePort) : !allocatesNodePorts(taking.spec)) continue
+    wanted.push({ i, asked: nodePort || undefined })
+    if (nodePort) had.add(nodePort)
   }
+  await takeAllNodePorts(taking, wanted)
 }
 
-async function takeNodePort({ name, at, allocators }: Taking, i: number, asked: number | undefined): Promise<number> {
-  const taken = await allocators.take(NODE_PORTS, asked ? String(asked) : undefined)
-  if (taken.ok) return Number(taken.item)
-  if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
-  throw internalError(`failed to allocate a nodePort: ${taken.why}`)
+/** A port of the service that needs one of nodes, and the one that it asks for. */
+type Wanted = { readonly i: number; readonly asked: number | undefined }
+
+/** Takes all at once: those who ask together share one write. Nothing may be left under way when one is refused, as all are given back then. */
+async function takeAllNodePorts({ name, spec, at, allocators }: Taking, wanted: readonly Wanted[]): Promise<void> {
+  const taking = wanted.map(({ asked }) => allocators.take(NODE_PORTS, asked ? String(asked) : undefined))
+  await Promise.allSettled(taking)
+  for (const [n, { i, asked }] of wanted.entries()) {
+    const taken = await taking[n]!
+    if (taken.ok) spec.ports![i]!.nodePort = Number(taken.item)
+    else if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
+    else throw internalError(`failed to allocate a nodePort: ${taken.why}`)
+  }
 }
 
 async function takeHealthCheckPort({ spec, allocators }: Taking): Promise<void> {
