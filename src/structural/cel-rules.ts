@@ -203,11 +203,14 @@ function visit(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner
 
 function visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): void {
   if (!items) return
-  const before = schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
+  const { correlation } = ctx
+  const before = !correlation && schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
   for (const [i, item] of list.entries()) {
     const key = before && keyOf(schema, item)
-    const old = key === undefined ? undefined : before!.get(key)
-    visit(items, item, below(ctx, entryOf(ctx.path, i), old, ctx.correlation?.index(i)), runner)
+    // What correlates has been looked up already.
+    const next = correlation?.index(i)
+    const old = next ? next.old : key === undefined ? undefined : before!.get(key)
+    visit(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)
   }
 }
 

@@ -75,7 +75,8 @@ export function keyOf({ listKeys }: Structural, item: Json): string | undefined 
   for (const name of listKeys) {
     const value = Object.hasOwn(item, name) ? item[name]! : null
     if (typeof value === 'object') return undefined
-    text += `\0${typeof value === 'string' ? JSON.stringify(value) : value}`
+    // The length tells where a text ends; nothing else begins with a quote.
+    text += typeof value === 'string' ? `"${value.length}:${value}` : `\0${value}`
   }
   return text
 }

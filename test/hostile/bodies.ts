@@ -2,38 +2,32 @@
 import { stringify } from 'yaml'
 import { fieldHead } from '../../src/codec/protobuf-envelope.ts'
 import { CONFIG_MAPS } from '../kit.ts'
+import { COMBINATIONS, STORED } from './combinations.ts'
+import {
+  APPLY,
+  change,
+  configMap,
+  create,
+  DEFINITIONS,
+  definition,
+  entries,
+  type HostileRequest,
+  JSON_PATCH,
+  keys,
+  list,
+  MERGE_PATCH,
+  PODS,
+  PROTOBUF,
+  pod,
+  read,
+  STRATEGIC,
+  schema,
+  times,
+  YAML,
+} from './request.ts'
 
-export type HostileRequest = {
-  readonly name: string
-  readonly method: string
-  readonly path: string
-  readonly type?: string
-  readonly body?: string | Uint8Array
-  readonly headers?: Record<string, string>
-  /** What it must be answered with, where that matters; else anything but a failure of the server. */
-  readonly status?: number
-  /** It is validated in a worker, and may take longer there. */
-  readonly inWorker?: true
-}
+export type { HostileRequest } from './request.ts'
 
-const YAML = 'application/yaml'
-const PROTOBUF = 'application/vnd.kubernetes.protobuf'
-const JSON_PATCH = 'application/json-patch+json'
-const MERGE_PATCH = 'application/merge-patch+json'
-const STRATEGIC = 'application/strategic-merge-patch+json'
-const APPLY = 'application/apply-patch+yaml'
-const PODS = '/api/v1/namespaces/default/pods'
-
-const times = (n: number, text: string) => text.repeat(n)
-const keys = (n: number, value: unknown = 'v') => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, value]))
-/** A mapping of so many entries. */
-const entries = (n: number, entry: (i: number) => readonly [string, unknown]) =>
-  Object.fromEntries(Array.from({ length: n }, (_, i) => entry(i)))
-const list = (n: number, item: (i: number) => unknown) => Array.from({ length: n }, (_, i) => item(i))
-const configMap = (name: string, more: object, metadata: object = {}) =>
-  JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, ...more })
-const pod = (spec: object) =>
-  JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [{ name: 'a', image: 'b' }], ...spec } })
 const deployment = (replicas: unknown, more: object = {}) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -60,21 +54,6 @@ const MOST = 48_000
 const MOST_KEYS = MOST / 2
 /** YAML may hold less. */
 const MOST_YAML_KEYS = 19_900
-
-const create = (name: string, body: string | Uint8Array, type = 'application/json', path = CONFIG_MAPS): HostileRequest => ({
-  name,
-  method: 'POST',
-  path,
-  type,
-  body,
-})
-const change = (name: string, type: string, body: string, path = `${CONFIG_MAPS}/held`): HostileRequest => ({
-  name,
-  method: 'PATCH',
-  path,
-  type,
-  body,
-})
 
 const yaml: HostileRequest[] = [
   create('1.4 MB of quotes', times(1_400_000, '"'), YAML),
@@ -248,12 +227,6 @@ const otherVerbs: HostileRequest[] = [
 
 /** Objects about as large as may be stored, written and read in every way. */
 const containers = (n: number, image: string) => pod({ containers: list(n, i => ({ name: `c${i}`, image })) }).replace('"p"', '"many"')
-const read = (name: string, path: string, accept?: string): HostileRequest => ({
-  name,
-  method: 'GET',
-  path,
-  ...(accept && { headers: { accept } }),
-})
 const created = (path: string, apiVersion: string, kind: string, content: object) =>
   create('', JSON.stringify({ apiVersion, kind, metadata: { name: 'large' }, ...content }), 'application/json', path)
 
@@ -290,18 +263,6 @@ const large: HostileRequest[] = [
 ]
 
 const WIDGETS = '/apis/hostile.example.com/v1/namespaces/default/widgets'
-const definition = (name: string, version: object) => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${name}s.hostile.example.com` },
-  spec: {
-    group: 'hostile.example.com',
-    scope: 'Namespaced',
-    names: { kind: name[0]!.toUpperCase() + name.slice(1), plural: `${name}s` },
-    versions: [{ name: 'v1', served: true, storage: true, ...version }],
-  },
-})
-
 const policy = (name: string, label: string, validations: readonly string[]): HostileRequest =>
   create(
     `a policy: ${name}`,
@@ -333,10 +294,8 @@ const bindingOf = (name: string): HostileRequest =>
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
   )
 
-const schema = (spec: object) => ({ schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } })
-
 /** What the requests need to be there: sent before, in order, and not measured. */
-export const PREPARATIONS: readonly HostileRequest[] = [
+const PREPARED: readonly HostileRequest[] = [
   create('held', configMap('held', { data: { a: 'b' } })),
   create('a deployment', JSON.stringify(deployment(1)), 'application/json', '/apis/apps/v1/namespaces/default/deployments'),
   create(
@@ -465,7 +424,6 @@ const custom: HostileRequest[] = [
   },
 ]
 
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const properties = (n: number, property: (i: number) => object) =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, property(i)]))
 
@@ -1122,12 +1080,27 @@ const groups: Record<string, readonly HostileRequest[]> = {
   'items alike': similar,
   'many managers': crowded,
   represented,
+  combinations: COMBINATIONS,
 }
+
+export const PREPARATIONS: readonly HostileRequest[] = [...PREPARED, ...STORED].map(request => ({ ...request, ...servedBy(request) }))
 
 /** Definitions and policies full of rules may take longer, in a worker. */
 const isValidatedInWorker = ({ path }: HostileRequest) => path.startsWith(DEFINITIONS) || path.startsWith(BINDINGS)
 
 /** All of them, each named by its kind. */
 export const HOSTILE_REQUESTS: readonly HostileRequest[] = Object.entries(groups).flatMap(([group, requests]) =>
-  requests.map(request => ({ ...request, name: `${group}: ${request.name}`, ...(isValidatedInWorker(request) && { inWorker: true }) })),
+  requests.map(request => ({
+    ...request,
+    ...servedBy(request),
+    name: `${group}: ${request.name}`,
+    ...(isValidatedInWorker(request) && { inWorker: true }),
+  })),
 )
+
+/** Where the objects of a definition are. */
+function servedBy({ path, type = 'application/json', body }: HostileRequest): Pick<HostileRequest, 'serves'> {
+  if (path !== DEFINITIONS || type !== 'application/json' || typeof body !== 'string') return {}
+  const { spec } = JSON.parse(body)
+  return { serves: `/apis/${spec.group}/${spec.versions[0].name}/${spec.names.plural}` }
+}

@@ -8,13 +8,18 @@ const refuse = (fault: string) => ({ ok: false, fault }) as const
 /** How many indexes a text names, of those below `completions`; or why it is no such text. */
 export function countIndexes(text: string, completions: number): Parsed<number> {
   let [count, last] = [0, -1]
-  for (const part of text === '' ? [] : text.split(',')) {
-    const interval = parseInterval(part, completions)
+  // Part by part: a text may have very many, and the first that is wrong ends it.
+  for (let start = 0; start < text.length || (start > 0 && start === text.length); ) {
+    const comma = text.indexOf(',', start)
+    const end = comma < 0 ? text.length : comma
+    const interval = parseInterval(text.slice(start, end), completions)
     if (!interval.ok) return interval
     const [from, to] = interval.value
     if (last >= from) return refuse(`non-increasing order, previous: ${last}, current: ${from}`)
     count += to - from + 1
     last = to
+    if (comma < 0) break
+    start = end + 1
   }
   return { ok: true, value: count }
 }
@@ -36,6 +41,9 @@ function intervalsOf(text: string, completions: number): Interval[] {
   return parsed.flatMap(p => (p.ok ? [p.value] : []))
 }
 
+/** So many digits are below any limit. */
+const SAFE_DIGITS = 15
+
 function parseInterval(text: string, completions: number): Parsed<Interval> {
   const parts = text.split('-')
   if (parts.length > 2)
@@ -44,7 +52,7 @@ function parseInterval(text: string, completions: number): Parsed<Interval> {
     )
   const numbers: number[] = []
   for (const part of parts) {
-    if (!/^\+?[0-9]+$/.test(part) || BigInt(part.replace('+', '')) >= 2n ** 63n)
+    if (!/^\+?[0-9]+$/.test(part) || (part.length > SAFE_DIGITS && BigInt(part.replace('+', '')) >= 2n ** 63n))
       return refuse(`cannot convert string to integer for index: ${goQuote(part)}`)
     if (Number(part) >= completions) return refuse(`too large index: ${goQuote(part)}`)
     numbers.push(Number(part))

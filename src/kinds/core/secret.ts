@@ -3,6 +3,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, isObject, jsonTypeName, setOwn } from '../../lib/json-value.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
@@ -100,7 +101,7 @@ function* validateDockerConfig(data: Record<string, string>, key: string, at: Re
 
 function jsonObjectProblem(text: Uint8Array): string | undefined {
   try {
-    const { value } = parseJson(text)
+    const { value } = parseJson(text, { trusted: true, nodes: LIMITS.decodedNodes })
     if (isObject(value) || value === null) return undefined
     return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
   } catch (error) {
