@@ -9,6 +9,8 @@ export const MAX_DEPTH = 1000
 
 /** How many duplicates are reported: as many as Kubernetes lists strict decoding errors. */
 const MAX_DUPLICATES = 100
+/** Duplicates far inside have long paths, and many can have the same one: past this many steps, no more are looked at. */
+const MAX_DUPLICATE_STEPS = 100_000
 
 /** The longest integer literal read exactly: enough for 64 bits, and no quadratic conversion of hostile digits. */
 const MAX_INTEGER_LENGTH = 20
@@ -70,6 +72,9 @@ class Reader {
   /** Keys and indices from the root to the value being read. */
   readonly #path: (string | number)[] = []
   readonly #reported = new Set<string>()
+  readonly #duplicatesOf = new Map<JsonObject, Set<string>>()
+  /** How many steps the paths of duplicates had, reported or not. */
+  #duplicateSteps = 0
 
   constructor(text: string, { numbers = 'values', nodes = Number.POSITIVE_INFINITY }: ReadOptions) {
     this.#text = text
@@ -272,7 +277,12 @@ class Reader {
   #duplicate(owner: JsonObject, key: string): void {
     // Removing it first moves the key to its last place in the order of keys, where the report belongs.
     delete owner[key]
-    if (this.duplicates.length >= MAX_DUPLICATES) return
+    if (this.duplicates.length >= MAX_DUPLICATES || this.#duplicateSteps > MAX_DUPLICATE_STEPS) return
+    const known = this.#duplicatesOf.get(owner)
+    if (known?.has(key)) return
+    if (known) known.add(key)
+    else this.#duplicatesOf.set(owner, new Set([key]))
+    this.#duplicateSteps += this.#path.length
     const path = formatPath([...this.#path, key])
     if (this.#reported.has(path)) return
     this.#reported.add(path)

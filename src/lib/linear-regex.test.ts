@@ -21,3 +21,33 @@ test('the cost of a match grows with the text and the size of the expression', (
   assert.ok(large.stepsFor('xxxx') > 50 * small.stepsFor('xxxx'))
   assert.equal(large.stepsFor('x'.repeat(100)), 100 * large.stepsFor('x'))
 })
+
+test('steps that depend on the text are told, and can end the match', () => {
+  const pattern = linearRegex('[ab]*a[ab]{200}[de]')
+  // To the pattern, each of the last 200 characters matters.
+  let state = 1
+  const text = Array.from({ length: 2_000 }, () => ((state = (state * 75 + 74) % 65_537) % 2 === 0 ? 'a' : 'b')).join('')
+  let steps = 0
+  assert.equal(
+    pattern.test(text, more => (steps += more)),
+    false,
+  )
+  assert.ok(steps > 50 * text.length, `${steps} steps`)
+  let again = 0
+  pattern.test(text, more => (again += more))
+  assert.equal(again, 0)
+  const stop = () => {
+    throw new Error('enough')
+  }
+  assert.throws(() => linearRegex('[ab]*a[ab]{200}[de]').test(text, stop), /enough/)
+  assert.equal(linearRegex('^[a-z]+$').test('abc', stop), true)
+})
+
+test('a text for which no table is of use counts for the whole of the expression', () => {
+  const pattern = linearRegex('[ab]*a[ab]{900}[de]')
+  let state = 1
+  const text = Array.from({ length: 6_000 }, () => ((state = (state * 75 + 74) % 65_537) % 2 === 0 ? 'a' : 'b')).join('')
+  let largest = 0
+  pattern.test(text, more => (largest = Math.max(largest, more)))
+  assert.equal(largest, pattern.stepsFor(text))
+})

@@ -5,8 +5,12 @@ import type { RE2JS } from 're2js'
 /** A compiled expression. */
 export type LinearRegex = {
   readonly source: string
-  /** Whether it matches anywhere in the text. */
-  test(text: string): boolean
+  /**
+   * Whether it matches anywhere in the text. Mostly that is one look for each character, at a table that earlier matches have filled.
+   * `onSteps` is told how many instructions are looked at beside that, and may throw: texts can be made so that no two characters are
+   * alike to a pattern.
+   */
+  test(text: string, onSteps?: (steps: number) => void): boolean
   /** The instructions of its program: few characters of an expression such as `.{900}` can stand for many. */
   readonly size: number
   /** How many steps a match of the text may take. */
@@ -17,7 +21,53 @@ export type LinearRegex = {
 export function linearRegex(source: string): LinearRegex {
   const compiled = engine().compile(source)
   const size = compiled.programSize()
-  return { source, size, test: text => compiled.test(text), stepsFor: text => text.length * size }
+  let meter: Meter | undefined
+  const test = (text: string, onSteps?: (steps: number) => void): boolean => {
+    if (!onSteps) return compiled.test(text)
+    meter ??= meterOf(compiled)
+    meter.onSteps = onSteps
+    meter.most = text.length * size
+    try {
+      return compiled.test(text)
+    } finally {
+      meter.onSteps = undefined
+    }
+  }
+  return { source, size, test, stepsFor: text => text.length * size }
+}
+
+/** Who is told of steps while a text is matched, and how many they are where no table is used. */
+type Meter = { onSteps: ((steps: number) => void) | undefined; most: number }
+
+/** What is used of the engine that it does not offer: the table that it fills while it matches. A test notices when that changes. */
+type Matcher = {
+  /** For patterns of which a character always tells how to go on; they need no table. */
+  readonly onepass: object | null
+  readonly dfa: {
+    /** Makes the entry for a character that has not been met before. */
+    makeState(instructions: readonly number[], ...rest: readonly unknown[]): { readonly nfaStates: readonly number[] } | null
+    /** Null when the table has become too large to be of use: then the text is matched without. */
+    match(...input: readonly unknown[]): boolean | null
+  }
+}
+
+function meterOf(compiled: RE2JS): Meter {
+  const meter: Meter = { onSteps: undefined, most: 0 }
+  const { re2Input: matcher } = compiled as unknown as { readonly re2Input: Matcher }
+  if (matcher.onepass !== null) return meter
+  const { dfa } = matcher
+  const { makeState, match } = dfa
+  dfa.makeState = (...parts) => {
+    const state = makeState.apply(dfa, parts)
+    meter.onSteps?.(parts[0].length + (state?.nfaStates.length ?? 0))
+    return state
+  }
+  dfa.match = (...input) => {
+    const matched = match.apply(dfa, input as never)
+    if (matched === null) meter.onSteps?.(meter.most)
+    return matched
+  }
+  return meter
 }
 
 let loaded: typeof RE2JS | undefined

@@ -9,10 +9,10 @@ export class Pattern {
     this.source = source
   }
 
-  /** Whether the text matches; what is wrong with the pattern itself where it is none. */
-  matches(text: string): boolean | { readonly fault: string } {
+  /** Whether the text matches; what is wrong with the pattern itself where it is none. `onSteps` is told of steps beside those expected. */
+  matches(text: string, onSteps?: (steps: number) => void): boolean | { readonly fault: string } {
     const compiled = this.#compile()
-    return 'fault' in compiled ? compiled : compiled.test(text)
+    return 'fault' in compiled ? compiled : compiled.test(text, onSteps)
   }
 
   /** The instructions of its program, to which the work of compiling it is proportional. */

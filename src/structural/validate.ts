@@ -186,7 +186,7 @@ function checkText({ limits }: Structural, value: string, { path, out, budget }:
   else if (pattern) {
     budget.chargeOnce(pattern, COMPILE_WORK * pattern.size)
     budget.charge(MATCH_WORK + pattern.stepsFor(value) / STEPS_PER_UNIT)
-    checkPattern(pattern, value, path, out)
+    checkPattern(pattern, value, { path, out, budget })
   }
   if (format === '' || !isTextFormat(format)) return
   out.fits++
@@ -195,12 +195,13 @@ function checkText({ limits }: Structural, value: string, { path, out, budget }:
 
 /** The units that one instruction of a pattern costs to compile. */
 const COMPILE_WORK = 40
-/** The units that matching a pattern costs at least, and how many steps of the matcher are one unit. */
+/** The units that matching a pattern costs at least, how many steps of the matcher are one unit, and what each costs that it has not made before. */
 const MATCH_WORK = 4
 const STEPS_PER_UNIT = 64
+const NEW_STEP_WORK = 4
 
-function checkPattern(pattern: Pattern, value: string, path: string, out: ValidationResult): void {
-  const matched = pattern.matches(value)
+function checkPattern(pattern: Pattern, value: string, { path, out, budget }: Pick<Context, 'path' | 'out' | 'budget'>): void {
+  const matched = pattern.matches(value, steps => budget.charge(steps * NEW_STEP_WORK))
   if (matched === true) return
   const fault = matched === false ? '' : `, but pattern is invalid: ${matched.fault}`
   out.add(broken(path, `should match '${pattern.source}${fault}'`, value))

@@ -76,6 +76,7 @@ export const STORED: readonly HostileRequest[] = [
         properties: {
           texts: { type: 'array', items: { type: 'string', enum: list(4_000, i => `value-${i}`) } },
           states: { type: 'string', pattern: '^(a?){400}a{400}$' },
+          history: { type: 'string', pattern: '[ab]*a[ab]{200}[de]' },
           free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
           ranges: { type: 'array', items: { type: 'integer', anyOf: list(50, i => ({ minimum: i + 100_000, maximum: i })) } },
           set: {
@@ -249,11 +250,21 @@ const ownedParts = (n: number, part: (i: number) => string) => JSON.stringify({ 
 const below = (fields: string) =>
   `{"spec":{"versions":[{"schema":{"openAPIV3Schema":${nested(480, '{"properties":{"aaaaaaaaaaaaaaaaaaaa":', fields, '}}')}}}]}}`
 
+/** Letters without any order. */
+function letters(n: number): string {
+  let state = 1
+  return list(n, () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return state > 2 ** 30 ? 'a' : 'b'
+  }).join('')
+}
+
 const schemas: HostileRequest[] = [
   post('values of an enumeration', objectsOf('choices'), custom('Choice', 'a', { texts: list(40_000, i => `value-${3_999 - (i % 10)}`) })),
   post('values of none', objectsOf('choices'), custom('Choice', 'b', { texts: list(40_000, i => `other-${i}`) })),
   post('a pattern of many states', objectsOf('choices'), custom('Choice', 'c', { states: times(2_900_000, 'a') })),
   post('a pattern of many states that fits', objectsOf('choices'), custom('Choice', 'd', { states: times(700, 'a') })),
+  post('a pattern of which each character makes a new state', objectsOf('choices'), custom('Choice', 'h', { history: letters(300_000) })),
   post('ranges of which none fits', objectsOf('choices'), custom('Choice', 'e', { ranges: list(40_000, i => i) })),
   post('a set of objects', objectsOf('choices'), custom('Choice', 'f', { set: list(15_000, i => ({ a: i })) })),
   post(

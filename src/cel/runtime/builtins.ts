@@ -8,7 +8,7 @@ import { optionalBuiltins } from './optional-builtins.ts'
 import { regexOf } from './regex-cache.ts'
 import { timeParts } from './time-functions.ts'
 import { type Builtin, CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
-import { countWork } from './work.ts'
+import { countMatchSteps, countWork } from './work.ts'
 
 /** What a function with overloads says when none takes the arguments. */
 export const noOverloadFor = (name: string, args: readonly CelValue[]): CelFault =>
@@ -52,7 +52,7 @@ function matches(text: CelValue, pattern: CelValue): CelValue {
   const regex = regexOf(pattern)
   if (regex instanceof CelFault) return regex
   countWork(regex.stepsFor(text) / 8)
-  return regex.test(text)
+  return regex.test(text, countMatchSteps)
 }
 
 /** The functions by name, except those that the planner knows: logic, equality, selection and the optional `or`. */

@@ -10,7 +10,7 @@ import { regexOf } from './regex-cache.ts'
 import { type ArgumentCost, standardCost } from './runtime-cost.ts'
 import type { Builtin } from './values.ts'
 import { CelDouble, CelFault, CelList, CelMap, CelOptional, CelUint, type CelValue, elementsOf, runtimeType } from './values.ts'
-import { countWork } from './work.ts'
+import { countMatchSteps, countWork } from './work.ts'
 
 /** Plans a call; its receiver is its first argument. */
 export function planCall(planner: Planner, expr: CallExpr): Planned {
@@ -77,7 +77,7 @@ function matchStep(text: Step, pattern: string, cost: ArgumentCost | undefined):
     frame.charge(cost ? cost(value, pattern) : 1)
     if (typeof value !== 'string') return noOverloadFor('matches', [value, pattern])
     countWork(regex.stepsFor(value) / 8)
-    return regex.test(value)
+    return regex.test(value, countMatchSteps)
   }
 }
 

@@ -29,6 +29,10 @@ export function countWork(units = 1): void {
   if (left < 0) throw new Interruption('work')
 }
 
+/** Counts the steps of a pattern that cannot be told beforehand; each takes as long as a few looks. */
+export const countMatchSteps = (steps: number): void => countWork(steps * WORK_PER_MATCH_STEP)
+const WORK_PER_MATCH_STEP = 4
+
 /** Begins an evaluation that may do this much; returns what the evaluation around it has left, for endWork. */
 export function beginWork(limit: number): number {
   const outer = left
