@@ -19,6 +19,9 @@ const DOCUMENTS = [
   ),
 ]
 
+/** Options of Node that are named, but used by hand. */
+const OF_NODE = ['includeObjectsCollectedByMajorGC']
+
 /** Placeholders, and files that examples tell the reader to create. */
 const EXAMPLES = /^src\/(?:controllers\/configcopier\/|kinds\/garden\/)|\/(?:GROUP|NAME)\b/
 
@@ -48,6 +51,28 @@ for (const document of DOCUMENTS) {
     )
   })
 }
+
+test('docs/life-of-a-request.md has the steps of a write in the order of the code', () => {
+  const source = readFileSync(join(ROOT, 'src/registry/write.ts'), 'utf8')
+  const steps = /const STEPS[^=]*= \[([^\]]*)\]/.exec(source)![1]!.match(/\w+/g)
+  const text = readFileSync(join(ROOT, 'docs/life-of-a-request.md'), 'utf8')
+  assert.deepEqual(
+    [...text.matchAll(/^\d+\. \*\*(\w+)\*\*/gm)].map(([, step]) => step),
+    steps,
+  )
+})
+
+test('functions and fields that the pages about the code name exist', () => {
+  const pages = ['CONTRIBUTING.md', ...['life-of-a-request', 'life-of-a-watch', 'custom-kinds', 'scheduler'].map(page => `docs/${page}.md`)]
+  const sources = FILES.filter(file => /^\/(?:src|bin)\/.*\.[jt]s$/.test(file)).map(file => readFileSync(join(ROOT, file), 'utf8'))
+  const words = new Set(sources.flatMap(source => source.match(/\w+/g) ?? []))
+  const named = pages.flatMap(page => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/`([a-z]+(?:[A-Z]\w*)+)[`(]/g)])
+  assert.ok(named.length > 20)
+  assert.deepEqual(
+    named.map(([, name]) => name!).filter(name => !words.has(name) && !OF_NODE.includes(name)),
+    [],
+  )
+})
 
 test('docs/flags.md has a row for every flag, which says what the help says', () => {
   const rows = readFileSync(join(ROOT, 'docs/flags.md'), 'utf8')
