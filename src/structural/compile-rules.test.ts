@@ -82,6 +82,11 @@ test('rules cost what kube-apiserver says', () => {
   assert.equal(costOf(array('number')(10), 'self.all(x, self.all(y, true))'), 352)
 })
 
+test('asking for the type of a value that may be one of two is affordable', () => {
+  for (const rule of ['type(self) == int', 'type(self) == string ? self.matches("^[0-9]+%$") : self >= 0'])
+    assert.ok(costOf({ 'x-kubernetes-int-or-string': true }, rule) < 10_000_000, rule)
+})
+
 test('a text from an enum is as long as the longest of them', () => {
   assert.ok(costOf({ type: 'string', enum: ['a', 'bcdef'] }, 'self.contains("x")') < 10)
 })

@@ -54,7 +54,7 @@ function gather(root: SizedType, known: Map<string, SizedType>): void {
 
 /** Knows sizes by the paths to them from variables. `ofMapField` gives the type of a field that is a key of a map. */
 export function sizesOf(
-  variables: ReadonlyMap<string, SizedType>,
+  variables: Pick<ReadonlyMap<string, SizedType>, 'get'>,
   ofMapField: (map: SizedType) => SizedType | undefined = () => undefined,
 ): (node: CostNode) => Range | undefined {
   return ({ path }) => {
