@@ -90,3 +90,15 @@ test('a namespace is marked by the first deletion, even when nothing holds it', 
     'DELETED marked Terminating',
   ])
 })
+
+test('an update does not mark an object as being deleted', patient, async () => {
+  const path = '/api/v1/namespaces/default/configmaps'
+  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' } }
+  await create(path, configMap)
+  const marked = { ...configMap, metadata: { name: 'kept', deletionTimestamp: '2020-01-01T00:00:00Z' } }
+  const { status, json } = await ask(server, `${path}/kept`, { method: 'PUT', body: marked })
+  assert.deepEqual(
+    [status, json.message],
+    [422, 'ConfigMap "kept" is invalid: metadata.deletionTimestamp: Invalid value: "2020-01-01T00:00:00Z": field is immutable'],
+  )
+})

@@ -56,8 +56,8 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   else def.prepareForUpdate?.(object, stored, ctx)
   metadata.uid ||= old.uid!
   carry(metadata, old, 'creationTimestamp')
+  // An object that is being deleted stays so; who marks another one in an update is told that only a deletion does.
   if (old.deletionTimestamp) metadata.deletionTimestamp = old.deletionTimestamp
-  else delete metadata.deletionTimestamp
   if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
   delete metadata.selfLink
   // A status says what was observed, though annotations may come with it; nothing else is asked for by that.
