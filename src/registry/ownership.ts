@@ -10,7 +10,7 @@ import { typesOfVersions, withConversions } from './version-conversion.ts'
 import type { Write } from './write.ts'
 
 /** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
-export function ownersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
+export function managersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
   if (!live && !write.object!.metadata.managedFields)
     return withConversions(write, creatorsFields(ownedWrite(write), write.object as unknown as JsonObject))

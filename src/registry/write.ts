@@ -34,7 +34,7 @@ import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
 import { removeDuplicateOwners } from './owner-references.ts'
-import { ownersAfter, setManagers } from './ownership.ts'
+import { managersAfter, setManagers } from './ownership.ts'
 import { prepareCreate, prepareUpdate, setDefaults, settleNamespace, targetOf } from './strategy.ts'
 import { validating } from './validation-job.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
@@ -324,13 +324,13 @@ function applyDefaults({ object, kind, ctx, change }: Write): void {
   if (object && !change.isAdmitted) setDefaults(kind, object, ctx)
 }
 
-/** Records in managedFields which manager owns which fields. What admission adds afterwards has no owner. */
+/** Records in managedFields which manager owns which fields. What admission adds afterwards has no manager. */
 function own(request: Write): MaybePromise<void> {
   const { object, managers, change, call } = request
   if (!object || change.isAdmitted || change.does === 'connect') return
   // What a patch makes of the stored object is looked at when admission has seen it.
   if (call.verb !== 'patch') request.warnings.push(...removeDuplicateOwners(object))
-  return whenDone(managers ?? ownersAfter(request), entries => {
+  return whenDone(managers ?? managersAfter(request), entries => {
     setManagers(object, entries)
     // Who sends too much need not wait, nor the server work, until it is to be stored.
     if (isLarge(request) && call.subresource === '') return whenDone(yieldIfDue(request), () => limitValues(object, LIMITS.storedNodes))

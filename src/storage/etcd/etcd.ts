@@ -52,8 +52,8 @@ export type EtcdOptions = ClusterOptions & {
   readonly format: RecordFormat
 }
 
-/** When a server last had its turn to compact: how often that had been done, and the revision then. */
-export type Turn = { readonly version: number; readonly revision: Revision }
+/** The last round of compaction that a server took part in: how often that had been done, and the revision then. */
+export type Round = { readonly version: number; readonly revision: Revision }
 
 /** Where kube-apiservers agree on compaction, too. */
 const COMPACTION_KEY = Buffer.from('compact_rev_key')
@@ -214,16 +214,16 @@ export class EtcdStore implements Store, AsyncDisposable {
   }
 
   /**
-   * Compacts at the revision of the last turn, unless another server has had its turn since; see `shared-compaction.ts`. Returns
-   * the turn to begin from next time.
+   * Compacts at the revision of the last round, unless another server has had one since; see `shared-compaction.ts`. Returns
+   * the round to begin from next time.
    */
-  async compactTogether({ version, revision }: Turn): Promise<Turn> {
+  async compactTogether({ version, revision }: Round): Promise<Round> {
     this.#assertOpen()
     try {
       const value = Buffer.from(`${revision}`)
       const answer = await this.#cluster.write(swap, { key: COMPACTION_KEY, expect: { version }, value })
       if (!answer.ok) return { version: answer.record?.version ?? 0, revision: answer.revision }
-      // At the first turn of all there is nothing that is known to be old.
+      // At the first round of all there is nothing that is known to be old.
       if (revision > 0) await this.compact(revision)
       return { version: version + 1, revision: answer.revision }
     } catch (error) {

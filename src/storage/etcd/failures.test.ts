@@ -342,16 +342,16 @@ testWith('etcd', 'servers agree on who compacts, and the key is the one of kube-
   const first = await put(a, '/a', '1')
   mine = await a.compactTogether(mine)
   theirs = await b.compactTogether(theirs)
-  assert.deepEqual([mine.version, theirs.version], [1, 1], 'the first turn of all compacts nothing')
+  assert.deepEqual([mine.version, theirs.version], [1, 1], 'the first round of all compacts nothing')
   assert.equal(await read(a, '/a', first), '1')
   const second = await put(a, '/a', '2')
-  const turn = mine
+  const round = mine
   mine = await a.compactTogether(mine)
   assert.equal(mine.version, 2)
-  assert.equal((await a.extent()).oldest, turn.revision, 'compacted at the revision of the last turn')
+  assert.equal((await a.extent()).oldest, round.revision, 'compacted at the revision of the last round')
   theirs = await b.compactTogether(theirs)
   assert.equal(theirs.version, 2, 'another was quicker')
-  assert.equal((await a.extent()).oldest, turn.revision)
+  assert.equal((await a.extent()).oldest, round.revision)
   assert.equal(await read(a, '/a', second), '2')
   // The first has gone: the other takes over.
   const taken = theirs

@@ -2,26 +2,26 @@
  * Compaction by whoever comes first among several servers, kube-apiservers included, in the way of the latter.
  *
  * The key `compact_rev_key` is outside of every prefix. Its version, which counts how often it was written, is the time by
- * which they agree: at each turn a server writes there the revision that was current at its last turn, if nobody has written
- * since then, and compacts at that revision. Others see that the version has moved on, and wait for their next turn:
+ * which they agree: at each round a server writes there the revision that was current at its last round, if nobody has written
+ * since then, and compacts at that revision. Others see that the version has moved on, and wait for their next round:
  *
  *     version                 1         2         3
- *     server A    turn ───────✎─────────✎─────────✎        compacts at the revision of its last turn
- *     server B       turn ───────✗─────────✗─────────✗     learns the version; takes over if A does not come again
+ *     server A    round ──────✎─────────✎─────────✎        compacts at the revision of its last round
+ *     server B       round ──────✗─────────✗─────────✗     learns the version; takes over if A does not come again
  *
  * So history is kept for one interval at least, and two at most.
  */
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import type { EtcdStore, Turn } from './etcd.ts'
+import type { EtcdStore, Round } from './etcd.ts'
 
 export type SharedCompactionOptions = {
   readonly everyMs: number
   readonly clock?: Clock
-  /** Called when a turn fails; the next one comes all the same. */
+  /** Called when a round fails; the next one comes all the same. */
   readonly onError?: (error: unknown) => void
 }
 
-/** Takes turns until disposed of. Disposing waits for a running one. */
+/** Takes part in rounds until disposed of. Disposing waits for a running one. */
 export function startSharedCompaction(store: EtcdStore, options: SharedCompactionOptions): AsyncDisposable {
   return new SharedCompaction(store, options)
 }
@@ -30,8 +30,8 @@ class SharedCompaction implements AsyncDisposable {
   readonly #store: EtcdStore
   readonly #options: SharedCompactionOptions
   readonly #clock: Clock
-  #last: Turn = { version: 0, revision: 0 }
-  #turn: Promise<void> = Promise.resolve()
+  #last: Round = { version: 0, revision: 0 }
+  #round: Promise<void> = Promise.resolve()
   #cancelTimer = () => {}
   #stopped = false
 
@@ -45,12 +45,12 @@ class SharedCompaction implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     this.#cancelTimer()
-    await this.#turn
+    await this.#round
   }
 
   #wait(): void {
     this.#cancelTimer = this.#clock.after(this.#options.everyMs, () => {
-      this.#turn = this.#take()
+      this.#round = this.#take()
     })
   }
 
