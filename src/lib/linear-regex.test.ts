@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { linearRegex } from './linear-regex.ts'
+import { countingSteps, engine, linearRegex } from './linear-regex.ts'
 
 test('an expression matches anywhere in the text', () => {
   assert.equal(linearRegex('b+').test('abba'), true)
@@ -50,4 +50,27 @@ test('a text for which no table is of use counts for the whole of the expression
   let largest = 0
   pattern.test(text, more => (largest = Math.max(largest, more)))
   assert.equal(largest, pattern.stepsFor(text))
+})
+
+test('searches that go on to the end of the text again and again count all of that', () => {
+  const pattern = engine().compile('c.*z|c')
+  const stepsOf = (length: number) => {
+    const text = 'c'.repeat(length)
+    let steps = 0
+    const search = () => {
+      const matcher = pattern.matcher(text)
+      let matches = 0
+      while (matcher.find()) matches++
+      return matches
+    }
+    assert.equal(countingSteps(pattern, text, { onSteps: more => (steps += more), search }), length)
+    return steps
+  }
+  assert.ok(stepsOf(400) > 3 * stepsOf(200))
+  assert.ok(stepsOf(400) > 400 * 200)
+  const enough = () => {
+    throw new Error('enough')
+  }
+  assert.throws(() => countingSteps(pattern, 'ccc', { onSteps: enough, search: () => pattern.matcher('ccc').find() }), /enough/)
+  assert.equal(pattern.matcher('ccc').find(), true)
 })

@@ -41,6 +41,8 @@ type Meter = { onSteps: ((steps: number) => void) | undefined; most: number }
 
 /** What is used of the engine that it does not offer: the table that it fills while it matches. A test notices when that changes. */
 type Matcher = {
+  /** Every search goes through it, each with an input of its own. */
+  executeEngine(input: { step(position: number): number }, ...rest: readonly unknown[]): unknown
   /** For patterns of which a character always tells how to go on; they need no table. */
   readonly onepass: object | null
   readonly dfa: {
@@ -69,6 +71,38 @@ function meterOf(compiled: RE2JS): Meter {
   }
   return meter
 }
+
+/**
+ * Calls `onSteps`, which may throw, with the instructions that an expression looks at while it is searched for. To find one match after
+ * the other can take far longer than to read the text once, as each search may go on to its end.
+ */
+export function countingSteps<T>(compiled: RE2JS, text: string, { onSteps, search }: { onSteps(steps: number): void; search(): T }): T {
+  const { re2Input: matcher } = compiled as unknown as { readonly re2Input: Matcher }
+  const size = compiled.programSize()
+  const perCharacter = matcher.onepass !== null || isBacktracked(size, text.length) ? BACKTRACKED_STEPS : size
+  const { executeEngine } = matcher
+  matcher.executeEngine = (input, ...rest) => {
+    const { step } = input
+    let looks = 0
+    input.step = position => {
+      if (++looks % LOOKS_TOLD === 0) onSteps(LOOKS_TOLD * perCharacter)
+      return step.call(input, position)
+    }
+    const found = executeEngine.call(matcher, input, ...rest)
+    onSteps((looks % LOOKS_TOLD) * perCharacter)
+    return found
+  }
+  try {
+    return search()
+  } finally {
+    matcher.executeEngine = executeEngine
+  }
+}
+
+const LOOKS_TOLD = 64
+/** Short texts are looked at once for each instruction and place; longer ones once for each place, with all instructions at a time. */
+const BACKTRACKED_STEPS = 2
+const isBacktracked = (size: number, length: number): boolean => size <= 500 && size * (length + 1) <= 262_144
 
 let loaded: typeof RE2JS | undefined
 

@@ -1,6 +1,6 @@
 /** Searching text with regular expressions: find and findAll. */
 
-import { engine } from '../../lib/linear-regex.ts'
+import { countingSteps, engine } from '../../lib/linear-regex.ts'
 import type { Library } from '../checker/library.ts'
 import { intType, listType, stringType } from '../checker/types.ts'
 import { type CelInt, type CelValue, fault, listOf } from '../runtime/values.ts'
@@ -42,8 +42,7 @@ function searching(text: string, pattern: string, search: (regex: Pattern) => Ce
   } catch (error) {
     return fault(`Illegal regex: ${(error as Error).message}`)
   }
-  countWork((text.length * regex.programSize()) / 8)
-  return search(regex)
+  return countingSteps(regex, text, { onSteps: countWork, search: () => search(regex) })
 }
 
 function find(text: string, pattern: string): CelValue {
