@@ -72,27 +72,42 @@ export class RuleEvaluator {
  */
 export function* compilingRules(structural: Structural, object: JsonObject, budget: Budget): Generator<void> {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
-  if (node) yield* compilingFor(node, object, { budget, done: new Set() })
+  if (!node) return
+  // An object that meets too many is refused before the first is compiled.
+  chargeFor(node, object, { budget, done: new Set() })
+  yield* compilingFor(node, object, new Set())
 }
 
 /** `done` are those of which all rules, and all below, have been met by a value. */
-type CompilingRules = { readonly budget: Budget; readonly done: Set<RuleNode> }
+type ChargingRules = { readonly budget: Budget; readonly done: Set<RuleNode> }
 
-function* compilingFor(node: RuleNode, value: Json, compiling: CompilingRules): Generator<void> {
-  const { rules, allOf, items, values, members } = node
-  const { budget, done } = compiling
-  if (value === null || done.has(node)) return
-  if (rules) {
-    budget.chargeOnce(rules, rules.work)
-    while (rules.compileNext()) yield
-  }
-  for (const part of allOf) yield* compilingFor(part, value, compiling)
+function chargeFor(node: RuleNode, value: Json, charging: ChargingRules): void {
+  const { budget, done } = charging
+  if (node.rules) budget.chargeOnce(node.rules, node.rules.work)
+  for (const [part, below] of partsMet(node, value, done)) chargeFor(part, below, charging)
+  noteIfDone(node, done)
+}
+
+function* compilingFor(node: RuleNode, value: Json, done: Set<RuleNode>): Generator<void> {
+  if (node.rules) while (node.rules.compileNext()) yield
+  for (const [part, below] of partsMet(node, value, done)) yield* compilingFor(part, below, done)
+  noteIfDone(node, done)
+}
+
+/** What below a node is met by a value, with the parts of the value, unless all of it is done. */
+function* partsMet({ allOf, items, values, members }: RuleNode, value: Json, done: Set<RuleNode>): Generator<readonly [RuleNode, Json]> {
+  const isMet = (part: RuleNode, below: Json) => below !== null && !done.has(part)
+  for (const part of allOf) if (isMet(part, value)) yield [part, value]
   if (Array.isArray(value)) {
-    if (items) for (const item of value) if (!done.has(items)) yield* compilingFor(items, item, compiling)
+    if (items) for (const item of value) if (isMet(items, item)) yield [items, item]
   } else if (isObject(value)) {
-    if (values) for (const name of Object.keys(value)) if (!done.has(values)) yield* compilingFor(values, value[name]!, compiling)
-    for (const [name, member] of members) if (Object.hasOwn(value, name)) yield* compilingFor(member, value[name]!, compiling)
+    if (values) for (const name of Object.keys(value)) if (isMet(values, value[name]!)) yield [values, value[name]!]
+    for (const [name, member] of members) if (Object.hasOwn(value, name) && isMet(member, value[name]!)) yield [member, value[name]!]
   }
+}
+
+function noteIfDone(node: RuleNode, done: Set<RuleNode>): void {
+  const { allOf, items, values, members } = node
   if ([...allOf, items, values, ...members.values()].every(part => part === undefined || done.has(part))) done.add(node)
 }
 

@@ -620,6 +620,17 @@ const expressions: HostileRequest[] = [
     '/apis/hostile.example.com/v1/namespaces/default/ruleds',
   ),
   create(
+    'an object with as many of them as may be',
+    JSON.stringify({
+      apiVersion: 'hostile.example.com/v1',
+      kind: 'Ruled',
+      metadata: { name: 'b' },
+      spec: entries(480, i => [`p${i}`, '']),
+    }),
+    'application/json',
+    '/apis/hostile.example.com/v1/namespaces/default/ruleds',
+  ),
+  create(
     'a definition with 6,000 rules of one field',
     JSON.stringify(
       definition(
