@@ -166,6 +166,8 @@ test('images that say so cannot be pulled', () => {
     pullErrorOf('webserver:404'),
     'failed to pull and unpack image "docker.io/library/webserver:404": failed to resolve reference "docker.io/library/webserver:404": docker.io/library/webserver:404: not found',
   )
+  for (const image of ['localhost/some-image-that-doesnt-exist', 'does-not-exist:1', 'a.example:5000/nonexistent'])
+    assert.match(pullErrorOf(image) ?? '', /: not found$/)
   assert.match(pullErrorOf('invalid.registry.k8s.io/invalid/alpine:3.1') ?? '', /lookup invalid\.registry\.k8s\.io: no such host$/)
   for (const image of ['nginx', 'nginx:1.29', 'localhost:404/web', 'team/invalid:1', 'a@sha256:404'])
     assert.equal(pullErrorOf(image), undefined)

@@ -1,14 +1,15 @@
 /** Images that are there: all but those whose reference says that they are not. */
 
-/** Tags for what is not there, and hosts with the label that is reserved for names that are not valid. */
-const TAGS = new Set(['404', 'missing', 'nonexistent', 'non-existent', 'does-not-exist'])
+/** Tags and ends of names for what is not there, and hosts with the label that is reserved for names that are not valid. */
+const TAGS = new Set(['404', 'missing', 'nonexistent', 'non-existent', 'does-not-exist', 'doesnt-exist'])
+const MISSING_NAME = /(?:^|[/-])(?:non-?existent|does-not-exist|doesnt-exist)(?::[^:/@]+)?$/
 const INVALID_HOST = /^(?:[^/]*\.)?invalid(?:\.[^/]*)?(?::\d+)?\//
 
 /** Why an image cannot be pulled, in the words of a container runtime; undefined when it can. */
 export function pullErrorOf(image: string): string | undefined {
   const tag = /^[^@]*:([^:/@]+)$/.exec(image)?.[1] ?? ''
   const isInvalid = INVALID_HOST.test(image)
-  if (!isInvalid && !TAGS.has(tag)) return undefined
+  if (!isInvalid && !TAGS.has(tag) && !MISSING_NAME.test(image)) return undefined
   const reference = withDefaults(image)
   const [host = ''] = reference.split('/')
   const reason = isInvalid ? `failed to do request: dial tcp: lookup ${host}: no such host` : `${reference}: not found`
