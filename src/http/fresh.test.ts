@@ -75,7 +75,7 @@ test('other requests wait until the caches are up to date', async () => {
 test('a write that would be rejected begins again if there was something newer', async () => {
   const { log, send } = bench({ attempts: [MISSING()], advances: true })
   assert.equal(await send(exchangeOf('POST')), DONE)
-  assert.deepEqual(log, ['run unconfirmed', 'ask', 'ask', 'run'])
+  assert.deepEqual(log, ['run unconfirmed', 'ask', 'run'])
 })
 
 test('a write is rejected once the caches are known to be up to date', async () => {
@@ -84,7 +84,7 @@ test('a write is rejected once the caches are known to be up to date', async () 
   assert.deepEqual(log, ['run unconfirmed', 'ask'])
   const twice = bench({ attempts: [MISSING(), MISSING()], advances: true })
   await assert.rejects(twice.send(exchangeOf('POST')), /not found/)
-  assert.deepEqual(twice.log, ['run unconfirmed', 'ask', 'ask', 'run'])
+  assert.deepEqual(twice.log, ['run unconfirmed', 'ask', 'run'])
 })
 
 test('what failed for another reason, or may have been stored, does not begin again', async () => {

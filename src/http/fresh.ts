@@ -55,7 +55,7 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
       await caches.fresh()
       if (caches.revision === revision) throw error
       exchange.explanation = exchange.explain = exchange.confirm = undefined
-      return afterwards(exchange)
+      return next(exchange)
     }
     exchange.confirm = () => caches.fresh()
     try {
