@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { elementText, fieldElement, keyElement, parseElement, sortElements, valueElement } from './path-element.ts'
 
 test('steps are written as managedFields has them', () => {
@@ -41,4 +42,35 @@ test('steps sort by kind and then by content, not by text', () => {
     'i:0',
   ])
   assert.deepEqual(sortElements(['f:\u{1f600}', 'f:\uffee']), ['f:\uffee', 'f:\u{1f600}'])
+})
+
+test('property: a key is read as what our own writer makes of it, however it is written', () => {
+  const value = fc.oneof(
+    fc.string({ maxLength: 4 }),
+    fc.integer(),
+    fc.constantFrom(0, -0, 10 ** 14, 10 ** 15, 1.5),
+    fc.boolean(),
+    fc.constant(null),
+  )
+  const members = fc.uniqueArray(fc.tuple(fc.constantFrom('a', 'aB', 'b', 'port', 'é', 'x-y'), value), {
+    selector: ([name]) => name,
+    minLength: 1,
+    maxLength: 4,
+  })
+  fc.assert(
+    fc.property(members, fc.boolean(), (members, isSpaced) => {
+      const sorted = [...members].sort(([a], [b]) => (a < b ? -1 : 1))
+      const text = `{${members.map(([name, value]) => `"${name}":${isSpaced ? ' ' : ''}${JSON.stringify(value)}`).join()}}`
+      // What JSON cannot tell apart is one.
+      const expected = keyElement(sorted.map(([name, value]) => [name, JSON.parse(JSON.stringify(value))]))
+      assert.deepEqual(parseElement(`k:${text}`), { ok: true, element: expected })
+    }),
+  )
+})
+
+test('what only begins or ends like a key is none', () => {
+  for (const text of ['k:{"a":1', 'k:{"a":1}}', 'k:{"a":1,}', 'k:{,"a":1}', 'k:{"a":01}', 'k:{"a":1{"b":2}', 'k:"a":1}'])
+    assert.equal(parseElement(text).ok, false, text)
+  assert.deepEqual(parseElement('k:{"a":1,"a":2}'), { ok: true, element: 'k:{"a":2}' })
+  assert.deepEqual(parseElement('k:{"b":1,"a":2}'), { ok: true, element: 'k:{"a":2,"b":1}' })
 })

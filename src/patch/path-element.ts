@@ -25,12 +25,29 @@ export function keyElement(members: readonly (readonly [name: string, value: Jso
 // What our own writers make of a single text key and of a text value; anything else is read and written anew.
 const CANONICAL = /^(?:f:|k:\{"[A-Za-z]+":"[ !#-%'-;=?-[\]-~]*"\}$|v:"[ !#-%'-;=?-[\]-~]*"$)/
 const INTEGER = /^[+-]?\d{1,18}$/
+const MEMBER = /[{,]"([A-Za-z]+)":(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9]\d{0,14}|true|false)(\}$)?/y
+
+/** Whether a text is a key of several plain values as our own writers make it, such as that of a port. */
+function isCanonicalKey(text: string): boolean {
+  if (!text.startsWith('k:{')) return false
+  let previous = ''
+  MEMBER.lastIndex = 2
+  for (let found = MEMBER.exec(text); found; found = MEMBER.exec(text)) {
+    const name = found[1]!
+    const begins = text.charCodeAt(found.index) === BRACE
+    if (begins !== (previous === '') || name <= previous) return false
+    if (found[2] !== undefined) return true
+    previous = name
+  }
+  return false
+}
+const BRACE = 0x7b
 
 export type ParsedElement = { readonly ok: true; readonly element?: PathElement } | { readonly ok: false; readonly message: string }
 
 /** Reads a step as written by a client; without an element when it is of a kind that only later versions know. */
 export function parseElement(text: string): ParsedElement {
-  if (CANONICAL.test(text)) return { ok: true, element: text }
+  if (CANONICAL.test(text) || isCanonicalKey(text)) return { ok: true, element: text }
   if (text.length < 2) return { ok: false, message: 'key must be 2 characters long:' }
   if (text[1] !== ':') return { ok: false, message: `missing colon: ${text}` }
   const rest = text.slice(2)
@@ -54,7 +71,8 @@ export function parseElement(text: string): ParsedElement {
 function readJson(text: string, then: (value: Json) => ParsedElement): ParsedElement {
   let value: Json
   try {
-    value = parseJson(text).value
+    // Of repeated names only the last counts, so that nobody looks for them.
+    value = parseJson(text, { trusted: true }).value
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) }
   }
@@ -101,7 +119,7 @@ export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   if (sorted.every(element => BY_TEXT.test(element))) return isSorted(sorted) ? sorted : sorted.sort()
   // The content of keys and values decides, so it is read once for each.
   return sorted
-    .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2)).value] as const)
+    .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2), { trusted: true }).value] as const)
     .sort(([a, x], [b, y]) => rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y)))
     .map(([element]) => element)
 }
