@@ -102,3 +102,13 @@ test('an update does not mark an object as being deleted', patient, async () => 
     [422, 'ConfigMap "kept" is invalid: metadata.deletionTimestamp: Invalid value: "2020-01-01T00:00:00Z": field is immutable'],
   )
 })
+
+test('who deletes a job without saying what becomes of its pods is warned', patient, async () => {
+  const path = '/apis/batch/v1/namespaces/default/jobs'
+  const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
+  await create(path, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j' }, spec: { template } })
+  const warned = async (at: string) => String((await ask(server, at, { method: 'DELETE' })).headers['warning'] ?? '')
+  assert.match(await warned(`${path}/j?dryRun=All`), /^299 - "child pods are preserved by default when jobs are deleted/)
+  assert.match(await warned(`${path}?dryRun=All`), /^299 - "child pods are preserved by default/)
+  assert.equal(await warned(`${path}/j?propagationPolicy=Background`), '')
+})

@@ -29,7 +29,7 @@ export function encode(result: Exclude<Result, { type: 'forward' }>, format: For
 
 /** The warnings of the write, after the deprecation warning of the kind. */
 function warningsOf(result: Exclude<Result, { type: 'forward' }>): readonly string[] {
-  const own = result.type === 'object' || result.type === 'status' ? result.warnings : []
+  const own = 'warnings' in result ? (result.warnings ?? []) : []
   const deprecated = 'resource' in result ? result.resource.def.deprecated : undefined
   return deprecated === undefined ? own : [deprecated, ...own]
 }

@@ -76,7 +76,13 @@ export type Result =
       readonly json: Uint8Array
       readonly warnings: readonly string[]
     }
-  | { readonly type: 'list'; readonly resource: Resource; readonly items: readonly Uint8Array[]; readonly meta: ListMeta }
+  | {
+      readonly type: 'list'
+      readonly resource: Resource
+      readonly items: readonly Uint8Array[]
+      readonly meta: ListMeta
+      readonly warnings?: readonly string[]
+    }
   | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
   | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
   /** The request is passed on, and what comes back is the answer. */

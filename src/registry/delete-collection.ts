@@ -4,7 +4,7 @@ import { yieldToOthers } from '../lib/yield.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
-import { readOptions, removeObject } from './delete.ts'
+import { readOptions, removeObject, warningsAbout } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { listObjects } from './list.ts'
 import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
@@ -29,7 +29,7 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
     call.resource,
     objects.map(v => v.json),
   )
-  return { type: 'list', resource: call.resource, items, meta }
+  return { type: 'list', resource: call.resource, items, meta, warnings: warningsAbout(call.resource, options) }
 
   async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {

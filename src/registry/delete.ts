@@ -69,6 +69,7 @@ function deletion(options: DeleteOptions): Change {
     merge(write) {
       const { call, ctx, found, stored } = write
       plan = { step: 'erase' }
+      write.warnings.push(...warningsAbout(call.resource, options))
       if (!stored && options.ignoreReadErrors) return
       if (!stored) return void decodeStored(call.resource, found!)
       checkPreconditions(call.resource, stored, options)
@@ -97,6 +98,12 @@ function deletion(options: DeleteOptions): Change {
       }
     },
   }
+}
+
+/** What a client is warned of before a deletion. */
+export function warningsAbout({ def }: Resource, { orphanDependents, propagationPolicy }: DeleteOptions): readonly string[] {
+  const { unsaid } = def.deletion ?? {}
+  return unsaid !== undefined && orphanDependents === undefined && propagationPolicy === undefined ? [unsaid] : []
 }
 
 /** Answers with the object. 202 only where clients have long asked for it: a cascading deletion, in its old spelling, that is not over yet. */

@@ -134,6 +134,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     readonly grace?: (o: O, asked: number | undefined) => number | undefined
     /** What happens to dependents when the request does not say; `Unsupported` for kinds that never have any. Default: Background. */
     readonly propagation?: Propagation | 'Unsupported'
+    /** What a client is warned of that does not say what is to happen to dependents. */
+    readonly unsaid?: string
     /** Deletion returns the object instead of a Status. */
     readonly returns?: 'object'
     /** The first deletion only marks the object; it is removed when its `spec.finalizers` are gone too. */

@@ -47,6 +47,11 @@ export const HorizontalPodAutoscalerV1 = defineKind({
   spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
 
+  // As in the stored version; whoever creates it owns the target then.
+  defaults({ metadata: { annotations }, spec }) {
+    if (!readMetrics(annotations?.[KEYS.metrics])?.length) spec.targetCPUUtilizationPercentage ??= DEFAULT_UTILIZATION
+  },
+
   conversion: {
     storedVersion: HorizontalPodAutoscaler,
     toStored({ metadata, spec, status }) {

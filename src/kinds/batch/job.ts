@@ -41,7 +41,11 @@ export const Job = defineKind({
     if (old === undefined || metadata.generation !== old.metadata.generation) yield* warnAboutJob(spec, refTo(spec, 'spec'), 'spec')
   },
 
-  deletion: { propagation: 'Orphan' },
+  deletion: {
+    propagation: 'Orphan',
+    unsaid:
+      'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+  },
 
   subresources: {
     status: {
