@@ -195,7 +195,7 @@ test('tables, metadata alone and no protobuf', patient, async t => {
   const group = aggregated.json.items.find((item: any) => item.metadata.name === GROUP)
   assert.deepEqual(
     group.versions[0].resources.map((r: any) => [r.resource, r.shortNames, r.categories, r.subresources.map((s: any) => s.subresource)]),
-    [['crontabs', ['ct'], ['all'], ['scale', 'status']]],
+    [['crontabs', ['ct'], ['all'], ['status', 'scale']]],
   )
   const { json } = await ask(server, `/openapi/v3/apis/${GROUP}/v1`)
   const schema = json.components.schemas['com.example.stable.v1.CronTab']
