@@ -194,6 +194,11 @@ export class Caches implements AsyncDisposable {
     return this.#freshness?.ageMs ?? 0
   }
 
+  /** How many writes are on their way to the store. */
+  get writing(): number {
+    return this.#decoded.length
+  }
+
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
   reached(revision: Revision, signal?: Cancellation): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()

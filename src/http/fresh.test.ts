@@ -20,11 +20,12 @@ const exchangeOf = (method: string, target = PATH, length = 10): Exchange =>
   openExchange({ method, target, headers: { 'content-length': String(length) } } as unknown as Request, router)
 
 /** Caches that were up to date so many milliseconds ago, and what happened to a request: `ask` for a question, `run` for an attempt. */
-function bench({ ageMs = 1, attempts = [] as (StatusError | undefined)[], advances = false }) {
+function bench({ ageMs = 1, writing = 0, attempts = [] as (StatusError | undefined)[], advances = false }) {
   const log: string[] = []
   const caches = {
     revision: 1,
     ageMs,
+    writing,
     async fresh() {
       log.push('ask')
       if (advances) caches.revision++
@@ -70,6 +71,12 @@ test('other requests wait until the caches are up to date', async () => {
     await send(exchange)
     assert.deepEqual(log, ['ask', 'run'], what)
   }
+})
+
+test('among many writes each waits for the question that serves all of them', async () => {
+  const { log, send } = bench({ writing: LIMITS.behindWrites })
+  await send(exchangeOf('POST'))
+  assert.deepEqual(log, ['ask', 'run'])
 })
 
 test('a write that would be rejected begins again if there was something newer', async () => {

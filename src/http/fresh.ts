@@ -8,7 +8,8 @@
  * A write begins at once if the caches were up to date a moment ago, as every write that was stored shows. It is compared with what is
  * stored in any case, but a rejection could be about a state that is over, of a namespace that was created through another server, say.
  * So who would be rejected begins again once the caches are up to date; whatever has been forbidden is so on all servers after that
- * moment.
+ * moment. Where many writes are on their way they wait as reads do: one question serves all of them, and they reach the store together,
+ * which costs it less than one by one.
  */
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -30,6 +31,8 @@ export interface Freshness {
     readonly revision: number
     /** How old that may be: every write that was acknowledged to any client before can be read. */
     readonly ageMs: number
+    /** How many writes are on their way to the store. */
+    readonly writing: number
     /** Resolves once every write can be read that was acknowledged to any client before the call. */
     fresh(): Promise<void> | undefined
   }
@@ -68,7 +71,8 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
   return exchange => {
     const { request, route } = exchange
     if (mayBeStale(route)) return next(exchange)
-    return isRepeatable(request, route) && caches.ageMs < LIMITS.behindMs ? atOnce(exchange) : afterwards(exchange)
+    const mayBeBehind = caches.writing < LIMITS.behindWrites && isRepeatable(request, route) && caches.ageMs < LIMITS.behindMs
+    return mayBeBehind ? atOnce(exchange) : afterwards(exchange)
   }
 }
 

@@ -78,11 +78,12 @@ export const LIMITS = {
   /** How long what a write has reserved may wait to be stored, over a store that other servers write to: they give it to others after a while. */
   sharedWriteMs: 45 * SECOND,
   /**
-   * Over a store that other servers write to: how far what a write is decided by may be behind, in milliseconds, and up to which size a
-   * write is begun all the same when it has to begin again if it is rejected.
+   * Over a store that other servers write to: how far what a write is decided by may be behind, in milliseconds; up to which size a
+   * write is begun all the same, as it has to begin again if it is rejected; and up to how many on their way to the store.
    */
   behindMs: 100,
   behindBytes: 64 * KIB,
+  behindWrites: 12,
   /** Watches open at once, and of one user. */
   watches: 16_384,
   watchesPerUser: 8_192,
