@@ -13,7 +13,7 @@ import { internalError } from '../schema/status-error.ts'
 import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
 import { convertVersion } from './version-conversion.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 
 /** Made once for each attempt of a write. Rarely needed values are computed on demand. */
 export class WriteAttributes implements Attributes {

@@ -9,7 +9,7 @@ import type { WriteOptions } from './options.ts'
 import { ownedWrite } from './ownership.ts'
 import { takePatched } from './patched-object.ts'
 import { withConversions } from './version-conversion.ts'
-import type { Change, Write } from './write.ts'
+import type { Change, Write } from './write-value.ts'
 import { yieldIfDue } from './yielding.ts'
 
 /** An apply of a configuration to what is stored, or to nothing, as an object of the write's kind. */

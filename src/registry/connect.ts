@@ -11,7 +11,8 @@ import type { ConnectSubresource } from '../schema/subresources.ts'
 import type { AnyType, Fields } from '../schema/types.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
-import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
+import { decodeStored, write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 
 export async function connect(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   const declared = call.resource.def.subresources!.connect![call.subresource]!

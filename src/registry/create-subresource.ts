@@ -13,7 +13,8 @@ import { checkPreconditions, removeObject } from './delete.ts'
 import type { Deps } from './deps.ts'
 import { type DeleteBody, type DeleteOptions, deleteOptions, writeOptions } from './options.ts'
 import { settleNamespace } from './strategy.ts'
-import { type Change, decodeStored, newWrite, type Write, write } from './write.ts'
+import { decodeStored, write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 
 const DONE: SuccessStatus = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
 

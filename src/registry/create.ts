@@ -5,7 +5,8 @@ import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
 import { settleNamespace } from './strategy.ts'
-import { type Change, newWrite, type Write, wipeIdentity, write } from './write.ts'
+import { wipeIdentity, write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 import { runParts } from './yielding.ts'
 
 export function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {

@@ -19,7 +19,8 @@ import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts
 import { storageConflict } from './replace.ts'
 import { next } from './strategy.ts'
 import { servedJson } from './version-conversion.ts'
-import { type Change, decodeStored, fenced, newWrite, noteStored, type Write, write } from './write.ts'
+import { decodeStored, fenced, noteStored, write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
   return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })

@@ -7,7 +7,7 @@ import { defineKind, type Kind } from '../schema/kind.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { message, string } from '../schema/types.ts'
 import { ownedWrite } from './ownership.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 
 const Part = message('Part', { a: [1, string, ''], b: [2, string, ''] })
 const plain = {

@@ -7,7 +7,7 @@ import { creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { typesOfVersions, withConversions } from './version-conversion.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 
 /** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
 export function managersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {

@@ -11,7 +11,7 @@ import { type Expected, otherCustomKind, warningsOf } from './decode.ts'
 import { type FindKind, mistakenIdentity } from './identify.ts'
 import type { FieldValidation } from './options.ts'
 import { checkIdentity } from './replace.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 
 /** Problems of the patch itself, and how it is shown when the result is rejected. */
 export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: () => string }

@@ -7,7 +7,8 @@ import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { writeOptions } from './options.ts'
-import { type Change, newWrite, type Write, write } from './write.ts'
+import { write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 import { runParts } from './yielding.ts'
 
 export function replace(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {

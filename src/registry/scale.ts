@@ -19,7 +19,8 @@ import { setManagers } from './ownership.ts'
 import { patchBody, patchChange } from './patch.ts'
 import { read } from './read.ts'
 import { checkUid, decodeReplacement } from './replace.ts'
-import { type Change, newWrite, type Write, write } from './write.ts'
+import { write } from './write.ts'
+import { type Change, newWrite, type Write } from './write-value.ts'
 
 const SCALE = resourceOf(Scale, '')
 

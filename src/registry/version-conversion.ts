@@ -16,7 +16,7 @@ import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
 import type { AnyType, MessageShape } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 import { yieldIfDue } from './yielding.ts'
 
 /** A stored object in the served version. */

@@ -11,7 +11,8 @@ import { decodeObject } from './decode.ts'
 import type { Deps } from './deps.ts'
 import { listOptions, writeOptions } from './options.ts'
 import { settleNamespace } from './strategy.ts'
-import { type Change, newWrite, wipeIdentity, write } from './write.ts'
+import { wipeIdentity, write } from './write.ts'
+import { type Change, newWrite } from './write-value.ts'
 
 /** Creates of virtual kinds: reviews are answered, messages are forwarded. */
 export async function createVirtual(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {

@@ -6,7 +6,7 @@ import type { InParts } from '../lib/in-parts.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import { StatusError, timedOut } from '../schema/status-error.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-value.ts'
 
 /** The largest write that takes no noticeable time, whatever it holds. */
 export const SMALL_BYTES = 16 * 1024
