@@ -1,20 +1,13 @@
 // What a deletion stores and tells on the way: a pod and a namespace are marked before they go, and whoever watches sees it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import type { ObjectMeta } from '../src/schema/object-meta.ts'
 import { ask, patient, type Scope, startInProcess, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const NAMESPACES = '/api/v1/namespaces'
-let server: Awaited<ReturnType<typeof startInProcess>>
-const undone: (() => unknown)[] = []
-const scope: Scope = { after: undo => undone.push(undo) }
-before(async () => {
-  server = await startInProcess(scope, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
-})
-after(async () => {
-  for (const undo of undone.reverse()) await undo()
-})
+/** One server for all tests; it ends after the last. */
+const server = await startInProcess({ after }, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
 
 const pod = (name: string, spec: object = {}) => ({
   apiVersion: 'v1',

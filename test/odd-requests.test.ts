@@ -1,18 +1,11 @@
 // Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of what is not there.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { ask, patient, type Scope, startInProcess } from './kit.ts'
+import { after, test } from 'node:test'
+import { ask, patient, startInProcess } from './kit.ts'
 
 const DEFAULT = '/api/v1/namespaces/default'
-let server: Awaited<ReturnType<typeof startInProcess>>
-const undone: (() => unknown)[] = []
-const scope: Scope = { after: undo => undone.push(undo) }
-before(async () => {
-  server = await startInProcess(scope, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
-})
-after(async () => {
-  for (const undo of undone.reverse()) await undo()
-})
+/** One server for all tests; it ends after the last. */
+const server = await startInProcess({ after }, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
 
 /** What a request is answered with, as `CODE message`. */
 async function told(method: string, path: string, body?: object): Promise<string> {

@@ -131,41 +131,38 @@ const isTorn = (status: CertificateSigningRequestStatus) => DECISIONS.every(type
 const UNION = DECISIONS.map(type => `conditions[{"type": "${type}"}]`)
 const TORN = `must specify at most one of: ${UNION.map(member => `\`${member}\``).join(', ')}`
 
+/** What keys can be used for. */
+const USAGES: readonly string[] = [
+  'any',
+  'cert sign',
+  'client auth',
+  'code signing',
+  'content commitment',
+  'crl sign',
+  'data encipherment',
+  'decipher only',
+  'digital signature',
+  'email protection',
+  'encipher only',
+  'ipsec end system',
+  'ipsec tunnel',
+  'ipsec user',
+  'key agreement',
+  'key encipherment',
+  'microsoft sgc',
+  'netscape sgc',
+  'ocsp signing',
+  's/mime',
+  'server auth',
+  'signing',
+  'timestamping',
+]
+
 const CertificateSigningRequestSpec = message('CertificateSigningRequestSpec', {
   request: [1, bytes.always(), 'A PKCS #10 request in a CERTIFICATE REQUEST block of PEM.'],
   signerName: [7, string.always(), 'The requested signer, as DOMAIN/NAME.'],
   expirationSeconds: [8, int32.optional(), 'How long the certificate should be valid, at least 600; the signer may decide otherwise.'],
-  usages: [
-    5,
-    atomic(
-      string.listed(
-        'any',
-        'cert sign',
-        'client auth',
-        'code signing',
-        'content commitment',
-        'crl sign',
-        'data encipherment',
-        'decipher only',
-        'digital signature',
-        'email protection',
-        'encipher only',
-        'ipsec end system',
-        'ipsec tunnel',
-        'ipsec user',
-        'key agreement',
-        'key encipherment',
-        'microsoft sgc',
-        'netscape sgc',
-        'ocsp signing',
-        's/mime',
-        'server auth',
-        'signing',
-        'timestamping',
-      ),
-    ),
-    'What the key is to be used for.',
-  ],
+  usages: [5, atomic(string.listed(...USAGES)), 'What the key is to be used for.'],
   username: [2, string, 'Who created the request; set by the server.'],
   uid: [3, string, 'The UID of that user; set by the server.'],
   groups: [4, atomic(string), 'The groups of that user; set by the server.'],
@@ -278,32 +275,6 @@ function stateOf({ conditions = [], certificate }: Static<typeof CertificateSign
 const MIN_EXPIRATION_SECONDS = 600
 /** The signer of requests that named none, when that was possible. */
 const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown'
-
-const USAGES: readonly string[] = [
-  'any',
-  'cert sign',
-  'client auth',
-  'code signing',
-  'content commitment',
-  'crl sign',
-  'data encipherment',
-  'decipher only',
-  'digital signature',
-  'email protection',
-  'encipher only',
-  'ipsec end system',
-  'ipsec tunnel',
-  'ipsec user',
-  'key agreement',
-  'key encipherment',
-  'microsoft sgc',
-  'netscape sgc',
-  'ocsp signing',
-  's/mime',
-  'server auth',
-  'signing',
-  'timestamping',
-]
 
 /** A request that is signed with its own key, for supported usages, to a signer with a qualified name. */
 function* validateRequestSpec(

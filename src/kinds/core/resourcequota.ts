@@ -13,22 +13,18 @@ import {
 } from '../shapes/pod/resources/resource-rules.ts'
 import { roundAmounts } from '../shapes/pod/resources/resources.ts'
 
+const SCOPE_NAMES: readonly string[] = [
+  'BestEffort',
+  'CrossNamespacePodAffinity',
+  'NotBestEffort',
+  'NotTerminating',
+  'PriorityClass',
+  'Terminating',
+  'VolumeAttributesClass',
+]
+
 export const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
-  scopeName: [
-    1,
-    string
-      .listed(
-        'BestEffort',
-        'CrossNamespacePodAffinity',
-        'NotBestEffort',
-        'NotTerminating',
-        'PriorityClass',
-        'Terminating',
-        'VolumeAttributesClass',
-      )
-      .always(),
-    'The scope that the requirement applies to.',
-  ],
+  scopeName: [1, string.listed(...SCOPE_NAMES).always(), 'The scope that the requirement applies to.'],
   operator: [2, string.listed('DoesNotExist', 'Exists', 'In', 'NotIn').always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
   values: [3, atomic(string), 'What it is compared with; empty for Exists and DoesNotExist.'],
 })
@@ -42,21 +38,7 @@ const ResourceQuotaSpec = message(
   'ResourceQuotaSpec',
   {
     hard: [1, mapOf(quantity), 'The most of each resource.'],
-    scopes: [
-      2,
-      atomic(
-        string.listed(
-          'BestEffort',
-          'CrossNamespacePodAffinity',
-          'NotBestEffort',
-          'NotTerminating',
-          'PriorityClass',
-          'Terminating',
-          'VolumeAttributesClass',
-        ),
-      ),
-      'What is counted; everything when empty. Cannot change.',
-    ],
+    scopes: [2, atomic(string.listed(...SCOPE_NAMES)), 'What is counted; everything when empty. Cannot change.'],
     scopeSelector: [3, ScopeSelector, 'The same, with values to compare with.'],
   },
   { defaults: ({ hard }) => roundAmounts(hard) },
