@@ -118,7 +118,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
     compiling: (object, _, { budget }) => schema.compiling(object, budget),
-    validate: objectRules(parameters),
+    validating: objectRules(parameters),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
@@ -127,7 +127,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
           keepsMetadata: true,
           resetFields: ['metadata', 'spec'],
           compiling: (object, _, { budget }) => schema.compiling(object, budget),
-          validate: statusRules(parameters),
+          validating: statusRules(parameters),
         },
       }),
       ...(scale && { scale: scaleSubresource(scale) }),

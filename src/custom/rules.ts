@@ -6,17 +6,17 @@ import type { JsonObject } from '../lib/json-value.ts'
 import { isQualifiedName } from '../lib/names.ts'
 import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { Rule } from '../schema/rules.ts'
-import { validateObject } from '../structural/custom-object.ts'
+import type { LongRule } from '../schema/rules.ts'
+import { validatingObject } from '../structural/custom-object.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 import type { VersionSchema } from './version-schema.ts'
 
 type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
 
 /** Rules on a whole object. */
-export function objectRules({ schema, scale }: Parameters): Rule<AnyObject> {
-  return (object, _, { old, budget }) =>
-    validateObject(schema.structural, contentOf(object), {
+export function objectRules({ schema, scale }: Parameters): LongRule<AnyObject> {
+  return (object, { old, budget }) =>
+    validatingObject(schema.structural, contentOf(object), {
       budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
@@ -24,9 +24,9 @@ export function objectRules({ schema, scale }: Parameters): Rule<AnyObject> {
 }
 
 /** Rules on an object of which the status was written. */
-export function statusRules({ schema, scale }: Parameters): Rule<AnyObject> {
-  return (object, _, { old, budget }) =>
-    validateObject(schema.structural, contentOf(object), {
+export function statusRules({ schema, scale }: Parameters): LongRule<AnyObject> {
+  return (object, { old, budget }) =>
+    validatingObject(schema.structural, contentOf(object), {
       budget,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkObserved(scale, object)] : [],

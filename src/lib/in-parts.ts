@@ -1,5 +1,5 @@
 /** Work in parts: it stops after each, so that others may run before the next. */
-export type InParts<R> = Generator<void, R>
+export type InParts<R> = Generator<undefined, R>
 
 /** Does all parts at once. */
 export function doAtOnce<R>(work: InParts<R>): R {

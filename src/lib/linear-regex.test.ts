@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import { countingSteps, engine, linearRegex } from './linear-regex.ts'
 
 test('an expression matches anywhere in the text', () => {
@@ -41,6 +42,32 @@ test('steps that depend on the text are told, and can end the match', () => {
   }
   assert.throws(() => linearRegex('[ab]*a[ab]{200}[de]').test(text, stop), /enough/)
   assert.equal(linearRegex('^[a-z]+$').test('abc', stop), true)
+})
+
+test('an expression matches the same whether or not its steps are counted', () => {
+  const atoms = ['a', 'b', '[ab]', '.', '\\b', '^', '$', '(?i)A', '', 'ab']
+  const patterns = fc.letrec<{ pattern: string }>(tie => ({
+    pattern: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(...atoms),
+      fc.tuple(tie('pattern'), tie('pattern')).map(([a, b]) => a + b),
+      fc.tuple(tie('pattern'), tie('pattern')).map(([a, b]) => `(${a}|${b})`),
+      fc.tuple(tie('pattern'), fc.constantFrom('*', '+?', '?', '{0,3}', '{2}')).map(([a, times]) => `(?:${a})${times}`),
+    ),
+  })).pattern
+  const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'B', ' ', '\n', 'é'), maxLength: 12 })
+  fc.assert(
+    fc.property(patterns, fc.array(texts, { minLength: 1, maxLength: 6 }), (source, samples) => {
+      const [counted, plain] = [linearRegex(source), engine().compile(source)]
+      for (const text of samples)
+        assert.equal(
+          counted.test(text, () => undefined),
+          plain.test(text),
+          text,
+        )
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('a text for which no table is of use counts for the whole of the expression', () => {

@@ -26,7 +26,7 @@ import {
   type Managers,
   managedFieldsOf,
   managerText,
-  readManagers,
+  readingManagers,
   withoutManagedFields,
   writeManagers,
 } from './managers.ts'
@@ -34,7 +34,6 @@ import {
   blankOf,
   type Converting,
   knownManagers,
-  NO_CONVERSIONS,
   type Settled,
   settle,
   typeIn,
@@ -83,15 +82,15 @@ export function* applyConfiguration(apply: Apply): Converting<Applied> {
   const problem = mismatch(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
   const live = apply.live ?? blankOf(apply)
-  yield NO_CONVERSIONS
-  const read = readManagers(managedFieldsOf(live))
+  yield
+  const read = yield* readingManagers(managedFieldsOf(live))
   if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
 
   const bare = withoutManagedFields(live)
   const managers = read.managers.size === 0 ? yield* managersBeforeFirstApply(apply, bare) : read.managers
-  yield NO_CONVERSIONS
+  yield
   const outcome = yield* merge(apply, bare, managers)
-  yield NO_CONVERSIONS
+  yield
   if (outcome.lost.length > 0 && !apply.force) {
     const contested = contestedFields(apply, live, outcome.lost)
     if (contested.length > 0) return conflict(contested)
@@ -146,16 +145,16 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Me
   const managers = new Map(knownManagers(apply, stored))
   const last = managers.get(self)
   const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
-  yield NO_CONVERSIONS
+  yield
   const fields = last === undefined ? named : sharing(last.fields, named)
   const { name, apiVersion, subresource } = writer
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
   const merged = mergeApplied(type, live, applied) as JsonObject
-  yield NO_CONVERSIONS
+  yield
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
-  yield NO_CONVERSIONS
+  yield
   const { kept, lost, comparison } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
-  yield NO_CONVERSIONS
+  yield
   // What the comparison has found need not be looked for again.
   const time = isNoChange(comparison) && deepEqual(live, object) ? undefined : writer.time
   const identifiers = [...lost.keys()].sort(compareText)
@@ -193,11 +192,11 @@ function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pr
   if (type === undefined) return merged
   const [whole] = yield* inVersion(apply, [merged], last.apiVersion)
   const all = namedFields(type, whole!)
-  yield NO_CONVERSIONS
+  yield
   const gone = removeItems(type, whole!, withMessages(type, last.fields)) as JsonObject
-  yield NO_CONVERSIONS
+  yield
   const kept = yield* addBackOwned(apply, { whole: whole!, all, left: gone, version: last.apiVersion }, managers)
-  yield NO_CONVERSIONS
+  yield
   // What was removed only as part of a removed parent, though the applier never owned it, is restored as well.
   const given = difference(all, namedFields(type, kept))
   const left = removeItems(type, whole!, intersection(given, withMessages(type, last.fields))) as JsonObject
@@ -229,7 +228,7 @@ function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, manag
     if (type === undefined) continue
     const [there, some] = yield* inVersion(apply, [whole, result], apiVersion)
     const keep = union(namedFields(type, some!), withMessages(type, fields))
-    yield NO_CONVERSIONS
+    yield
     const present = apiVersion === version ? all : namedFields(type, there!)
     const kept = removeItems(type, there!, difference(present, keep)) as JsonObject
     result = (yield* inVersion(apply, [kept], version))[0]!

@@ -1,4 +1,5 @@
 // Field sets as managedFields writes them: `{"f:spec":{"f:replicas":{}}}`, with "." for a field that is in the set beside its parts.
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
 import { type PathElement, parseElement, sortElements } from './path-element.ts'
@@ -28,11 +29,14 @@ const MANY = 128
 const forManyKeys = (): JsonObject => Object.setPrototypeOf(Object.create(null), Object.prototype)
 
 /** Reads a document. What only later versions know is dropped; absent and null are the empty set. */
-export function fromFieldsV1(fields: Json | undefined): ParsedFields {
+export const fromFieldsV1 = (fields: Json | undefined): ParsedFields => doAtOnce(readingFieldsV1(fields))
+
+/** The same in parts: clients send documents of any size. */
+export function* readingFieldsV1(fields: Json | undefined): InParts<ParsedFields> {
   if (fields === undefined || fields === null) return { ok: true, set: EMPTY_SET }
   if (!isObject(fields)) return { ok: false, message: 'fields must be an object' }
   const reading: Reading = { problem: undefined }
-  const { owned, children, document } = read(fields, reading)
+  const { owned, children, document } = yield* readDocument(fields, reading)
   if (reading.problem !== undefined) return { ok: false, message: reading.problem }
   if (children === undefined) return { ok: true, set: EMPTY_SET }
   const set = fieldSet(false, children)
@@ -43,36 +47,80 @@ export function fromFieldsV1(fields: Json | undefined): ParsedFields {
 
 type Reading = { problem: string | undefined }
 
-function read(fields: JsonObject, reading: Reading): FieldSet {
-  let owned = false
-  let children: Map<PathElement, FieldSet> | undefined
-  let previous = ''
-  let canonical = true
-  for (const key of Object.keys(fields)) {
-    if (key === '.') {
-      if (children !== undefined) canonical = false
-      owned = true
+/** How many members are read before others may run. */
+const READ_AT_ONCE = 1024
+
+/** Reads a document and all below it, without recursion, so that it can stop anywhere. */
+function* readDocument(document: JsonObject, reading: Reading): InParts<FieldSet> {
+  let node = new OpenNode(document, '', undefined)
+  for (let count = 1; ; count++) {
+    if (count % READ_AT_ONCE === 0) yield
+    const key = node.nextKey()
+    if (key === undefined) {
+      const set = node.close()
+      if (node.around === undefined) return set
+      node.around.add(node.element, set, node.fields)
+      node = node.around
       continue
     }
     const element = elementOf(key, reading)
-    // Where text is in order but numbers are not, the document is as good as the one we would write.
-    if (element !== key || key < previous) canonical = false
+    node.note(key, element)
     if (element === undefined) continue
-    previous = key
-    const value = fields[key]
-    if (value !== null && !isObject(value)) {
-      reading.problem ??= `expect { or n, but found ${JSON.stringify(value)?.[0] ?? ''}`
-      continue
-    }
-    const child = value === null ? LEAF : read(value, reading)
-    if (child === LEAF ? !isEmptyObject(value) : child.document !== value) canonical = false
-    children ??= new Map()
-    children.set(element, child)
+    const value = node.fields[key]!
+    if (value === null || isEmptyObject(value)) node.add(element, LEAF, value)
+    else if (isObject(value)) node = new OpenNode(value, element, node)
+    else reading.problem ??= `expect { or n, but found ${JSON.stringify(value)?.[0] ?? ''}`
   }
-  if (children === undefined) return LEAF
-  const set = fieldSet(owned, children)
-  if (canonical) set.document = fields
-  return set
+}
+
+/** A part of a document that is being read. */
+class OpenNode {
+  readonly fields: JsonObject
+  /** What it is of the node around it. */
+  readonly element: PathElement
+  readonly around: OpenNode | undefined
+  readonly #keys: readonly string[]
+  #next = 0
+  #owned = false
+  #children: Map<PathElement, FieldSet> | undefined
+  #previous = ''
+  /** Whether we would write the document as it is. */
+  #isCanonical = true
+
+  constructor(fields: JsonObject, element: PathElement, around: OpenNode | undefined) {
+    this.fields = fields
+    this.element = element
+    this.around = around
+    this.#keys = Object.keys(fields)
+  }
+
+  /** The next member that says something of what is below. */
+  nextKey(): string | undefined {
+    const key = this.#keys[this.#next++]
+    if (key !== '.') return key
+    if (this.#children !== undefined) this.#isCanonical = false
+    this.#owned = true
+    return this.#keys[this.#next++]
+  }
+
+  note(key: string, element: PathElement | undefined): void {
+    // Where text is in order but numbers are not, the document is as good as the one we would write.
+    if (element !== key || key < this.#previous) this.#isCanonical = false
+    if (element !== undefined) this.#previous = key
+  }
+
+  add(element: PathElement, child: FieldSet, value: Json): void {
+    if (child === LEAF ? value === null || !isEmptyObject(value) : child.document !== value) this.#isCanonical = false
+    this.#children ??= new Map()
+    this.#children.set(element, child)
+  }
+
+  close(): FieldSet {
+    if (this.#children === undefined) return LEAF
+    const set = fieldSet(this.#owned, this.#children)
+    if (this.#isCanonical) set.document = this.fields
+    return set
+  }
 }
 
 function elementOf(key: string, reading: Reading): PathElement | undefined {
@@ -84,6 +132,7 @@ function elementOf(key: string, reading: Reading): PathElement | undefined {
 }
 
 function isEmptyObject(value: Json): boolean {
-  for (const _ in value as JsonObject) return false
-  return value !== null
+  if (!isObject(value)) return false
+  for (const _ in value) return false
+  return true
 }

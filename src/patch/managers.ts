@@ -1,11 +1,12 @@
 // The managers of an object: managedFields read into field sets, and written back in the order the API keeps.
 
 import { compareText, goJson, goQuote, isPrintable } from '../lib/go-text.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { MAX_MANAGER_BYTES } from '../schema/meta-rules.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { FieldSet } from './field-set.ts'
-import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
+import { readingFieldsV1, toFieldsV1 } from './fields-v1.ts'
 
 export type Operation = 'Apply' | 'Update'
 
@@ -58,7 +59,12 @@ export function managerText({ name, operation, apiVersion, subresource }: Manage
 export type ReadManagers = { readonly ok: true; readonly managers: Managers } | { readonly ok: false; readonly message: string }
 
 /** Reads the entries of an object, or says what is wrong with the first that cannot be read. */
-export function readManagers(entries: readonly ManagedFieldsEntry[] | null | undefined): ReadManagers {
+export const readManagers = (entries: Entries): ReadManagers => doAtOnce(readingManagers(entries))
+
+type Entries = readonly ManagedFieldsEntry[] | null | undefined
+
+/** The same in parts. */
+export function* readingManagers(entries: Entries): InParts<ReadManagers> {
   const managers = new Map<string, Manager>()
   for (const [i, entry] of (entries ?? []).entries()) {
     const operation = entry.operation
@@ -69,7 +75,7 @@ export function readManagers(entries: readonly ManagedFieldsEntry[] | null | und
     if (fieldsType !== 'FieldsV1') {
       return { ok: false, message: `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${i}` }
     }
-    const parsed = fromFieldsV1(entry.fieldsV1)
+    const parsed = yield* readingFieldsV1(entry.fieldsV1)
     if (!parsed.ok)
       return { ok: false, message: `error decoding versioned set from managed fields entry ${i}: error decoding set: ${parsed.message}` }
     const manager = { name, operation, apiVersion, subresource, fields: parsed.set, ...(time ? { time } : {}) } as const

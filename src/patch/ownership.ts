@@ -1,6 +1,7 @@
 // Field ownership after a plain write: the writer alone owns what changed.
 
 import { compareText } from '../lib/go-text.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
@@ -23,7 +24,7 @@ import {
   type Manager,
   type Managers,
   managedFieldsOf,
-  readManagers,
+  readingManagers,
   secondsOf,
   withoutManagedFields,
   writeManager,
@@ -37,12 +38,10 @@ export type Conversion = { readonly object: JsonObject; readonly apiVersion: str
 
 /**
  * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
- * known beforehand, and continues with the converted objects: how they are converted is up to the caller. Between its parts,
- * each of which looks at the whole object, it yields `NO_CONVERSIONS`: there the caller may let others run.
+ * known beforehand, and continues with the converted objects: how they are converted is up to the caller. Between its parts it
+ * yields nothing: there the caller may let others run.
  */
-export type Converting<R> = Generator<readonly Conversion[], R, readonly JsonObject[]>
-
-export const NO_CONVERSIONS: readonly Conversion[] = []
+export type Converting<R> = Generator<readonly Conversion[] | undefined, R, readonly JsonObject[]>
 
 /** Manager, subresource and time of a write. */
 export type Writer = {
@@ -103,11 +102,11 @@ export const UNOWNED_FIELDS = fieldSetOfNames(
  */
 export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[]> {
   const { live, next, writer } = write
-  const managers = managersFor(live, next, writer.subresource)
+  const managers = yield* managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
-  yield NO_CONVERSIONS
+  yield
   const updated = yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers)
-  yield NO_CONVERSIONS
+  yield
   return writeManagers(updated)
 }
 
@@ -115,7 +114,7 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
 export function* creatorsFields(write: Write, next: JsonObject): Converting<ManagedFieldsEntry[]> {
   const { type, resetFields = EMPTY_SET, writer } = write
   const changed = changedFields(type, blankOf(write), next)
-  yield NO_CONVERSIONS
+  yield
   const set = creatorsSet(type, changed, resetFields)
   if (isEmptySet(set)) return []
   const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
@@ -140,14 +139,14 @@ const lastCreated = new WeakMap<AnyType, Created>()
 const MOST_KEPT = 256
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
-function managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): Managers {
+function* managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): InParts<Managers> {
   if (subresource === '') {
     const sent = managedFieldsOf(next)
     if (asksForReset(sent)) return NO_MANAGERS
-    const read = readManagers(sent)
+    const read = yield* readingManagers(sent)
     if (read.ok && read.managers.size > 0) return read.managers
   }
-  const stored = readManagers(live && managedFieldsOf(live))
+  const stored = yield* readingManagers(live && managedFieldsOf(live))
   return stored.ok ? stored.managers : NO_MANAGERS
 }
 
@@ -165,7 +164,7 @@ export function* updateManagers(write: Write & { live: JsonObject; next: JsonObj
   const manager = { operation: 'Update', ...writer, name: writer.name || UNKNOWN } as const
   const self = identifierOf(manager)
   const { kept, comparison } = yield* settle(change, known, { self, isDecoded: true })
-  yield NO_CONVERSIONS
+  yield
   const changed = union(comparison.modified, comparison.added)
   const taken = difference(changed, UNOWNED_FIELDS)
   const before = kept.get(self)
@@ -221,7 +220,7 @@ export function* settle(
     }
     const theirs = comparisons.get(manager.apiVersion)
     if (theirs === undefined) continue
-    yield NO_CONVERSIONS
+    yield
     const contested = intersection(manager.fields, union(theirs.modified, theirs.added))
     if (!isEmptySet(contested)) lost.set(identifier, contested)
     const fields = difference(difference(manager.fields, contested), theirs.removed)
@@ -248,7 +247,7 @@ function* compareInVersions(
     { object: next, apiVersion, isDecoded },
   ])
   for (const [i, version] of versions.entries()) {
-    yield NO_CONVERSIONS
+    yield
     comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))
   }
   return comparisons

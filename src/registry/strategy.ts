@@ -68,11 +68,12 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
 /** Everything wrong with an object to be created, thrown as one answer. Stops between kinds of rules. */
 export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): InParts<void> {
   const at = refTo(object, '', resource.type)
-  const errors = yield* gatheringErrors([
+  const checks = [
     () => metaErrors(resource, object, at),
     () => bodyErrors(resource, object, at, undefined),
     () => resource.def.validate?.(object, at, ctx),
-  ])
+  ]
+  const errors = yield* gatheringErrors(checks, () => resource.def.validating?.(object, ctx))
   refuse(resource, object, errors)
 }
 
@@ -87,13 +88,14 @@ export function* validateUpdate(
   const at = refTo(object, '', resource.type)
   const rules = update ?? resource.def
   const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
-  const errors = yield* gatheringErrors([
+  const checks = [
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => finalizerErrors(resource, object.metadata, at),
     () => validateUpdate?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, update?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
-  ])
+  ]
+  const errors = yield* gatheringErrors(checks, () => rules.validating?.(object, { old, ...ctx }))
   refuse(resource, object, errors)
 }
 

@@ -100,7 +100,7 @@ const NO_OBJECTS: readonly JsonObject[] = []
 function convertFor<R>(write: Write, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
   let step = asked
   while (!step.done) {
-    const converted = step.value.length > 0 ? convertAll(write.kind, step.value) : (yieldIfDue(write)?.then(() => NO_OBJECTS) ?? NO_OBJECTS)
+    const converted = step.value ? convertAll(write.kind, step.value) : (yieldIfDue(write)?.then(() => NO_OBJECTS) ?? NO_OBJECTS)
     if (converted instanceof Promise) return converted.then(objects => convertFor(write, work, work.next(objects)))
     step = work.next(converted)
   }

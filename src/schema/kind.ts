@@ -6,7 +6,7 @@ import type { CustomSchema } from './custom-schema.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { DefaultingContext, RequestContext, ReviewContext } from './request-context.ts'
-import type { Rule, UpdateRule } from './rules.ts'
+import type { LongRule, Rule, UpdateRule } from './rules.ts'
 import type { Subresources } from './subresources.ts'
 import type { Fields, Message, Type } from './types.ts'
 
@@ -123,6 +123,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
    */
   readonly ruleWork?: (o: O) => number
   readonly validate?: Rule<O>
+  readonly validating?: LongRule<O>
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
 

@@ -176,17 +176,26 @@ export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
   return doAtOnce(gatheringErrors(sources))
 }
 
-/** The same, with a stop after each source. */
-export function* gatheringErrors(sources: readonly ErrorSource[]): InParts<FieldError[]> {
+/** The same, with a stop after each source, and then those of rules that stop themselves. */
+export function* gatheringErrors(
+  sources: readonly ErrorSource[],
+  long?: () => InParts<readonly FieldError[]> | undefined,
+): InParts<FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
-  for (const source of sources) {
-    for (const error of source() ?? []) {
+  const take = (found: Iterable<FieldError> = []): boolean => {
+    for (const error of found) {
       errors.push(error)
       length += error.field.length + error.message.length
-      if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return errors
+      if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return false
     }
+    return true
+  }
+  for (const source of sources) {
+    if (!take(source())) return errors
     yield
   }
+  const parts = long?.()
+  if (parts) take(yield* parts)
   return errors
 }

@@ -1,10 +1,15 @@
 /** Validation rules, as kinds declare them: they yield field errors and nothing else. */
+
+import type { InParts } from '../lib/in-parts.ts'
 import type { NameRole } from '../lib/names.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Rules on a whole object; on updates `old` is the stored one. */
 export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
+
+/** The same for rules that can take long, in parts: others may run between them. They come after all other rules. */
+export type LongRule<O> = (o: O, ctx: RequestContext & { readonly old?: O }) => InParts<readonly FieldError[]>
 
 /** Rules on a change. */
 export type UpdateRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>

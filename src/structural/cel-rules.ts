@@ -1,5 +1,6 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
 import { escapeName } from '../cel/kubernetes/field-names.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import type { FieldError } from '../schema/refs.ts'
@@ -27,14 +28,18 @@ export type RuleChecks = {
 
 const NO_ERRORS: RuleResult = { errors: [], warnings: [] }
 
-/** What the rules of a schema find wrong with a whole object, and on an update with its change. */
-export function evaluateRules(structural: Structural, object: JsonObject, { budget, old, correlation }: RuleChecks): RuleResult {
+/** What the rules of a schema find wrong with a whole object, and on an update with its change. Stops after each value that has some. */
+export function* evaluatingRules(
+  structural: Structural,
+  object: JsonObject,
+  { budget, old, correlation }: RuleChecks,
+): InParts<RuleResult> {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
   if (node === undefined) return NO_ERRORS
   const runner = new RuleRunner(budget)
   const whole = correlation ?? (old && new Correlation(structural, object, old))
   try {
-    visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
+    yield* visiting(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
   } catch (error) {
     if (!(error instanceof RulesEnded)) throw error
   }
@@ -56,7 +61,7 @@ export class RuleEvaluator {
     if (node === undefined) return []
     const known = this.#runner.errors.length
     try {
-      visit(node, value, { path, old, correlation: undefined, above: undefined }, this.#runner)
+      doAtOnce(visiting(node, value, { path, old, correlation: undefined, above: undefined }, this.#runner))
     } catch (error) {
       if (!(error instanceof RulesEnded)) throw error
       this.#hasEnded = true
@@ -207,16 +212,19 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Rule
 /** Restricting schemas are not counted among what has rules, so they are looked into. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
-function visit(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): void {
+function* visiting(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): InParts<void> {
   if (value === null) return
-  if (node.rules) runner.run(node.rules, node.schema, value, ctx)
+  if (node.rules) {
+    runner.run(node.rules, node.schema, value, ctx)
+    yield
+  }
   // What restricting schemas find is not tolerated, as their keywords are not.
-  for (const part of node.allOf) visit(part, value, { ...ctx, correlation: undefined }, runner)
-  if (Array.isArray(value)) visitItems(node, value, ctx, runner)
-  else if (isObject(value)) visitMembers(node, value, ctx, runner)
+  for (const part of node.allOf) yield* visiting(part, value, { ...ctx, correlation: undefined }, runner)
+  if (Array.isArray(value)) yield* visitingItems(node, value, ctx, runner)
+  else if (isObject(value)) yield* visitingMembers(node, value, ctx, runner)
 }
 
-function visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): void {
+function* visitingItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): InParts<void> {
   if (!items) return
   const { correlation } = ctx
   const before = !correlation && schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
@@ -225,20 +233,20 @@ function visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: Rul
     // What correlates has been looked up already.
     const next = correlation?.index(i)
     const old = next ? next.old : key === undefined ? undefined : before!.get(key)
-    visit(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)
+    yield* visiting(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)
   }
 }
 
-function visitMembers({ values, members }: RuleNode, object: JsonObject, ctx: RuleContext, runner: RuleRunner): void {
+function* visitingMembers({ values, members }: RuleNode, object: JsonObject, ctx: RuleContext, runner: RuleRunner): InParts<void> {
   const old = isObject(ctx.old) ? ctx.old : {}
   const go = (node: RuleNode, name: string, path: string) =>
-    visit(node, object[name]!, memberContext(ctx, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
+    visiting(node, object[name]!, memberContext(ctx, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
   const names = Object.keys(object)
-  if (values) for (const name of names) go(values, name, entryOf(ctx.path, name))
+  if (values) for (const name of names) yield* go(values, name, entryOf(ctx.path, name))
   if (members.size > 0)
     for (const name of names) {
       const node = members.get(name)
-      if (node) go(node, name, childOf(ctx.path, name))
+      if (node) yield* go(node, name, childOf(ctx.path, name))
     }
 }
 

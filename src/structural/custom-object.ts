@@ -1,15 +1,16 @@
 /** Custom objects by their schema: pruned and coerced when they are decoded or read, validated when they are written. */
+import type { InParts } from '../lib/in-parts.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
-import { evaluateRules } from './cel-rules.ts'
+import { evaluatingRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
 import { validateLists } from './list-types.ts'
 import { dropNulls, prune } from './prune.ts'
 import type { Structural } from './schema.ts'
-import { validateValue } from './validate.ts'
+import { validatingValue } from './validate.ts'
 
 /**
  * A custom object without unknown fields and without nulls that its schema does not allow, the metadata of embedded objects read as
@@ -37,37 +38,39 @@ export type ObjectChecks = {
   readonly subresource?: 'status'
 }
 
-/** All that is wrong with a written custom object, in the order of kube-apiserver. Its own metadata is left to the caller. */
-export function validateObject(
+/**
+ * All that is wrong with a written custom object, in the order of kube-apiserver. Its own metadata is left to the caller. Stops between
+ * the kinds of checks, and between the values that rules are run on.
+ */
+export function* validatingObject(
   structural: Structural,
   object: JsonObject,
   { budget, old, also = [], warn, subresource }: ObjectChecks,
-): FieldError[] {
+): InParts<FieldError[]> {
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
   const isStatus = subresource === 'status'
-  const errors = [
-    ...(isStatus
-      ? statusErrors(structural, object, { budget, correlation })
-      : validateValue(structural, object, root, { budget, old: correlation })),
-    ...also,
-    ...(isStatus ? [] : validateEmbedded(structural, object, root)),
-    ...validateLists(structural, object, root, { budget, old }),
-  ]
+  const ofSchema = isStatus
+    ? statusErrors(structural, object, { budget, correlation })
+    : validatingValue(structural, object, root, { budget, old: correlation })
+  const errors = [...(yield* ofSchema), ...also, ...(isStatus ? [] : validateEmbedded(structural, object, root))]
+  yield
+  errors.push(...validateLists(structural, object, root, { budget, old }))
+  yield
   if (!structural.has.rules) return errors
   if (errors.some(error => BLOCKING.has(error.reason))) return [...errors, RULES_BLOCKED]
-  const found = evaluateRules(structural, object, { budget, old, correlation })
+  const found = yield* evaluatingRules(structural, object, { budget, old, correlation })
   if (warn) for (const warning of found.warnings) warn(warning)
   return [...errors, ...found.errors]
 }
 
 type StatusChecks = { readonly budget: Budget; readonly correlation: Correlation | undefined }
 
-function statusErrors(structural: Structural, object: JsonObject, { budget, correlation }: StatusChecks): FieldError[] {
+function* statusErrors(structural: Structural, object: JsonObject, { budget, correlation }: StatusChecks): InParts<FieldError[]> {
   const schema = structural.properties.get('status')
   if (schema === undefined || !Object.hasOwn(object, 'status')) return []
   const old = correlation?.key('status') ?? null
-  return validateValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
+  return yield* validatingValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
 }
 
 const BLOCKING = new Set([

@@ -1,5 +1,6 @@
 /** Validates a value against its schema, with the errors of Kubernetes in its order. */
 import { goJson, goQuote } from '../lib/go-text.ts'
+import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { type FieldError, pathOf, type Ref } from '../schema/refs.ts'
@@ -30,15 +31,26 @@ export type ValidateOptions = {
 }
 
 /** What the keywords of a schema find wrong with a value. Field paths begin at `at`, whose value does not matter. */
-export function validateValue(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ValidateOptions): FieldError[] {
+export const validateValue = (structural: Structural, value: Json, at: Ref<any>, options: ValidateOptions): FieldError[] =>
+  doAtOnce(validatingValue(structural, value, at, options))
+
+/** The same in parts. */
+export function* validatingValue(
+  structural: Structural,
+  value: Json,
+  at: Ref<any>,
+  { budget, old }: ValidateOptions,
+): InParts<FieldError[]> {
   let result = new ValidationResult(budget)
   validate(structural, value, { path: '', correlation: undefined, out: result, budget })
   // What was stored matters only where something is wrong, and to follow it takes as long as all else.
   if (old !== undefined && !result.valid) {
     const correlation = old instanceof Correlation ? old : new Correlation(structural, value, old)
     result = new ValidationResult(budget)
+    yield
     validate(structural, value, { path: '', correlation, out: result, budget })
   }
+  yield
   const base = pathOf(at)
   return result.failures.map(failure => fieldErrorOf(failure, base))
 }
@@ -198,7 +210,7 @@ const COMPILE_WORK = 40
 /** The units that matching a pattern costs at least, how many steps of the matcher are one unit, and what each costs that it has not made before. */
 const MATCH_WORK = 4
 const STEPS_PER_UNIT = 64
-const NEW_STEP_WORK = 4
+const NEW_STEP_WORK = 5
 
 function checkPattern(pattern: Pattern, value: string, { path, out, budget }: Pick<Context, 'path' | 'out' | 'budget'>): void {
   const matched = pattern.matches(value, steps => budget.charge(steps * NEW_STEP_WORK))

@@ -20,7 +20,7 @@ export const applyConfiguration = (apply: Apply): Applied => run(applying(apply)
 
 function run<R>(work: Converting<R>): R {
   let step = work.next()
-  while (!step.done) step = work.next(step.value.map(({ object, apiVersion }) => ({ ...object, apiVersion })))
+  while (!step.done) step = work.next((step.value ?? []).map(({ object, apiVersion }) => ({ ...object, apiVersion })))
   return step.value
 }
 

@@ -1,4 +1,5 @@
 /** Validation by structural schemas with a budget for each call, for tests that are not about the budget. */
+import { doAtOnce } from '../../src/lib/in-parts.ts'
 import type { Json, JsonObject } from '../../src/lib/json-value.ts'
 import { Budget } from '../../src/schema/budget.ts'
 import type { FieldError, Ref } from '../../src/schema/refs.ts'
@@ -10,7 +11,7 @@ export const validateObject = (
   structural: Structural,
   object: JsonObject,
   checks: Omit<customObject.ObjectChecks, 'budget'> = {},
-): FieldError[] => customObject.validateObject(structural, object, { ...checks, budget: new Budget() })
+): FieldError[] => doAtOnce(customObject.validatingObject(structural, object, { ...checks, budget: new Budget() }))
 
 export const validateValue = (structural: Structural, value: Json, at: Ref<any>, old?: Json): FieldError[] =>
   validate.validateValue(structural, value, at, { budget: new Budget(), old })
