@@ -28,7 +28,7 @@ import {
   managerText,
   readingManagers,
   withoutManagedFields,
-  writeManagers,
+  writingManagers,
 } from './managers.ts'
 import {
   blankOf,
@@ -96,7 +96,7 @@ export function* applyConfiguration(apply: Apply): Converting<Applied> {
     if (contested.length > 0) return conflict(contested)
   }
   const object = apply.writer.name === KUBECTL ? withLastApplied(outcome.object, apply.applied) : outcome.object
-  return { ok: true, object, managedFields: writeManagers(outcome.managers) }
+  return { ok: true, object, managedFields: yield* writingManagers(outcome.managers) }
 }
 
 /** What a manager owns of the fields that an apply changes. */

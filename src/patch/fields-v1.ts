@@ -2,7 +2,7 @@
 import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
-import { type PathElement, parseElement, sortElements } from './path-element.ts'
+import { type PathElement, parseElement, sortingElements } from './path-element.ts'
 
 export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { readonly ok: false; readonly message: string }
 
@@ -10,18 +10,32 @@ export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { rea
  * The document of a set, its members in the order kube-apiserver writes them. Parts that were read or written before keep
  * their documents, so it is not to be changed.
  */
-export function toFieldsV1(set: FieldSet): JsonObject {
+export const toFieldsV1 = (set: FieldSet): JsonObject => doAtOnce(writingFieldsV1(set))
+
+/** The same in parts. */
+export function* writingFieldsV1(set: FieldSet): InParts<JsonObject> {
   if (set.document !== undefined) return set.document
   const { owned, children } = set
   const out: JsonObject = children !== undefined && children.size > MANY ? forManyKeys() : {}
   if (children !== undefined) {
     if (owned) out['.'] = {}
+    let left = AT_ONCE
     // Every key has a prefix, so none can be one that a prototype answers for.
-    for (const element of sortElements(children.keys())) out[element] = toFieldsV1(children.get(element)!)
+    for (const element of yield* sortingElements(children.keys())) {
+      const child = children.get(element)!
+      out[element] = child.document ?? (yield* writingFieldsV1(child))
+      if (--left === 0) {
+        yield
+        left = AT_ONCE
+      }
+    }
   }
   set.document = out
   return out
 }
+
+/** How many members are read or written before others may run. */
+const AT_ONCE = 1024
 
 const MANY = 128
 
@@ -47,14 +61,11 @@ export function* readingFieldsV1(fields: Json | undefined): InParts<ParsedFields
 
 type Reading = { problem: string | undefined }
 
-/** How many members are read before others may run. */
-const READ_AT_ONCE = 1024
-
 /** Reads a document and all below it, without recursion, so that it can stop anywhere. */
 function* readDocument(document: JsonObject, reading: Reading): InParts<FieldSet> {
   let node = new OpenNode(document, '', undefined)
   for (let count = 1; ; count++) {
-    if (count % READ_AT_ONCE === 0) yield
+    if (count % AT_ONCE === 0) yield
     const key = node.nextKey()
     if (key === undefined) {
       const set = node.close()

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { doAtOnce } from '../lib/in-parts.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { fieldSetOfNames } from './field-set.ts'
-import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writeManagers } from './managers.ts'
+import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writingManagers } from './managers.ts'
 
 const entry = (more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
   manager: 'a',
@@ -30,7 +31,7 @@ test('entries come back as they were, in the order the API keeps', () => {
   ]
   const read = readManagers([...entries].reverse())
   assert.ok(read.ok)
-  assert.deepEqual(writeManagers(read.managers), entries)
+  assert.deepEqual(doAtOnce(writingManagers(read.managers)), entries)
 })
 
 test('appliers are the same in every version, updaters are not', () => {

@@ -6,7 +6,7 @@ import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-val
 import { MAX_MANAGER_BYTES } from '../schema/meta-rules.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { FieldSet } from './field-set.ts'
-import { readingFieldsV1, toFieldsV1 } from './fields-v1.ts'
+import { readingFieldsV1, writingFieldsV1 } from './fields-v1.ts'
 
 export type Operation = 'Apply' | 'Update'
 
@@ -85,19 +85,21 @@ export function* readingManagers(entries: Entries): InParts<ReadManagers> {
 }
 
 /** Entries in the order the API keeps: appliers first, then by time, name, version and subresource. */
-export function writeManagers(managers: Managers): ManagedFieldsEntry[] {
-  return [...managers.values()].sort(compareManagers).map(writeManager)
+export function* writingManagers(managers: Managers): InParts<ManagedFieldsEntry[]> {
+  const entries: ManagedFieldsEntry[] = []
+  for (const manager of [...managers.values()].sort(compareManagers)) entries.push(yield* writingManager(manager))
+  return entries
 }
 
 /** One entry. */
-export function writeManager({ name, operation, apiVersion, subresource, time, fields }: Manager): ManagedFieldsEntry {
+export function* writingManager({ name, operation, apiVersion, subresource, time, fields }: Manager): InParts<ManagedFieldsEntry> {
   const entry: { -readonly [K in keyof ManagedFieldsEntry]: ManagedFieldsEntry[K] } = {}
   if (name !== '') entry.manager = name
   entry.operation = operation
   entry.apiVersion = apiVersion
   if (time !== undefined) entry.time = time
   entry.fieldsType = 'FieldsV1'
-  entry.fieldsV1 = toFieldsV1(fields)
+  entry.fieldsV1 = yield* writingFieldsV1(fields)
   if (subresource !== '') entry.subresource = subresource
   return entry
 }

@@ -27,8 +27,8 @@ import {
   readingManagers,
   secondsOf,
   withoutManagedFields,
-  writeManager,
-  writeManagers,
+  writingManager,
+  writingManagers,
 } from './managers.ts'
 import { emptyValueOf } from './structure.ts'
 import { fitToSchema } from './typed-sets.ts'
@@ -107,7 +107,7 @@ export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[
   yield
   const updated = yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers)
   yield
-  return writeManagers(updated)
+  return yield* writingManagers(updated)
 }
 
 /** The managedFields of an object that is created and says nothing of managers itself: the creator owns all that it sets. */
@@ -118,7 +118,7 @@ export function* creatorsFields(write: Write, next: JsonObject): Converting<Mana
   const set = creatorsSet(type, changed, resetFields)
   if (isEmptySet(set)) return []
   const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
-  return [writeManager(manager)]
+  return [yield* writingManager(manager)]
 }
 
 /**

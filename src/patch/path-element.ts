@@ -8,6 +8,7 @@
 // The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
 import { parseJson } from '../codec/json.ts'
 import { compareText, goJson, goQuote } from '../lib/go-text.ts'
+import { doAtOnce, type InParts, sortingInParts } from '../lib/in-parts.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 
 export type PathElement = string
@@ -113,16 +114,28 @@ function isSorted(texts: readonly string[]): boolean {
 }
 
 /** The steps in the order managedFields lists them: fields, then keyed items, then values, then indexes. */
-export function sortElements(elements: Iterable<PathElement>): PathElement[] {
-  const sorted = [...elements]
-  if (sorted.length < 2) return sorted
-  if (sorted.every(element => BY_TEXT.test(element))) return isSorted(sorted) ? sorted : sorted.sort()
+export const sortElements = (elements: Iterable<PathElement>): PathElement[] => doAtOnce(sortingElements(elements))
+
+/** The same in parts. */
+export function* sortingElements(elements: Iterable<PathElement>): InParts<PathElement[]> {
+  const given = [...elements]
+  if (given.length < 2) return given
+  if (given.every(element => BY_TEXT.test(element))) return isSorted(given) ? given : given.sort()
   // The content of keys and values decides, so it is read once for each.
-  return sorted
-    .map(element => [element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2), { trusted: true }).value] as const)
-    .sort(([a, x], [b, y]) => rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y)))
-    .map(([element]) => element)
+  const read: ReadElement[] = []
+  for (const element of given) {
+    read.push([element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2), { trusted: true }).value])
+    if (read.length % READ_AT_ONCE === 0) yield
+  }
+  const sorted = yield* sortingInParts(read, compareElements)
+  return sorted.map(([element]) => element)
 }
+
+type ReadElement = readonly [element: PathElement, content: Json]
+const READ_AT_ONCE = 1024
+
+const compareElements = ([a, x]: ReadElement, [b, y]: ReadElement): number =>
+  rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y))
 
 // Names and text keys in which no character comes before the closing quote: their order is that of their text. The
 // prefixes happen to sort correctly, as indexes are never among them.

@@ -1,7 +1,8 @@
 // Maps ownership of the replicas field of an object to its scale subresource and back.
+import { doAtOnce } from '../lib/in-parts.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { difference, type FieldSet, fieldSetOfNames, hasPath, isEmptySet, pathsOf } from './field-set.ts'
-import { type Manager, readManagers, writeManagers } from './managers.ts'
+import { type Manager, readManagers, writingManagers } from './managers.ts'
 
 const SCALE_VERSION = 'autoscaling/v1'
 const REPLICAS_IN_SCALE = fieldSetOfNames('spec.replicas')
@@ -19,7 +20,7 @@ export function scaleManagedFields(parent: readonly ManagedFieldsEntry[], paths:
     if (!replicas || !ownsAll(manager.fields, replicas)) continue
     managers.set(identifier, { ...manager, apiVersion: SCALE_VERSION, fields: REPLICAS_IN_SCALE })
   }
-  return writeManagers(managers)
+  return doAtOnce(writingManagers(managers))
 }
 
 type ParentScale = {
@@ -54,7 +55,7 @@ export function parentManagedFields({ parent, scale, paths, apiVersion }: Parent
   for (const [identifier, { time: _, ...manager }] of left) {
     if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) managers.set(identifier, { ...manager, apiVersion, fields: replicas })
   }
-  return writeManagers(managers)
+  return doAtOnce(writingManagers(managers))
 }
 
 function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null | undefined {
