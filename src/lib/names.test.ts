@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import * as names from './names.ts'
 
 const SUBDOMAIN_MESSAGE =
@@ -120,6 +121,24 @@ test('a path segment may hold anything but slashes, percent signs and dots alone
   assert.deepEqual(names.isValidPathSegmentName('..'), ["may not be '..'"])
   assert.deepEqual(names.nameIsPathSegment('a/%'), ["may not contain '/'", "may not contain '%'"])
   assert.deepEqual(names.nameIsPathSegment('.', 'prefix'), [])
+})
+
+test('dotted names are those that the pattern in the message describes', () => {
+  const checks = [
+    names.isDNS1123Subdomain,
+    names.isDNS1123SubdomainWithUnderscore,
+    names.isWildcardDNS1123Subdomain,
+    (value: string) => names.isDNS1123SubdomainCaseless(value.toLowerCase()),
+  ]
+  const patterns = checks.map(check => new RegExp(`^(?:${/regex used for validation is '(.*)'\)$/.exec(check('!')[0]!)![1]!})$`))
+  const text = fc.string({ unit: fc.constantFrom('a', 'z', '0', '-', '_', '.', '*'), maxLength: 9 })
+  fc.assert(
+    fc.property(text, value => {
+      for (const [i, check] of checks.entries()) assert.equal(check(value).length === 0, patterns[i]!.test(value), `${i}: ${value}`)
+      assert.deepEqual(names.isDNS1123SubdomainCaseless(value.toUpperCase()), names.isDNS1123SubdomainCaseless(value))
+    }),
+    { numRuns: 5_000 },
+  )
 })
 
 test('hostile names are rejected in linear time', () => {

@@ -29,14 +29,22 @@ export function inclusiveRangeMessage(low: number | bigint, high: number | bigin
 const EMPTY_MESSAGE = 'must be non-empty'
 
 interface Format {
-  readonly pattern: string
-  readonly regex: RegExp
+  readonly test: (value: string) => boolean
   readonly message: string
 }
 
 // The patterns are linear to match even in a backtracking engine: no repetition can share a character with what repeats it.
-function format(pattern: string, message: string, examples: readonly string[], shown = pattern): Format {
-  return { pattern, regex: new RegExp(`^(?:${pattern})$`), message: regexMessage(message, shown, ...examples) }
+function format(pattern: string, message: string, examples: readonly string[]): Format {
+  const regex = new RegExp(`^(?:${pattern})$`)
+  return { test: value => regex.test(value), message: regexMessage(message, pattern, ...examples) }
+}
+
+/**
+ * A format of dotted names that has a simpler check than its pattern, for which the engine would remember each label: what a whole name
+ * looks like, and what is nowhere in it.
+ */
+function dottedFormat(pattern: string, message: string, examples: readonly string[], [whole, nowhere]: readonly [RegExp, RegExp]): Format {
+  return { test: value => whole.test(value) && !nowhere.test(value), message: regexMessage(message, pattern, ...examples) }
 }
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -53,32 +61,35 @@ const dns1123Label = format(
   `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ${ALPHANUMERIC_ENDS}`,
   ['my-name', '123-abc'],
 )
-const dns1123Subdomain = format(
+const dns1123Subdomain = dottedFormat(
   SUBDOMAIN,
   `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ${ALPHANUMERIC_ENDS}`,
   ['example.com'],
+  [/^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/, /\.[-.]|-\./],
 )
-const dns1123SubdomainWithUnderscore = format(
+const dns1123SubdomainWithUnderscore = dottedFormat(
   SUBDOMAIN_WITH_UNDERSCORE,
   `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', ${ALPHANUMERIC_ENDS}`,
   ['example.com'],
+  [/^_?[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?$/, /\.[-.]|[-_]\.|\._[-_.]/],
 )
 // The caseless rule shows the lower case pattern.
-const dns1123SubdomainCaseless = format(
-  SUBDOMAIN.replaceAll('a-z', 'a-zA-Z'),
+const dns1123SubdomainCaseless = dottedFormat(
+  SUBDOMAIN,
   `an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', ${ALPHANUMERIC_ENDS}`,
   ['Example.com'],
-  SUBDOMAIN,
+  [/^[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?$/, /\.[-.]|-\./],
 )
 const dns1035Label = format(
   '[a-z]([-a-z0-9]*[a-z0-9])?',
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
   ['my-name', 'abc-123'],
 )
-const wildcardSubdomain = format(
+const wildcardSubdomain = dottedFormat(
   `\\*\\.${SUBDOMAIN}`,
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
   ['*.example.com'],
+  [/^\*\.[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/, /\.[-.]|-\./],
 )
 const labelKey = format(LABEL_KEY, `must consist of alphanumeric characters, '-', '_' or '.', ${ALPHANUMERIC_ENDS}`, [
   'MyName',
@@ -109,7 +120,7 @@ const httpPath = format(HTTP_PATH, 'Invalid path', [])
 /** A label of a DNS name (RFC 1123), lower case. */
 export function isDNS1123Label(value: string): string[] {
   const messages = tooLong(value, DNS1123_LABEL_MAX_LENGTH)
-  if (!dns1123Label.regex.test(value)) messages.push(dns1123Subdomain.regex.test(value) ? 'must not contain dots' : dns1123Label.message)
+  if (!dns1123Label.test(value)) messages.push(dns1123Subdomain.test(value) ? 'must not contain dots' : dns1123Label.message)
   return messages
 }
 
@@ -154,7 +165,7 @@ export function isQualifiedName(value: string): string[] {
   }
   if (name === '') messages.push(`name part ${EMPTY_MESSAGE}`)
   else messages.push(...tooLong(name, 63, 'bytes').map(fault => `name part ${fault}`))
-  if (!labelKey.regex.test(name)) messages.push(`name part ${labelKey.message}`)
+  if (!labelKey.test(name)) messages.push(`name part ${labelKey.message}`)
   return messages
 }
 
@@ -260,7 +271,7 @@ export function isDomainPrefixedPath(value: string): NameFault[] {
   const [host, path] = [value.slice(0, Math.max(slash, 0)), value.slice(slash + 1)]
   if (host === '' || path === '') return [invalid(value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
   const faults = isDNS1123Subdomain(host).map(message => invalid(host, message))
-  if (!httpPath.regex.test(path)) faults.push(invalid(path, httpPath.message))
+  if (!httpPath.test(path)) faults.push(invalid(path, httpPath.message))
   return faults
 }
 
@@ -322,8 +333,8 @@ function invalid(value: string, message: string): NameFault {
   return { type: 'invalid', value, message }
 }
 
-function matching(value: string, { regex, message }: Format, messages: string[] = []): string[] {
-  if (!regex.test(value)) messages.push(message)
+function matching(value: string, { test, message }: Format, messages: string[] = []): string[] {
+  if (!test(value)) messages.push(message)
   return messages
 }
 
