@@ -1,6 +1,7 @@
 /** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Budget } from '../schema/budget.ts'
 import type { FieldError, FieldReason } from '../schema/refs.ts'
 
@@ -14,8 +15,8 @@ export type Failure = {
   readonly message: string
 }
 
-/** How much is said about one value, in characters. A hostile object can have more errors than a response may show. */
-export const MAX_LENGTH = 1 << 20
+/** How much is said about one value, in characters: a hostile object can have more errors than a response shows, which need not be found. */
+export const MAX_LENGTH = LIMITS.errorTextLength
 
 /** As many errors as fit: they are enough to reject the object. */
 export function bounded(errors: Iterable<FieldError>): FieldError[] {
