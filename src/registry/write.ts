@@ -175,12 +175,13 @@ const storesNothing = ({ does }: Change): boolean => does === 'message' || does 
 /** Finds what is stored, in the served version; 404 unless the write may create it. */
 function read(request: Write): MaybePromise<void> {
   const { change, call, deps } = request
-  if (change.does === 'create' || storesNothing(change)) return
   const { resource, namespace, name } = call
+  // An earlier attempt may have gone on to the stored version.
+  request.resource = resource
+  if (change.does === 'create' || storesNothing(change)) return
   const found = deps.caches.of(resource).get(keyOf(resource, namespace, name))
   if (!found && change.does !== 'either') throw notFound(resource, name)
   request.found = found
-  request.resource = resource
   request.done = request.shown = undefined
   request.stored = request.old = request.before = undefined
   if (!found || (change.does === 'delete' && found.fault !== undefined)) return

@@ -192,7 +192,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
   #decide(key: string, { expect, value, ttlSeconds, fences }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
-    if (fences) for (const fence of fences) this.#checkFence(fence)
+    for (const fence of fences ?? []) {
+      const broken = this.#brokenBy(fence)
+      if (broken) return broken.then(() => Promise.reject(new FencedOff(fence)))
+    }
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const slot = this.#pending.get(key)
     const pending = slot?.write
@@ -218,10 +221,12 @@ class EmbeddedStore implements Store, AsyncDisposable {
     return write.result
   }
 
-  #checkFence(fence: Fence): void {
-    const pending = this.#pending.get(fence.key)?.write
-    const current = pending ? pending.after : this.#history.latest(fence.key)
-    if ((current?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
+  /** Undefined while the fence holds. Who broke it with a write that is not durable yet is waited for: nobody can read that before. */
+  #brokenBy({ key, modified }: Fence): Promise<unknown> | undefined {
+    const pending = this.#pending.get(key)?.write
+    const current = pending ? pending.after : this.#history.latest(key)
+    if ((current?.modified ?? 0) === modified) return undefined
+    return pending ? pending.result : Promise.resolve()
   }
 
   /** Watches are notified of a write before it is acknowledged. */

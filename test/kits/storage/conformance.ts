@@ -107,6 +107,18 @@ function describeSwaps(open: Opener): void {
     assert.equal((await store.extent()).newest, gone)
   })
 
+  test('who is told that a fence does not hold can read what broke it', async t => {
+    const store = await open(t)
+    const fence = { key: '/fence', modified: await put(store, '/fence', '1') }
+    const writing = store.swap('/fence', { expect: fence.modified, value: bytes('2') })
+    const seen = await store.swap('/a', { expect: 0, value: bytes('x'), fences: [fence] }).then(
+      () => '2',
+      () => read(store, '/fence'),
+    )
+    assert.equal(seen, '2')
+    assert.ok((await writing).ok)
+  })
+
   test('of several fences the first that does not hold is told', async t => {
     const store = await open(t)
     const [one, two] = await Promise.all(['/one', '/two'].map(async key => ({ key, modified: await put(store, key, '1') })))
