@@ -52,7 +52,7 @@ export function logText(
 ): string {
   const container = containersOf(pod.spec).find(({ name }) => name === options.container)
   const isInit = pod.spec.initContainers?.some(({ name }) => name === options.container) ?? false
-  const log = container ? scriptOf(pod.metadata, container, { isInit, inputs: inputsOf(container) }).log : ''
+  const log = container ? scriptOf(pod.metadata, container, { isInit, inputs: inputsOf(container), run: run.number }).log : ''
   if (log === '' || run.startedAt < sinceOf(options, now)) return ''
   const lines = log.replace(/\n$/, '').split('\n')
   const { tailLines = lines.length } = options

@@ -1,4 +1,5 @@
 /** What the image agnhost does, with which Kubernetes tests itself: it waits, serves, or tells what it was given. */
+import { posix } from 'node:path'
 import { goQuote } from '../../lib/go-text.ts'
 import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
 import type { Understood } from './shell.ts'
@@ -42,7 +43,7 @@ function mountTest(args: readonly string[], inputs: ContainerInputs): Understood
   for (const [flag, tell] of TELLING) {
     const path = flags.get(flag)
     if (path === undefined) continue
-    if (Object.hasOwn(NEW_FILES, flag)) written.set(path, { content: NEW_CONTENT, mode: NEW_FILES[flag]!, group: 0 })
+    if (Object.hasOwn(NEW_FILES, flag)) written.set(path, newFile(path, NEW_FILES[flag]!, inputs))
     const found = at(path)
     const told = found === 'unknown' ? undefined : tell(path, found)
     if (told === undefined) return undefined
@@ -52,6 +53,14 @@ function mountTest(args: readonly string[], inputs: ContainerInputs): Understood
   const isLooping = flags.has('file_content_in_loop') && flags.get('break_on_expected_content') === 'false'
   const runMs = isLooping ? Number(flags.get('retry_time') ?? 180) * 1000 : 0
   return Number.isNaN(runMs) ? undefined : { runMs, exitCode: failed ? 1 : 0, log, lastWords: '' }
+}
+
+/** It belongs to who writes it, and to the group of its directory where a kubelet has set one. */
+function newFile(path: string, mode: number, { identity, file }: ContainerInputs): File {
+  const directory = file(posix.dirname(path))
+  const { user = 0, group: own = 0 } = identity?.() ?? {}
+  const group = typeof directory === 'object' && directory.group !== 0 ? directory.group : own
+  return { content: NEW_CONTENT, mode, owner: user, group }
 }
 
 type Tell = (path: string, found: File | 'missing') => string | undefined
@@ -72,7 +81,10 @@ const TELLING: readonly (readonly [string, Tell])[] = [
   ...Object.keys(NEW_FILES).map(flag => [flag, contentOf] as const),
   ['file_mode', stated((path, { mode, isDirectory }) => `mode of file ${goQuote(path)}: ${isDirectory ? 'd' : '-'}${bits(mode)}\n`)],
   ['file_perm', stated((path, { mode }) => `perms of file ${goQuote(path)}: -${bits(mode)}\n`)],
-  ['file_owner', stated((path, { group }) => `owner UID of ${goQuote(path)}: 0\nowner GID of ${goQuote(path)}: ${group}\n`)],
+  [
+    'file_owner',
+    stated((path, { owner = 0, group }) => `owner UID of ${goQuote(path)}: ${owner}\nowner GID of ${goQuote(path)}: ${group}\n`),
+  ],
   ['file_content', contentOf],
   [
     'file_content_in_loop',

@@ -8,6 +8,7 @@ import { isRelaxedEnvVarName } from '../../lib/names.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
+import { namesOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
 /** An environment ends where it has become larger than this; Linux starts no program with more than about twice as much. */
@@ -34,15 +35,10 @@ export function environmentOf(pod: PodObject, container: Container, sources: Sou
     const value = variableValue(variable, { pod, container, sources, known: name => given.get(name) ?? services.get(name) })
     if (value !== undefined) give(variable.name, value)
   }
-  return new Map([['PATH', PATH], ['HOSTNAME', hostName(pod)], ...services, ...given])
+  return new Map([['PATH', PATH], ['HOSTNAME', namesOf(pod).hostName], ...services, ...given])
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-
-function hostName({ metadata, spec }: PodObject): string {
-  if (spec.hostNetwork) return spec.nodeName ?? ''
-  return (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, 63)
-}
 
 type At = {
   readonly pod: PodObject

@@ -1,7 +1,7 @@
 /** The files that the volumes of a pod bring into a container, as a kubelet writes them. */
 import { posix } from 'node:path'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container, VolumeMount } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, containersOf, type VolumeMount } from '../../kinds/shapes/pod/containers/container.ts'
 import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
 import type { Volume } from '../../kinds/shapes/pod/volumes/volumes.ts'
 import { compareText } from '../../lib/go-text.ts'
@@ -9,6 +9,7 @@ import { encodePem, pemBlocks } from '../../lib/pem.ts'
 import type { File, FileFound } from './container-inputs.ts'
 import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
+import { namesOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
 type Around = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }
@@ -18,15 +19,20 @@ type Variables = () => ReadonlyMap<string, string>
 export function fileAt(path: string, around: Around, variables: Variables): FileFound {
   const wanted = posix.normalize(path)
   const mount = mountOf(wanted, around.container)
-  const volume = mount && around.pod.spec.volumes?.find(({ name }) => name === mount.name)
-  if (!mount || !volume) return 'unknown'
+  if (!mount) return managedFile(wanted, around.pod) ?? 'unknown'
+  const volume = around.pod.spec.volumes?.find(({ name }) => name === mount.name)
+  if (!volume) return 'unknown'
   const below = wanted.slice(trimmed(mount.mountPath).length)
-  const subPath = mount.subPathExpr ? expand(mount.subPathExpr, name => variables().get(name)) : (mount.subPath ?? '')
-  const inVolume = posix.join('/', subPath, below)
+  const subPathOf = ({ subPathExpr, subPath = '' }: VolumeMount) =>
+    subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
+  const inVolume = posix.join('/', subPathOf(mount), below)
   const group = Number(around.pod.spec.securityContext?.fsGroup ?? 0)
   if (volume.emptyDir) {
     const fileSystem = volume.emptyDir.medium === 'Memory' ? 'tmpfs' : EXT4
-    return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
+    // A kubelet makes the directories that are mounted.
+    const isMounted = (each: VolumeMount) => each.name === mount.name && `${posix.join('/', subPathOf(each))}/`.startsWith(`${inVolume}/`)
+    const isMade = inVolume === '/' || (around.container.volumeMounts ?? []).some(isMounted)
+    return isMade ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
   }
   const files = filesOf(volume, around)
   if (!files) return 'unknown'
@@ -35,6 +41,33 @@ export function fileAt(path: string, around: Around, variables: Variables): File
   for (const { path: at, content, mode } of files)
     if (posix.join('/', at) === inVolume) return { content: content(), mode: mode | readable, group }
   return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true } : 'missing'
+}
+
+/** Whether a path is in an emptyDir that only this container mounts. */
+export function isOwnPath(path: string, { spec }: PodObject, container: Container): boolean {
+  const mount = mountOf(posix.normalize(path), container)
+  if (!mount || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return false
+  return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
+}
+
+/** Files outside volumes that a kubelet, or the container runtime, writes for every pod. */
+function managedFile(path: string, pod: PodObject): File | undefined {
+  const content = path === '/etc/hosts' ? hostsFile(pod) : path === '/etc/hostname' ? `${namesOf(pod).hostName}\n` : undefined
+  return content === undefined ? undefined : { content, mode: 0o644, group: 0 }
+}
+
+/** Undefined for pods in the network of their node, which get what is there. */
+function hostsFile(pod: PodObject): string | undefined {
+  if (pod.spec.hostNetwork) return undefined
+  const { hostName, fullName } = namesOf(pod)
+  const own = [...new Set([fullName, hostName])].join('\t')
+  const aliases = (pod.spec.hostAliases ?? []).map(({ ip, hostnames }) => `${ip}\t${(hostnames ?? []).join('\t')}\n`)
+  return [
+    '# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n',
+    'fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n',
+    ...(pod.status?.podIPs ?? []).map(({ ip }) => `${ip}\t${own}\n`),
+    ...(aliases.length > 0 ? ['\n# Entries added by HostAliases.\n', ...aliases] : []),
+  ].join('')
 }
 
 /** Why a volume cannot be mounted where a container wants it, in the words of a kubelet. */

@@ -3,7 +3,8 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
-import { fileAt } from './files.ts'
+import { fileAt, isOwnPath } from './files.ts'
+import { identityOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
 export function inputsOf(container: Container, pod: PodObject, sources: Sources): ContainerInputs {
@@ -12,5 +13,10 @@ export function inputsOf(container: Container, pod: PodObject, sources: Sources)
     made ??= environmentOf(pod, container, sources)
     return made
   }
-  return { variables, file: path => fileAt(path, { pod, container, sources }, variables) }
+  return {
+    variables,
+    file: path => fileAt(path, { pod, container, sources }, variables),
+    identity: () => identityOf(pod, container),
+    isOwn: path => isOwnPath(path, pod, container),
+  }
 }

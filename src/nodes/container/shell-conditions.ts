@@ -8,8 +8,11 @@ const NUMBERS: Readonly<Record<string, (a: number, b: number) => boolean>> = {
   '-ge': (a, b) => a >= b,
 }
 
+/** Whether there is something at a path, or a directory; undefined when nobody knows. */
+type Has = (path: string, what: 'anything' | 'directory') => boolean | undefined
+
 /** Undefined when it is not understood, or depends on files that are not known. */
-export function holds(words: readonly string[], has: (path: string) => boolean | undefined): boolean | undefined {
+export function holds(words: readonly string[], has: Has): boolean | undefined {
   const [first = '', second = '', third = ''] = words
   if (first === '!' && words.length > 1) {
     const opposite = holds(words.slice(1), has)
@@ -18,7 +21,8 @@ export function holds(words: readonly string[], has: (path: string) => boolean |
   if (words.length === 1) return first !== ''
   if (words.length === 2) {
     if (first === '-z' || first === '-n') return (second === '') === (first === '-z')
-    return /^-[efrs]$/.test(first) ? has(second) : undefined
+    if (first === '-d') return has(second, 'directory')
+    return /^-[efrs]$/.test(first) ? has(second, 'anything') : undefined
   }
   if (words.length !== 3) return undefined
   if (second === '=' || second === '==') return first === third

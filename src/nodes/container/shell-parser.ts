@@ -1,7 +1,9 @@
 /**
- * Reads scripts of a shell as far as they are lists of simple commands, conditions, and an endless loop at the end:
+ * Reads scripts of a shell as far as they are lists of simple commands, pipelines, conditions, loops over words, and an endless loop at
+ * the end:
  *
  *     if [ -f /etc/app/ready ]; then echo "$GREETING"; else exit 3; fi
+ *     for name in $(cat /etc/app/names | head -n 3); do echo "hello $name"; done
  *     while true; do date; sleep 1; done
  */
 export type Piece = { readonly isQuoted: boolean } & (
@@ -10,11 +12,14 @@ export type Piece = { readonly isQuoted: boolean } & (
   | { readonly type: 'output'; readonly script: Step }
 )
 export type Word = readonly Piece[]
-export type Redirect = { readonly isError: boolean; readonly to: Word }
+export type Redirect = { readonly isError: boolean; readonly isAppended: boolean; readonly to: Word }
 export type Step =
   | { readonly type: 'command'; readonly words: readonly Word[]; readonly redirects: readonly Redirect[] }
   | { readonly type: 'list'; readonly steps: readonly Step[] }
   | { readonly type: 'and' | 'or'; readonly left: Step; readonly right: Step }
+  | { readonly type: 'pipe'; readonly steps: readonly Step[] }
+  | { readonly type: 'not'; readonly step: Step }
+  | { readonly type: 'for'; readonly name: string; readonly words: readonly Word[]; readonly body: Step }
   | { readonly type: 'if'; readonly condition: Step; readonly then: Step; readonly otherwise: Step }
   | { readonly type: 'endless'; readonly body: readonly Step[] }
 
@@ -38,7 +43,7 @@ class NotUnderstood extends Error {}
 
 const NOTHING: Step = { type: 'list', steps: [] }
 /** Words that begin what is not read here. */
-const UNREAD = new Set(['for', 'until', 'case', 'select', 'function', '{', '!'])
+const UNREAD = new Set(['until', 'case', 'select', 'function', '{'])
 
 class Parser {
   readonly #text: string
@@ -64,18 +69,31 @@ class Parser {
   }
 
   #andOr(): Step {
-    let left = this.#step()
+    let left = this.#pipeline()
     for (;;) {
       this.#blanks()
       const operator = this.#text.slice(this.#at, this.#at + 2)
       if (operator !== '&&' && operator !== '||') break
       this.#at += 2
       this.#skip(/[ \t\r\n]/)
-      left = { type: operator === '&&' ? 'and' : 'or', left, right: this.#step() }
+      left = { type: operator === '&&' ? 'and' : 'or', left, right: this.#pipeline() }
     }
     const next = this.#text[this.#at] ?? '\n'
     if (!';\n)'.includes(next)) throw new NotUnderstood()
     return left
+  }
+
+  #pipeline(): Step {
+    const isNegated = this.#peek() === '!'
+    if (isNegated) this.#word()
+    const steps = [this.#step()]
+    for (this.#blanks(); /^\|[^|&]/.test(this.#text.slice(this.#at, this.#at + 2)); this.#blanks()) {
+      this.#at++
+      this.#skip(/[ \t\r\n]/)
+      steps.push(this.#step())
+    }
+    const step: Step = steps.length === 1 ? steps[0]! : { type: 'pipe', steps }
+    return isNegated ? { type: 'not', step } : step
   }
 
   #step(): Step {
@@ -83,7 +101,22 @@ class Parser {
     if (UNREAD.has(word)) throw new NotUnderstood()
     if (word === 'if') return this.#if()
     if (word === 'while') return this.#endless()
+    if (word === 'for') return this.#for()
     return this.#command()
+  }
+
+  #for(): Step {
+    this.#word()
+    const name = this.#peek()
+    if (!/^[A-Za-z_]\w{0,14}$/.test(name)) throw new NotUnderstood()
+    this.#word()
+    this.#expect('in')
+    const words: Word[] = []
+    for (this.#blanks(); !ENDS.includes(this.#text[this.#at] ?? '\n'); this.#blanks()) words.push(this.#word())
+    this.#expect('do')
+    const body = this.list(['done'])
+    this.#expect('done')
+    return { type: 'for', name, words, body }
   }
 
   #if(): Step {
@@ -135,7 +168,7 @@ class Parser {
         if (same) this.#at += same.length
         else {
           this.#blanks()
-          redirects.push({ isError, to: this.#word() })
+          redirects.push({ isError, isAppended: whole.endsWith('>>'), to: this.#word() })
         }
         continue
       }
@@ -159,7 +192,7 @@ class Parser {
     const char = this.#text[this.#at]!
     if (char === "'") return [{ type: 'text', text: this.#until("'"), isQuoted: true }]
     if (char === '"') return this.#quoted()
-    if (char === '`') throw new NotUnderstood()
+    if (char === '`') return [this.#backquoted(false)]
     if (char === '$') return [this.#dollar(false)]
     if (char === '\\') {
       this.#at += 2
@@ -175,9 +208,9 @@ class Parser {
     let text = ''
     for (this.#at++; this.#text[this.#at] !== '"'; ) {
       const char = this.#text[this.#at]
-      if (char === undefined || char === '`') throw new NotUnderstood()
-      if (char === '$') {
-        pieces.push({ type: 'text', text, isQuoted: true }, this.#dollar(true))
+      if (char === undefined) throw new NotUnderstood()
+      if (char === '$' || char === '`') {
+        pieces.push({ type: 'text', text, isQuoted: true }, char === '$' ? this.#dollar(true) : this.#backquoted(true))
         text = ''
       } else if (char === '\\' && '"\\$`'.includes(this.#text[this.#at + 1] ?? ' ')) {
         text += this.#text[this.#at + 1]
@@ -208,10 +241,21 @@ class Parser {
       if (name === '') throw new NotUnderstood()
       return { type: 'variable', name, orElse, isQuoted }
     }
-    const [name = ''] = /^[A-Za-z_]\w*/.exec(this.#text.slice(this.#at)) ?? []
-    if (name === '' && /[\w?#@*!$-]/.test(next)) throw new NotUnderstood()
+    const [name = ''] = /^([A-Za-z_]\w*|\?)/.exec(this.#text.slice(this.#at)) ?? []
+    if (name === '' && /[\w#@*!$-]/.test(next)) throw new NotUnderstood()
     this.#at += name.length
     return name === '' ? { type: 'text', text: '$', isQuoted } : { type: 'variable', name, orElse: undefined, isQuoted }
+  }
+
+  /** The output of a script in the older notation. */
+  #backquoted(isQuoted: boolean): Piece {
+    const text = this.#until('`')
+    if (text.includes('\\')) throw new NotUnderstood()
+    const parser = new Parser(text)
+    parser.#depth = this.#depth
+    const script = parser.list([])
+    if (!parser.isAtEnd) throw new NotUnderstood()
+    return { type: 'output', script, isQuoted }
   }
 
   /** The text up to a character that is not escaped, from behind the present one. */

@@ -1,7 +1,9 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
+import { hostNameText, idText } from './identity.ts'
 import { holds } from './shell-conditions.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
+import { textTool } from './text-tools.ts'
 
 export type Understood = {
   readonly runMs: number
@@ -12,16 +14,32 @@ export type Understood = {
   /** When it removes files for good, and from when on what asks for its health is told that it is ill; after its start. */
   readonly removedMs?: ReadonlyMap<string, number>
   readonly unhealthyMs?: number
+  /** The files that it leaves behind for its next run. */
+  readonly left?: ReadonlyMap<string, string>
 }
 
-/** Commands that are done at once and succeed. What they print is not known. */
-const DONE_AT_ONCE = new Set(': cd chmod chown cp date export hostname id ln ls mkdir mv printf pwd set touch trap true'.split(' '))
+/** Commands that are done at once and succeed without a word, and others of which it is not known what they print. */
+const SILENT = new Set(': cd chgrp chmod chown cp export ln mkdir mv set sync trap true umask'.split(' '))
+const DONE_AT_ONCE = new Set(
+  'awk base64 basename cut date df dirname du find free grep head ls md5sum mount nproc printf ps pwd readlink sed seq sha256sum sort stat tail tee tr uname uniq wc whoami xargs'.split(
+    ' ',
+  ),
+)
+/** A script that does more is not understood: loops within loops would take long at every look. */
+const MOST_STEPS = 2_000
 /** A script that prints more is not understood: what it prints is made again at every look. */
 const MOST_OUTPUT = 256 * 1024
 /** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
 const MOST_FILES = 32
+/** A script that writes more is not understood. */
+const MOST_WRITTEN = 64
 
-export type RunOptions = { readonly inputs: ContainerInputs; readonly lastWordsPath: string }
+export type RunOptions = {
+  readonly inputs: ContainerInputs
+  readonly lastWordsPath: string
+  /** The files that the run before has left. */
+  readonly left?: ReadonlyMap<string, string> | undefined
+}
 
 /** Undefined when it is not understood. */
 export function runScript(script: string, options: RunOptions): Understood | undefined {
@@ -36,6 +54,9 @@ export function runCommand(words: readonly string[], options: RunOptions): Under
   return new Shell(options).understand({ type: 'command', words: literal, redirects: [] })
 }
 
+/** Where output goes; the path is undefined when it is not known. */
+type Target = { readonly path: string | undefined; readonly isAppended: boolean }
+
 /** How a step ends: what follows is run, or not. Undefined when it is not understood. */
 type Ending = 'next' | 'exit' | undefined
 
@@ -43,10 +64,15 @@ class Shell {
   readonly #inputs: ContainerInputs
   readonly #lastWordsPath: string
   readonly #variables = new Map<string, string>()
-  readonly #written = new Map<string, string>()
+  readonly #written: Map<string, string>
   readonly #removedMs = new Map<string, number>()
   #output = ''
+  /** Whether all that was printed is in it. */
+  #isOutputKnown = true
+  /** What comes from the pipe; undefined when it is not known. */
+  #input: string | undefined = ''
   #printed = 0
+  #steps = 0
   #looked = 0
   #lastWords = ''
   #runMs = 0
@@ -54,15 +80,23 @@ class Shell {
   /** Within `$(…)` what commands print matters. */
   #captures = 0
 
-  constructor({ inputs, lastWordsPath }: RunOptions) {
+  constructor({ inputs, lastWordsPath, left }: RunOptions) {
     this.#inputs = inputs
+    this.#written = new Map(left)
     this.#lastWordsPath = lastWordsPath
   }
 
   understand(step: Step): Understood | undefined {
     if (this.#run(step) === undefined || this.#printed > MOST_OUTPUT) return undefined
-    const done = { runMs: this.#runMs, exitCode: this.#exitCode, log: this.#output, lastWords: this.#lastWords }
-    return this.#removedMs.size === 0 ? done : { ...done, removedMs: this.#removedMs }
+    const left = new Map([...this.#written].filter(([path]) => this.#inputs.isOwn?.(path)))
+    return {
+      runMs: this.#runMs,
+      exitCode: this.#exitCode,
+      log: this.#output,
+      lastWords: this.#lastWords,
+      ...(this.#removedMs.size > 0 && { removedMs: this.#removedMs }),
+      ...(left.size > 0 && { left }),
+    }
   }
 
   #run(step: Step): Ending {
@@ -77,6 +111,14 @@ class Shell {
         if (ending !== 'next' || (this.#exitCode === 0) !== (step.type === 'and')) return ending
         return this.#run(step.right)
       }
+      case 'pipe':
+        return this.#pipe(step.steps)
+      case 'not': {
+        const ending = this.#run(step.step)
+        return ending === 'next' ? this.#end(this.#exitCode === 0 ? 1 : 0) : ending
+      }
+      case 'for':
+        return this.#for(step)
       case 'if': {
         const ending = this.#run(step.condition)
         if (ending !== 'next') return ending
@@ -102,7 +144,45 @@ class Shell {
     return 'next'
   }
 
+  /** Each gets what the one before it prints. They run at the same time. */
+  #pipe(steps: readonly Step[]): Ending {
+    const [input, beganMs] = [this.#input, this.#runMs]
+    let endedMs = beganMs
+    let ending: Ending = 'next'
+    for (const [i, step] of steps.entries()) {
+      this.#runMs = beganMs
+      if (i === steps.length - 1) ending = this.#run(step)
+      else {
+        const printed = this.#captured(step)
+        ending = printed.ending
+        this.#input = printed.text
+      }
+      if (ending === undefined) return undefined
+      endedMs = Math.max(endedMs, this.#runMs)
+    }
+    this.#input = input
+    this.#runMs = endedMs
+    // What exits is a part of the pipeline, not the script.
+    if (endedMs !== Number.POSITIVE_INFINITY) return 'next'
+    this.#exitCode = 0
+    return 'exit'
+  }
+
+  #for({ name, words, body }: Extract<Step, { type: 'for' }>): Ending {
+    const values = words.map(word => this.#expand(word))
+    if (!values.every(value => value !== undefined)) return undefined
+    this.#exitCode = 0
+    for (const value of values.flat()) {
+      if (++this.#steps > MOST_STEPS) return undefined
+      this.#variables.set(name, value)
+      const ending = this.#run(body)
+      if (ending !== 'next') return ending
+    }
+    return 'next'
+  }
+
   #command(words: readonly Word[], redirects: readonly Redirect[]): Ending {
+    if (++this.#steps > MOST_STEPS) return undefined
     const assigned = words.findIndex(word => !ASSIGNMENT.test(plainStart(word)))
     for (const word of assigned < 0 ? words : []) {
       const [, name = '', value = ''] = ASSIGNMENT.exec(this.#expand(word)?.join(' ') ?? '') ?? []
@@ -113,7 +193,9 @@ class Shell {
     const [first, ...rest] = words.slice(assigned)
     const name = baseName(this.#expand(first!)?.[0] ?? '')
     const args = rest.map(word => this.#expand(word))
-    const files = redirects.filter(({ isError }) => !isError).map(({ to }) => this.#expand(to)?.join(' '))
+    const files = redirects
+      .filter(({ isError }) => !isError)
+      .map(({ to, isAppended }): Target => ({ path: this.#expand(to)?.join(' '), isAppended }))
     const known = args.every(arg => arg !== undefined) ? args.flat() : undefined
     // What is printed may depend on what is not known; then nothing is.
     if (name === 'echo') return known ? this.#print(echoed(known), files) : this.#unknownOutput()
@@ -121,7 +203,7 @@ class Shell {
     return this.#builtIn(name, known, files)
   }
 
-  #builtIn(name: string, args: readonly string[], files: readonly (string | undefined)[]): Ending {
+  #builtIn(name: string, args: readonly string[], files: readonly Target[]): Ending {
     switch (name) {
       case 'exit': {
         const [code = String(this.#exitCode)] = args
@@ -141,13 +223,31 @@ class Shell {
       case 'false':
         return this.#end(1)
       case 'env':
-      case 'printenv':
         return args.length > 0 ? this.#unknownOutput() : this.#print(this.#environment(), files)
+      case 'printenv': {
+        if (args.length !== 1) return args.length > 1 ? this.#unknownOutput() : this.#print(this.#environment(), files)
+        const value = this.#inputs.variables().get(args[0]!)
+        return value === undefined ? this.#end(1) : this.#print(`${value}\n`, files)
+      }
+      case 'hostname':
+      case 'id': {
+        const identity = this.#inputs.identity?.()
+        const text = identity && (name === 'id' ? idText : hostNameText)(identity, args)
+        return text === undefined ? this.#unknownOutput() : this.#print(text, files)
+      }
+      case 'sysctl': {
+        const asked = args.length === 1 ? args[0]!.replaceAll('/', '.') : ''
+        const value = this.#inputs.identity?.().sysctls.get(asked)
+        return value === undefined ? this.#unknownOutput() : this.#print(`${asked} = ${value}\n`, files)
+      }
       case 'cat':
         return this.#cat(args, files)
+      case 'touch':
+        for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#written.set(path, '')
+        return this.#written.size > MOST_WRITTEN ? undefined : this.#end(0)
       case 'rm':
         for (const path of args) if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
-        return this.#unknownOutput()
+        return this.#end(0)
       case 'expr': {
         const result = calculated(args)
         return result === undefined ? undefined : this.#print(`${result}\n`, files, result === 0 ? 1 : 0)
@@ -155,12 +255,30 @@ class Shell {
       case 'test':
       case '[':
       case '[[': {
-        const met = holds(name === 'test' ? args : args.slice(0, -1), path => this.#has(path))
+        const met = holds(name === 'test' ? args : args.slice(0, -1), (path, what) => this.#has(path, what))
         return met === undefined ? undefined : this.#end(met ? 0 : 1)
       }
+      case 'tail':
+        if (!args.some(arg => /^(-[a-z]*[fF]|--follow)/.test(arg))) return this.#textTool(name, args, files)
+        this.#runMs = Number.POSITIVE_INFINITY
+        return 'exit'
       default:
-        return DONE_AT_ONCE.has(name) ? this.#unknownOutput() : undefined
+        return SILENT.has(name) ? this.#end(0) : this.#textTool(name, args, files)
     }
+  }
+
+  #textTool(name: string, args: readonly string[], files: readonly Target[]): Ending {
+    const tool = textTool(name, args)
+    if (!tool) return DONE_AT_ONCE.has(name) ? this.#unknownOutput() : undefined
+    let input = tool.files.length === 0 ? this.#input : ''
+    for (const path of tool.files) {
+      const found = this.#content(path)
+      if (found === 'missing') return this.#complain(`${name}: ${path}: No such file or directory\n`, name === 'grep' ? 2 : 1)
+      input = found === undefined || input === undefined ? undefined : input + found.text
+    }
+    if (input === undefined) return this.#unknownOutput()
+    const { text, exitCode } = tool.run(input)
+    return this.#print(text, files, exitCode)
   }
 
   #end(exitCode: number): Ending {
@@ -169,48 +287,69 @@ class Shell {
   }
 
   #unknownOutput(): Ending {
-    return this.#captures > 0 ? undefined : this.#end(0)
+    this.#isOutputKnown = false
+    return this.#end(0)
   }
 
-  #print(text: string, files: readonly (string | undefined)[], exitCode = 0): Ending {
+  /** What goes to the error output is in the log, and not in what is captured. */
+  #complain(text: string, exitCode: number): Ending {
+    return this.#captures > 0 ? this.#end(exitCode) : this.#print(text, [], exitCode)
+  }
+
+  #print(text: string, files: readonly Target[], exitCode = 0): Ending {
     this.#printed += text.length
     if (this.#printed > MOST_OUTPUT) return undefined
     if (files.length === 0) this.#output += text
-    for (const file of files) {
-      if (file === undefined) continue
-      if (file === this.#lastWordsPath) this.#lastWords = text
-      else if (file === '/dev/stdout' || file === '/dev/stderr') this.#output += text
+    for (const { path, isAppended } of files) {
+      if (path === undefined) continue
+      if (path === this.#lastWordsPath) this.#lastWords = isAppended ? this.#lastWords + text : text
+      else if (path === '/dev/stdout' || path === '/dev/stderr') this.#output += text
       else {
-        this.#written.set(file, text)
-        this.#removedMs.delete(file)
+        this.#written.set(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
+        this.#removedMs.delete(path)
       }
+    }
+    return this.#written.size > MOST_WRITTEN ? undefined : this.#end(exitCode)
+  }
+
+  #cat(paths: readonly string[], files: readonly Target[]): Ending {
+    if (paths.length === 0) return this.#input === undefined ? this.#unknownOutput() : this.#print(this.#input, files)
+    let exitCode = 0
+    for (const path of paths) {
+      const found = this.#content(path)
+      if (found === 'missing') exitCode = 1
+      const ending =
+        found === undefined
+          ? this.#unknownOutput()
+          : found === 'missing'
+            ? this.#complain(`cat: can't open '${path}': No such file or directory\n`, 1)
+            : this.#print(found.text, files)
+      if (ending === undefined) return undefined
     }
     return this.#end(exitCode)
   }
 
-  #cat(paths: readonly string[], files: readonly (string | undefined)[]): Ending {
-    let ending = this.#unknownOutput()
-    for (const path of paths) {
-      const written = this.#written.get(path)
-      const found = written === undefined ? this.#file(path) : { content: written, isDirectory: undefined }
-      if (found === 'missing') {
-        ending = this.#print(`cat: can't open '${path}': No such file or directory\n`, [], 1)
-      } else if (found !== 'unknown' && found.content !== undefined) ending = this.#print(found.content, files)
-      else if (this.#unknownOutput() === undefined) return undefined
-      if (ending === undefined) return undefined
-    }
-    return ending
+  /** What is in a file; undefined when it is not known. */
+  #content(path: string): { readonly text: string } | 'missing' | undefined {
+    const written = this.#written.get(path)
+    if (written !== undefined) return { text: written }
+    const found = this.#file(path)
+    if (found === 'missing') return found
+    return found === 'unknown' || found.content === undefined ? undefined : { text: found.content }
   }
 
   #file(path: string): FileFound {
-    return ++this.#looked > MOST_FILES ? 'unknown' : this.#inputs.file(path)
+    if (++this.#looked > MOST_FILES) return 'unknown'
+    const found = this.#inputs.file(path)
+    return found === 'unknown' && this.#inputs.isOwn?.(path) ? 'missing' : found
   }
 
-  /** Whether there is something at a path; undefined when nobody knows. */
-  #has(path: string): boolean | undefined {
-    if (this.#written.has(path)) return true
+  /** Whether there is something at a path, or a directory; undefined when nobody knows. */
+  #has(path: string, what: 'anything' | 'directory'): boolean | undefined {
+    if (this.#written.has(path)) return what === 'anything'
     const found = this.#file(path)
-    return found === 'unknown' ? undefined : found !== 'missing'
+    if (found === 'unknown' || found === 'missing') return found === 'missing' ? false : undefined
+    return what === 'anything' || found.isDirectory === true
   }
 
   #environment(): string {
@@ -242,18 +381,27 @@ class Shell {
   }
 
   #variable({ name, orElse }: { readonly name: string; readonly orElse: string | undefined }): string | undefined {
+    if (name === '?') return String(this.#exitCode)
     return this.#variables.get(name) ?? this.#inputs.variables().get(name) ?? orElse
   }
 
   #outputOf(script: Step): string | undefined {
-    const before = this.#output
+    const { ending, text } = this.#captured(script)
+    return ending === undefined ? undefined : text?.replace(/\n+$/, '')
+  }
+
+  /** Runs a step; what it prints goes elsewhere, and is undefined when it is not known. */
+  #captured(step: Step): { readonly ending: Ending; readonly text: string | undefined } {
+    const [output, isKnown] = [this.#output, this.#isOutputKnown]
     this.#output = ''
+    this.#isOutputKnown = true
     this.#captures++
-    const ending = this.#run(script)
+    const ending = this.#run(step)
     this.#captures--
-    const printed = this.#output.replace(/\n+$/, '')
-    this.#output = before
-    return ending === undefined ? undefined : printed
+    const text = this.#isOutputKnown ? this.#output : undefined
+    this.#output = output
+    this.#isOutputKnown = isKnown
+    return { ending, text }
   }
 }
 

@@ -52,11 +52,18 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', inputs: world.inputsOf(container) })
+  const [isInit, inputs] = [role === 'init' || role === 'sidecar', world.inputsOf(container)]
+  const scripts = new Map<number, Script>()
+  const scriptOfRun = (run: number): Script => {
+    const script = scripts.get(run) ?? scriptOf(pod.metadata, container, { isInit, inputs, run })
+    scripts.set(run, script)
+    return script
+  }
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!
     const { state } = status
+    const script = scriptOfRun(status.restartCount)
     // One that waits for a new image does not wait for its next run.
     const isPulling = script.pullError !== undefined && PULLING.has(state.waiting?.reason ?? '')
     const ended = state.terminated ?? (state.waiting ? status.lastState.terminated : undefined)

@@ -58,7 +58,8 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = roleOf(pod, container)
-  const script = scriptOf(pod.metadata, container, { isInit: role === 'init' || role === 'sidecar', inputs: world.inputsOf(container) })
+  const isInit = role === 'init' || role === 'sidecar'
+  const script = scriptOf(pod.metadata, container, { isInit, inputs: world.inputsOf(container), run: status.restartCount })
   const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)

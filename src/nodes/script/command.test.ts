@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SimulatedPod } from '../../../test/kits/simulated-pod.ts'
-import { understand } from './command.ts'
+import { inputsOf } from '../container/inputs-of-container.ts'
+import { understand, understandRun } from './command.ts'
 
 const run = (command: string[], args: string[] = [], image = 'busybox') => {
   const found = understand({ name: 'c', image, command, args } as never)
   return found && [found.runMs / 1000, found.exitCode, found.log]
 }
+const NO_SOURCES = { services: () => [], entries: () => undefined, bundles: () => [], allocatable: {} }
 const sh = (script: string) => run(['/bin/sh', '-c', script])
 
 test('a handful of commands are understood', () => {
@@ -84,6 +86,75 @@ test('what a script does may depend on what is given to the container', () => {
   assert.equal(withGiven([], ['mounttest', '--file_content=/image/file'], 'agnhost:2'), undefined)
 })
 
+test('loops over words, pipelines and programs that print a part of their input are followed', () => {
+  assert.deepEqual(sh('for i in a "b c" $(echo d e); do echo "$i"; sleep 1; done; echo $i'), [4, 0, 'a\nb c\nd\ne\ne\n'])
+  assert.deepEqual(sh('for i in 1 2\ndo\n  for j in x y; do echo $i$j; done\ndone'), [0, 0, '1x\n1y\n2x\n2y\n'])
+  assert.deepEqual(sh('for i in 1 2; do exit $i; done'), [0, 1, ''])
+  assert.deepEqual(sh(`for i in ${'x '.repeat(60)}; do for j in ${'y '.repeat(60)}; do true; done; done`), undefined)
+  assert.deepEqual(sh('grep Cpus_allowed /proc/self/status | cut -f2 && sleep 1d'), [86_400, 0, ''])
+  assert.deepEqual(sh('for i in a:1 b:2 ab:3; do echo $i; done | grep -v b | cut -d : -f 2 | head -n 1'), [0, 0, '1\n'])
+  assert.deepEqual(sh('for i in 1 2 3; do echo $i; done > /tmp/n; echo none | cat'), undefined)
+  assert.deepEqual(sh('echo one >> /tmp/n; echo two >> /tmp/n; wc -l /tmp/n; tail -1 /tmp/n; cat /tmp/n | wc -l'), [0, 0, 'two\n2\n'])
+  assert.deepEqual(sh('echo a | grep -q b; echo $?'), [0, 0, '1\n'])
+  assert.deepEqual(sh('! false && echo "n: `echo x | wc -c`"'), [0, 0, 'n: 2\n'])
+  assert.deepEqual(sh('sleep 3 | sleep 5; exit 7 | true'), [5, 0, ''])
+  assert.deepEqual(sh('echo up; tail -f /dev/null'), [Infinity, 0, 'up\n'])
+  assert.deepEqual(sh('tail -n 5 -f /var/log/app | grep x'), [Infinity, 0, ''])
+  assert.deepEqual(sh('A=$(touch /tmp/x; echo done); echo $A; test -f /tmp/x && test ! -d /tmp/x'), [0, 0, 'done\n'])
+  assert.deepEqual(sh(`touch ${Array.from({ length: 65 }, (_, i) => `/${i}`).join(' ')}`), undefined)
+})
+
+test('commands know the names and the user of their container', () => {
+  const given = (spec: object, status: object = {}) => {
+    const container = { name: 'c', image: 'busybox', ...spec } as never
+    const pod = { metadata: { name: 'web-0', namespace: 'shop' }, spec: { containers: [container], ...spec }, status } as never
+    return (script: string) => understand({ command: ['sh', '-c', script] }, inputsOf(container, pod, NO_SOURCES))?.log
+  }
+  assert.equal(given({})('hostname; hostname -f; cat /etc/hostname'), 'web-0\nweb-0\nweb-0\n')
+  assert.equal(given({ subdomain: 'web' })('hostname; hostname -f'), 'web-0\nweb-0.web.shop.svc.cluster.local\n')
+  const named = { hostname: 'a', subdomain: 'web', setHostnameAsFQDN: true }
+  assert.equal(given(named)('echo $(hostname) `hostname -s`'), 'a.web.shop.svc.cluster.local a\n')
+  assert.equal(given({ hostnameOverride: 'other', subdomain: 'web' })("echo $(hostname)';'$(hostname -f)';'"), 'other;other;\n')
+  assert.equal(given({ hostNetwork: true, nodeName: 'n' })('hostname; cat /etc/hosts'), 'n\n')
+  const hosts = given(
+    { subdomain: 'web', hostAliases: [{ ip: '123.45.67.89', hostnames: ['foo', 'bar'] }] },
+    { podIPs: [{ ip: '10.244.0.9' }] },
+  )
+  assert.equal(hosts('grep 10.244 /etc/hosts'), '')
+  assert.equal(hosts('grep web-0 /etc/hosts'), '10.244.0.9\tweb-0.web.shop.svc.cluster.local\tweb-0\n')
+  assert.equal(hosts('tail -n 2 /etc/hosts; hostname -i'), '# Entries added by HostAliases.\n123.45.67.89\tfoo\tbar\n10.244.0.9\n')
+  assert.equal(given({})('id; id -u'), '')
+  const user = given({
+    securityContext: { runAsUser: 1001, fsGroup: 7, supplementalGroups: [8], sysctls: [{ name: 'kernel/x', value: '1' }] },
+  })
+  assert.equal(user('id; id -u; id -g; id -G'), 'uid=1001 gid=0(root) groups=0(root),7,8\n1001\n0\n0 7 8\n')
+  assert.equal(user('sysctl kernel.x; sysctl kernel/x; sysctl kernel.y'), 'kernel.x = 1\nkernel.x = 1\n')
+})
+
+test('a run finds what the ones before it have left in an empty directory of the container', () => {
+  const volumes = [
+    { name: 'own', emptyDir: {} },
+    { name: 'shared', emptyDir: {} },
+  ]
+  const mounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }))
+  const runs = (script: string) => {
+    const container = { name: 'c', image: 'busybox', command: ['sh', '-c', script], volumeMounts: mounts } as never
+    const other = { name: 'd', volumeMounts: [{ name: 'shared', mountPath: '/shared' }] }
+    const pod = { metadata: { name: 'p' }, spec: { volumes, containers: [container, other] }, status: {} } as never
+    const inputs = inputsOf(container, pod, NO_SOURCES)
+    return [0, 1, 2, 1000].map(run => understandRun(container, inputs, run)?.exitCode)
+  }
+  assert.deepEqual(runs('if [ -f /own/x ]; then exit 0; else touch /own/x; exit 42; fi'), [42, 0, 0, 0])
+  assert.deepEqual(
+    runs('if [ -f /own/2 ]; then exit 0; elif [ -f /own/1 ]; then touch /own/2; exit 2; else touch /own/1; exit 1; fi'),
+    [1, 2, 0, 0],
+  )
+  assert.deepEqual(runs('echo x >> /own/n; [ $(wc -l /own/n) = 2 ]'), [undefined, undefined, undefined, undefined])
+  assert.deepEqual(runs('echo x >> /own/n; [ $(cat /own/n | wc -l) -ge 3 ]'), [1, 1, 0, 0])
+  assert.deepEqual(runs('test -f /tmp/x && exit 0; touch /tmp/x; exit 1'), [undefined, undefined, undefined, undefined])
+  assert.deepEqual(runs('test -f /shared/x && exit 0; touch /shared/x; exit 1'), [undefined, undefined, undefined, undefined])
+})
+
 test('what is written to the file for last words, and printed in a loop, is known', () => {
   const found = understand({
     command: ['sh', '-c', '/bin/echo -n DONE > /dev/termination-log'],
@@ -138,12 +209,15 @@ test('everything else is not', () => {
     'sleep 1; ./serve',
     'exit $CODE',
     'if true; then exit 1',
-    'for i in 1 2; do echo $i; done',
+    'for i in $UNKNOWN; do echo $i; done',
+    'for i in 1 2; do curl $i; done',
+    'case $x in a) ;; esac',
     'exit $((1+1))',
     '$(true',
-    'echo `id`',
+    'sleep `curl localhost`',
+    'exit `id -u`',
     'sleep $N',
-    'ls | wc',
+    'curl localhost | wc -l',
     "echo 'open",
     'a &',
   ])

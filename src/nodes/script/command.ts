@@ -4,6 +4,7 @@
  *     ["sleep", "30"]                           runs for 30 s, then exits with 0
  *     ["sh", "-c", "echo $GREETING; exit 3"]    prints the value of a variable and fails with 3
  *     ["sh", "-c", "while true; do …; done"]    runs on
+ *     ["sh", "-c", "[ -f /data/x ] && exit 0; touch /data/x; exit 1"]    fails once, if /data is an emptyDir of its own
  *
  * Everything else is some program that nothing is known of.
  */
@@ -20,10 +21,28 @@ const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
 type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
 
+/** What a further run does can depend on what the ones before it have left behind; beyond these it is taken to stay the same. */
+const MOST_RUNS = 8
+
+/** What a run does, the first of which is number 0; undefined when the command is not understood. */
+export function understandRun(command: Command, inputs: ContainerInputs | undefined, run: number): Understood | undefined {
+  let understood = understand(command, inputs)
+  let left: ReadonlyMap<string, string> = new Map()
+  for (let i = 1; i <= Math.min(run, MOST_RUNS) && understood?.left && !isSame(understood.left, left); i++) {
+    left = understood.left
+    understood = understand(command, inputs, left)
+  }
+  return understood
+}
+
+const isSame = (a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean =>
+  a.size === b.size && [...a].every(([path, text]) => b.get(path) === text)
+
 /** Undefined when the command is not understood. */
 export function understand(
   { image = '', command, args, terminationMessagePath = '' }: Command,
   inputs: ContainerInputs = NO_INPUTS,
+  left?: ReadonlyMap<string, string>,
 ): Understood | undefined {
   const expanded = (word: string) => (word.includes('$') ? expand(word, name => inputs.variables().get(name)) : word)
   const written = [...(command ?? []), ...(args ?? [])]
@@ -35,7 +54,7 @@ export function understand(
   }
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
-  const options = { inputs, lastWordsPath: terminationMessagePath }
+  const options = { inputs, lastWordsPath: terminationMessagePath, left }
   if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }

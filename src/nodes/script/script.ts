@@ -10,7 +10,7 @@ import type { ContainerInputs } from '../container/container-inputs.ts'
 import { pullErrorOf } from '../container/image.ts'
 import type { Understood } from '../container/shell.ts'
 import { readUses, type Use } from '../usage/scripted-use.ts'
-import { understand } from './command.ts'
+import { understand, understandRun } from './command.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
 export const SCRIPT_DOMAIN = 'sim.keelson.dev'
@@ -110,6 +110,8 @@ type ScriptOptions = {
   readonly isInit?: boolean
   /** Variables and files that its command may refer to. */
   readonly inputs?: ContainerInputs | undefined
+  /** Which run is meant; the first is number 0. */
+  readonly run?: number
 }
 
 /**
@@ -119,10 +121,10 @@ type ScriptOptions = {
 export function scriptOf(
   { annotations }: { readonly annotations?: Annotations },
   container: Container,
-  { isInit = false, inputs }: ScriptOptions = {},
+  { isInit = false, inputs, run = 0 }: ScriptOptions = {},
 ): Script {
   const { name: own } = container
-  let script = ownScript(container, inputs)
+  let script = ownScript(container, inputs, run)
   if (!annotations) return script
   for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
@@ -133,9 +135,9 @@ export function scriptOf(
 }
 
 /** What a container does by itself: what its command and the commands of its probes say. */
-function ownScript(container: Container, inputs: ContainerInputs | undefined): Script {
+function ownScript(container: Container, inputs: ContainerInputs | undefined, run: number): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
-  const understood = understand(container, inputs)
+  const understood = understandRun(container, inputs, run)
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}

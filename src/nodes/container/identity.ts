@@ -1,0 +1,87 @@
+/** Who a container is: its names in the network, and the user that its programs run as. */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+
+export type Identity = {
+  readonly hostName: string
+  /** With its domain, where the pod has one. */
+  readonly fullName: string
+  readonly addresses: readonly string[]
+  /** Undefined where the image decides. */
+  readonly user: number | undefined
+  readonly group: number
+  /** Its own group first. */
+  readonly groups: readonly number[]
+  /** Kernel parameters that the pod sets. */
+  readonly sysctls: ReadonlyMap<string, string>
+}
+
+const CLUSTER_DOMAIN = 'cluster.local'
+/** Linux takes no longer name. */
+const LONGEST_HOST_NAME = 63
+
+export function identityOf(pod: PodObject, container: Container): Identity {
+  const { spec, status } = pod
+  const { runAsUser: podUser, runAsGroup: podGroup, fsGroup, supplementalGroups, sysctls } = spec.securityContext ?? {}
+  const { runAsUser = podUser, runAsGroup = podGroup } = container.securityContext ?? {}
+  const group = Number(runAsGroup ?? 0)
+  const more = [...(fsGroup === undefined ? [] : [fsGroup]), ...(supplementalGroups ?? [])].map(Number)
+  return {
+    ...namesOf(pod),
+    addresses: (status?.podIPs ?? []).flatMap(({ ip }) => ip ?? []),
+    user: runAsUser === undefined ? undefined : Number(runAsUser),
+    group,
+    groups: [...new Set([group, ...more])],
+    sysctls: new Map((sysctls ?? []).map(({ name, value }) => [name.replaceAll('/', '.'), value])),
+  }
+}
+
+/** The names that a kubelet gives to a pod. */
+export function namesOf({ metadata, spec }: PodObject): Pick<Identity, 'hostName' | 'fullName'> {
+  if (spec.hostNetwork) return { hostName: spec.nodeName ?? '', fullName: spec.nodeName ?? '' }
+  const name = (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, LONGEST_HOST_NAME).replace(/[-.]+$/, '')
+  // A name that overrides all others has no domain.
+  if (!spec.subdomain || spec.hostnameOverride !== undefined) return { hostName: name, fullName: name }
+  const fullName = `${name}.${spec.subdomain}.${metadata.namespace}.svc.${CLUSTER_DOMAIN}`
+  return { hostName: spec.setHostnameAsFQDN ? fullName : name, fullName }
+}
+
+/** What `id` prints; undefined where the image decides. */
+export function idText({ user, group, groups }: Identity, options: readonly string[]): string | undefined {
+  if (user === undefined || options.length > 1) return undefined
+  const named = (id: number) => (id === 0 ? '0(root)' : String(id))
+  switch (options[0]) {
+    case undefined: {
+      const more = groups.length > 1 || group === 0 ? ` groups=${groups.map(named).join(',')}` : ''
+      return `uid=${named(user)} gid=${named(group)}${more}\n`
+    }
+    case '-u':
+      return `${user}\n`
+    case '-g':
+      return `${group}\n`
+    case '-G':
+      return `${groups.join(' ')}\n`
+    default:
+      return undefined
+  }
+}
+
+/** What `hostname` prints. */
+export function hostNameText({ hostName, fullName, addresses }: Identity, options: readonly string[]): string | undefined {
+  switch (options.join(' ')) {
+    case '':
+      return `${hostName}\n`
+    case '-s':
+      return `${hostName.split('.')[0]}\n`
+    case '-f':
+    case '--fqdn':
+      return `${fullName}\n`
+    case '-d':
+      return `${fullName.split('.').slice(1).join('.')}\n`
+    case '-i':
+    case '-I':
+      return `${addresses.join(' ')}\n`
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,88 @@
+/** Programs that print a part of the text that they are given: `head`, `tail`, `grep`, `cut` and `wc`, with their common options. */
+
+export type Told = { readonly text: string; readonly exitCode: number }
+export type TextTool = {
+  /** The files that are read; what comes from the pipe where there are none. */
+  readonly files: readonly string[]
+  readonly run: (input: string) => Told
+}
+
+/** Undefined for other programs and options. */
+export function textTool(name: string, args: readonly string[]): TextTool | undefined {
+  switch (name) {
+    case 'head':
+    case 'tail':
+      return partOfLines(name, args)
+    case 'grep':
+      return lookingFor(args)
+    case 'cut':
+      return oneField(args)
+    case 'wc': {
+      const [option = '', ...files] = args
+      const counted = Object.hasOwn(COUNTED, option) ? COUNTED[option] : undefined
+      return counted && files.length === 0 ? { files, run: input => told(`${counted(input)}\n`) } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+const told = (text: string, exitCode = 0): Told => ({ text, exitCode })
+
+/** Without what ends the last one. */
+const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
+const textOf = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
+
+const COUNTED: Readonly<Record<string, (text: string) => number>> = {
+  '-l': text => text.split('\n').length - 1,
+  '-w': text => text.split(/\s+/).filter(word => word !== '').length,
+  '-c': text => Buffer.byteLength(text),
+}
+
+function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool | undefined {
+  const { options, rest: files } = withOptions(args, 'n')
+  const asked = options.get('n') ?? [...options.keys()].find(key => /^\d+$/.test(key)) ?? '10'
+  if (options.size > 1 || (options.size === 1 && !options.has('n') && asked === '10' && !options.has('10'))) return undefined
+  if (!/^\d{1,6}$/.test(asked)) return undefined
+  const count = Number(asked)
+  const part = (lines: string[]) => (name === 'head' ? lines.slice(0, count) : count === 0 ? [] : lines.slice(-count))
+  return { files, run: input => told(textOf(part(linesOf(input)))) }
+}
+
+/** Patterns without special characters. */
+function lookingFor(args: readonly string[]): TextTool | undefined {
+  const { options, rest } = withOptions(args, '')
+  const [pattern = '', ...files] = rest
+  if (!/^[\w ,:=@%/"-]+$/.test(pattern) || files.length > 1 || [...options.keys()].some(key => !'qvciFE'.includes(key))) return undefined
+  const folded = (text: string) => (options.has('i') ? text.toLowerCase() : text)
+  const run = (input: string): Told => {
+    const found = linesOf(input).filter(line => folded(line).includes(folded(pattern)) !== options.has('v'))
+    const exitCode = found.length > 0 ? 0 : 1
+    if (options.has('q')) return told('', exitCode)
+    return told(options.has('c') ? `${found.length}\n` : textOf(found), exitCode)
+  }
+  return { files, run }
+}
+
+function oneField(args: readonly string[]): TextTool | undefined {
+  const { options, rest: files } = withOptions(args, 'fd')
+  const [field = '', separator = '\t'] = [options.get('f'), options.get('d')]
+  if (!/^[1-9]\d{0,3}$/.test(field) || separator.length !== 1 || [...options.keys()].some(key => !'fd'.includes(key))) return undefined
+  // A line without a separator is printed whole.
+  const part = (line: string) => (line.includes(separator) ? (line.split(separator)[Number(field) - 1] ?? '') : line)
+  return { files, run: input => told(textOf(linesOf(input).map(part))) }
+}
+
+/** Options of one letter, some of which have a value, `-n 3` or `-n3`; numbers are options, too: `-3`. */
+function withOptions(args: readonly string[], valued: string): { options: ReadonlyMap<string, string>; rest: string[] } {
+  const options = new Map<string, string>()
+  let at = 0
+  for (; at < args.length && /^-./.test(args[at]!); at++) {
+    const text = args[at]!.slice(1)
+    const letter = text[0]!
+    if (valued.includes(letter)) options.set(letter, text.length > 1 ? text.slice(1) : (args[++at] ?? ''))
+    else if (/^\d+$/.test(text)) options.set(text, '')
+    else for (const each of text) options.set(each, '')
+  }
+  return { options, rest: args.slice(at) }
+}
