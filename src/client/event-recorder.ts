@@ -7,7 +7,7 @@
 import { Event } from '../kinds/core/event.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
-import { isNamespaceTerminating } from '../schema/status-error.ts'
+import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client, Draft } from './client.ts'
 
 export type EventType = 'Normal' | 'Warning'
@@ -106,8 +106,8 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
       if (isKnown && (await events.patch(metadata, { count, lastTimestamp, message }, { type: 'strategic' }))) return
       await events.create(event)
     } catch (error) {
-      // The namespace is being deleted, and its events with it.
-      if (!isNamespaceTerminating(error)) throw error
+      // The events of a namespace are deleted with it.
+      if (!isNamespaceGoing(error)) throw error
     }
   }
 

@@ -4,7 +4,7 @@
  */
 import { Event } from '../kinds/events/event.ts'
 import { formatMicroTime, instantOf } from '../lib/time.ts'
-import { StatusError } from '../schema/status-error.ts'
+import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client } from './client.ts'
 import { type EventType, eventNames, type Involved, Recent } from './event-recorder.ts'
 
@@ -102,8 +102,8 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
       if (!task) return
       const written = task()
         .catch(error => {
-          // The namespace is being deleted, and its events with it.
-          if (!(error instanceof StatusError && error.details?.causes?.[0]?.reason === 'NamespaceTerminating')) onError(error)
+          // The events of a namespace are deleted with it.
+          if (!isNamespaceGoing(error)) onError(error)
         })
         .finally(() => {
           writing.delete(written)

@@ -116,6 +116,10 @@ export function invalidObject(
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof StatusError && (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')
 
+/** The namespace of what was to be created is being deleted, or is gone by now. */
+export const isNamespaceGoing = (error: unknown): boolean =>
+  isNamespaceTerminating(error) || (error instanceof StatusError && error.code === 404 && error.details?.kind === 'namespaces')
+
 /** The write was sent to the store and no answer came. */
 export function outcomeUnknown(message: string): StatusError {
   const error = internalError(message)

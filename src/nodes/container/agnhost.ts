@@ -6,23 +6,42 @@ import type { Understood } from './shell.ts'
 
 export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test(image)
 
-const SERVING = new Set('netexec nettest serve-hostname porter test-webserver webhook crd-conversion-webhook guestbook'.split(' '))
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
+
+/** What serves, with the flags that name its ports and the ports without them; none where they are not known. */
+const SERVING: ReadonlyMap<string, Readonly<Record<string, number>> | undefined> = new Map([
+  ['netexec', { 'http-port': 8080, 'udp-port': 8081, 'sctp-port': -1 }],
+  ['nettest', { port: 8080 }],
+  ['serve-hostname', { port: 9376 }],
+  ['test-webserver', { port: 80 }],
+  ['liveness', { port: 8080 }],
+  ['grpc-health-checking', { port: 5000, 'http-port': 8080 }],
+  ...['porter', 'webhook', 'crd-conversion-webhook', 'guestbook'].map(name => [name, undefined] as const),
+])
 
 /** Undefined for what nothing is known of. The first word is the program. */
 export function runAgnhost(words: readonly string[], inputs: ContainerInputs): Understood | undefined {
   const [, does = 'pause', ...args] = words
-  if (does === 'pause') return { ...FOREVER, log: 'Paused\n' }
-  if (SERVING.has(does)) return FOREVER
-  if (does === 'liveness') return { ...FOREVER, unhealthyMs: 10_000 }
-  if (does === 'grpc-health-checking') return grpcHealth(args)
+  if (does === 'pause') return { ...FOREVER, log: 'Paused\n', ports: [] }
+  if (SERVING.has(does)) {
+    const ports = SERVING.get(does)
+    const unhealthyMs = does === 'liveness' ? 10_000 : does === 'grpc-health-checking' ? unhealthyAfter(args) : undefined
+    return { ...FOREVER, ...(ports && { ports: portsOf(ports, args) }), ...(unhealthyMs !== undefined && { unhealthyMs }) }
+  }
   if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
   return does === 'mounttest' ? mountTest(args, inputs) : undefined
 }
 
-function grpcHealth(args: readonly string[]): Understood {
-  const seconds = /--delay-unhealthy-sec[= ](\d{1,9})/.exec(args.join(' '))?.[1]
-  return seconds === undefined ? FOREVER : { ...FOREVER, unhealthyMs: Number(seconds) * 1000 }
+const portsOf = (ports: Readonly<Record<string, number>>, args: readonly string[]): number[] =>
+  Object.entries(ports).map(([flag, usual]) => Number(flagOf(args, flag) ?? usual))
+
+/** The value of a flag, `--port 80` or `--port=80`. */
+const flagOf = (args: readonly string[], flag: string): string | undefined =>
+  new RegExp(`(?:^| )--?${flag}[= ](\\d{1,9})(?: |$)`).exec(args.join(' '))?.[1]
+
+function unhealthyAfter(args: readonly string[]): number | undefined {
+  const seconds = flagOf(args, 'delay-unhealthy-sec')
+  return seconds === undefined ? undefined : Number(seconds) * 1000
 }
 
 const NEW_CONTENT = 'mount-tester new file\n'

@@ -6,6 +6,8 @@ export type ContainerInputs = {
   /** What is at an absolute path. */
   readonly file: (path: string) => FileFound
   readonly identity?: () => Identity
+  /** Whether nothing can be written to a path. */
+  readonly isReadOnly?: (path: string) => boolean
   /** Whether a path is in a directory that is empty before the first run, is kept for further ones, and that no other container has. */
   readonly isOwn?: (path: string) => boolean
 }

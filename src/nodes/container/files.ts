@@ -50,6 +50,15 @@ export function isOwnPath(path: string, { spec }: PodObject, container: Containe
   return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
 }
 
+/** Whether a path is in a volume that is mounted for reading only, or in an image to which nothing can be written. */
+export function isReadOnlyPath(path: string, { spec }: PodObject, container: Container): boolean {
+  const wanted = posix.normalize(path)
+  const mount = mountOf(wanted, container)
+  if (!mount) return container.securityContext?.readOnlyRootFilesystem === true && !/^\/(dev|proc|sys)\//.test(wanted)
+  const { configMap, secret, downwardAPI, projected } = spec.volumes?.find(({ name }) => name === mount.name) ?? {}
+  return mount.readOnly === true || (configMap ?? secret ?? downwardAPI ?? projected) !== undefined
+}
+
 /** Files outside volumes that a kubelet, or the container runtime, writes for every pod. */
 function managedFile(path: string, pod: PodObject): File | undefined {
   const content = path === '/etc/hosts' ? hostsFile(pod) : path === '/etc/hostname' ? `${namesOf(pod).hostName}\n` : undefined

@@ -3,7 +3,7 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
-import { fileAt, isOwnPath } from './files.ts'
+import { fileAt, isOwnPath, isReadOnlyPath } from './files.ts'
 import { identityOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
@@ -17,6 +17,7 @@ export function inputsOf(container: Container, pod: PodObject, sources: Sources)
     variables,
     file: path => fileAt(path, { pod, container, sources }, variables),
     identity: () => identityOf(pod, container),
+    isReadOnly: path => isReadOnlyPath(path, pod, container),
     isOwn: path => isOwnPath(path, pod, container),
   }
 }

@@ -16,6 +16,8 @@ export type Understood = {
   readonly unhealthyMs?: number
   /** The files that it leaves behind for its next run. */
   readonly left?: ReadonlyMap<string, string>
+  /** The ports at which it answers; undefined when they are not known. */
+  readonly ports?: readonly number[]
 }
 
 /** Commands that are done at once and succeed without a word, and others of which it is not known what they print. */
@@ -39,6 +41,8 @@ export type RunOptions = {
   readonly lastWordsPath: string
   /** The files that the run before has left. */
   readonly left?: ReadonlyMap<string, string> | undefined
+  /** The name of the shell, as it calls itself. */
+  readonly shell?: string
 }
 
 /** Undefined when it is not understood. */
@@ -63,6 +67,7 @@ type Ending = 'next' | 'exit' | undefined
 class Shell {
   readonly #inputs: ContainerInputs
   readonly #lastWordsPath: string
+  readonly #shell: string
   readonly #variables = new Map<string, string>()
   readonly #written: Map<string, string>
   readonly #removedMs = new Map<string, number>()
@@ -79,9 +84,12 @@ class Shell {
   #exitCode = 0
   /** Within `$(…)` what commands print matters. */
   #captures = 0
+  /** What programs do in endless loops is not known. */
+  #isLooping = false
 
-  constructor({ inputs, lastWordsPath, left }: RunOptions) {
+  constructor({ inputs, lastWordsPath, left, shell = 'sh' }: RunOptions) {
     this.#inputs = inputs
+    this.#shell = shell
     this.#written = new Map(left)
     this.#lastWordsPath = lastWordsPath
   }
@@ -96,6 +104,7 @@ class Shell {
       lastWords: this.#lastWords,
       ...(this.#removedMs.size > 0 && { removedMs: this.#removedMs }),
       ...(left.size > 0 && { left }),
+      ...(!this.#isLooping && { ports: [] }),
     }
   }
 
@@ -131,6 +140,7 @@ class Shell {
         for (const each of step.body) if (each.type === 'command' && plainText(each.words[0] ?? []) === 'echo') this.#run(each)
         this.#runMs = Number.POSITIVE_INFINITY
         this.#exitCode = 0
+        this.#isLooping = true
         return 'exit'
       }
     }
@@ -198,13 +208,16 @@ class Shell {
       .map(({ to, isAppended }): Target => ({ path: this.#expand(to)?.join(' '), isAppended }))
     const known = args.every(arg => arg !== undefined) ? args.flat() : undefined
     // What is printed may depend on what is not known; then nothing is.
-    if (name === 'echo') return known ? this.#print(echoed(known), files) : this.#unknownOutput()
-    if (!known) return undefined
+    if (!known) return name === 'echo' ? this.#unknownOutput() : undefined
+    const [closed] = files.filter(({ path }) => path !== undefined && this.#isReadOnly(path))
+    if (closed) return this.#complain(`${this.#shell}: can't create ${closed.path}: ${READ_ONLY}\n`, 1)
     return this.#builtIn(name, known, files)
   }
 
   #builtIn(name: string, args: readonly string[], files: readonly Target[]): Ending {
     switch (name) {
+      case 'echo':
+        return this.#print(echoed(args), files)
       case 'exit': {
         const [code = String(this.#exitCode)] = args
         if (!/^\d{1,3}$/.test(code)) return undefined
@@ -242,9 +255,12 @@ class Shell {
       }
       case 'cat':
         return this.#cat(args, files)
-      case 'touch':
+      case 'touch': {
+        const [closed] = args.filter(path => !path.startsWith('-') && this.#isReadOnly(path))
+        if (closed !== undefined) return this.#complain(`touch: ${closed}: ${READ_ONLY}\n`, 1)
         for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#written.set(path, '')
         return this.#written.size > MOST_WRITTEN ? undefined : this.#end(0)
+      }
       case 'rm':
         for (const path of args) if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
         return this.#end(0)
@@ -338,6 +354,10 @@ class Shell {
     return found === 'unknown' || found.content === undefined ? undefined : { text: found.content }
   }
 
+  #isReadOnly(path: string): boolean {
+    return path !== this.#lastWordsPath && this.#inputs.isReadOnly?.(path) === true
+  }
+
   #file(path: string): FileFound {
     if (++this.#looked > MOST_FILES) return 'unknown'
     const found = this.#inputs.file(path)
@@ -405,6 +425,7 @@ class Shell {
   }
 }
 
+const READ_ONLY = 'Read-only file system'
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([\s\S]*)$/
 
 const plainText = ([first, ...more]: Word): string => (first?.type === 'text' && more.length === 0 ? baseName(first.text) : '')

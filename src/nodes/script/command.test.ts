@@ -201,6 +201,71 @@ test('probes whose commands fail, or take too long, fail', () => {
   assert.ok(starting.events.includes('Killing Container c failed startup probe, will be restarted'))
 })
 
+test('a probe of a port where it is known that nobody answers fails', () => {
+  const pod = (container: object, probe: object) =>
+    new SimulatedPod({ spec: { containers: [{ name: 'c', image: 'busybox', ...container, readinessProbe: probe }] } })
+      .run(60_000)
+      .condition('Ready')?.status
+  const http = (port: number | string) => ({ httpGet: { path: '/', port } })
+  const web = { image: 'agnhost:2', args: ['test-webserver'] }
+  assert.equal(pod(web, http(80)), 'True')
+  assert.equal(pod(web, http(81)), 'False')
+  assert.equal(pod({ ...web, args: ['test-webserver', '--port=8000'], ports: [{ name: 'web', containerPort: 8000 }] }, http('web')), 'True')
+  assert.equal(pod({ image: 'agnhost:2', args: ['grpc-health-checking'] }, { grpc: { port: 5000 } }), 'True')
+  assert.equal(pod({ image: 'agnhost:2', args: ['grpc-health-checking'] }, { grpc: { port: 2333 } }), 'False')
+  assert.equal(pod({ image: 'agnhost:2', args: ['porter'] }, http(81)), 'True')
+  assert.equal(pod({ command: ['sleep', '600'] }, { tcpSocket: { port: 80 } }), 'False')
+  assert.equal(pod({ command: ['sleep', '600'] }, { tcpSocket: { port: 80, host: '1.2.3.4' } }), 'True')
+  assert.equal(pod({ command: ['sh', '-c', 'while true; do nc -l -p 80; done'] }, { tcpSocket: { port: 80 } }), 'True')
+  assert.equal(pod({ command: ['serve'] }, http(80)), 'True')
+  const sent = new SimulatedPod({
+    spec: {
+      containers: [
+        {
+          name: 'c',
+          image: 'agnhost:2',
+          args: ['liveness'],
+          livenessProbe: { httpGet: { path: '/redirect?loc=%2Fhealthz', port: 8080 }, failureThreshold: 1 },
+        },
+      ],
+    },
+  })
+  assert.equal(sent.run(11_000).container().restartCount, 1)
+})
+
+test('nothing is written where all is to be read only', () => {
+  const container = {
+    name: 'c',
+    image: 'busybox',
+    securityContext: { readOnlyRootFilesystem: true },
+    volumeMounts: [
+      { name: 'data', mountPath: '/data' },
+      { name: 'data', mountPath: '/seen', readOnly: true },
+      { name: 'config', mountPath: '/config' },
+    ],
+  } as never
+  const volumes = [
+    { name: 'data', emptyDir: {} },
+    { name: 'config', configMap: { name: 'x' } },
+  ]
+  const pod = { metadata: { name: 'p' }, spec: { volumes, containers: [container] }, status: {} } as never
+  const of = (script: string) => {
+    const found = understand(
+      { command: ['/bin/sh', '-c', script], terminationMessagePath: '/tmp/last' },
+      inputsOf(container, pod, NO_SOURCES),
+    )
+    return [found?.exitCode, found?.log, found?.lastWords]
+  }
+  assert.deepEqual(of('echo test > /file; sleep 240'), [0, "/bin/sh: can't create /file: Read-only file system\n", ''])
+  assert.deepEqual(of('touch /checkfile'), [1, 'touch: /checkfile: Read-only file system\n', ''])
+  assert.deepEqual(of('touch /config/x || touch /seen/x'), [
+    1,
+    'touch: /config/x: Read-only file system\ntouch: /seen/x: Read-only file system\n',
+    '',
+  ])
+  assert.deepEqual(of('touch /data/x && echo x > /dev/null && echo done > /tmp/last'), [0, '', 'done\n'])
+})
+
 test('everything else is not', () => {
   assert.deepEqual(run(['[', ...Array<string>(100).fill('!'), 'x', ']']), [0, 0, ''])
   assert.equal(run(['[', ...Array<string>(40_000).fill('!'), 'x', ']']), undefined)

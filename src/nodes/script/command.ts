@@ -14,7 +14,7 @@ import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.t
 import { expand } from '../container/expansion.ts'
 import { baseName, runCommand, runScript, type Understood } from '../container/shell.ts'
 
-const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
+const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
 /** A command of more words is not understood, as a script that is too long is not. */
 const MOST_WORDS = 1_000
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
@@ -54,7 +54,7 @@ export function understand(
   }
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
-  const options = { inputs, lastWordsPath: terminationMessagePath, left }
+  const options = { inputs, lastWordsPath: terminationMessagePath, left, shell: program }
   if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }

@@ -141,7 +141,7 @@ function ownScript(container: Container, inputs: ContainerInputs | undefined, ru
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}
-  const [startup, readiness, failing] = [startupProbe, readinessProbe, livenessProbe].map(failureMs)
+  const [startup, readiness, failing] = [startupProbe, readinessProbe, livenessProbe].map(probe => failureMs(probe, container, understood))
   const liveness = failing ?? (understood && unhealthyAfterMs(livenessProbe, understood))
   return {
     ...PLAIN,
@@ -155,20 +155,37 @@ function ownScript(container: Container, inputs: ContainerInputs | undefined, ru
 }
 
 /** How long after the start a probe has failed as often as it may; undefined when it succeeds, or nothing is known of it. */
-function failureMs(probe: Container['livenessProbe']): number | undefined {
-  const command = probe?.exec?.command
-  const understood = command && understand({ command })
-  if (!probe || !understood) return undefined
+function failureMs(probe: Container['livenessProbe'], container: Container, understood: Understood | undefined): number | undefined {
+  if (!probe) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
-  if (understood.exitCode === 0 && understood.runMs <= timeoutSeconds * 1000) return undefined
-  return (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
+  const command = probe.exec?.command && understand({ command: probe.exec.command })
+  const fails = command && (command.exitCode !== 0 || command.runMs > timeoutSeconds * 1000)
+  return fails || isRefused(probe, container, understood)
+    ? (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
+    : undefined
 }
+
+/** Whether a probe asks at a port where it is known that nobody answers. */
+function isRefused(
+  { httpGet, tcpSocket, grpc }: NonNullable<Container['livenessProbe']>,
+  { ports }: Container,
+  understood: Understood | undefined,
+): boolean {
+  const asked = httpGet ?? tcpSocket ?? grpc
+  if (!asked || !understood?.ports || httpGet?.host || tcpSocket?.host) return false
+  const port = ports?.find(({ name }) => name !== undefined && name === String(asked.port))?.containerPort ?? Number(asked.port)
+  return !understood.ports.includes(port)
+}
+
+/** Where `agnhost` tells of its health, and leads to that. */
+const HEALTH_PATHS = new Set(['/healthz', '/redirect?loc=/healthz', '/redirect?loc=%2Fhealthz'])
 
 /** How long after the start a container has been ill for as long as its liveness probe lets it; undefined when it stays healthy. */
 function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
   const [program = '', file = '', ...more] = probe?.exec?.command ?? []
   const readsFile = /(^|\/)cat$/.test(program) && more.length === 0
-  const from = readsFile ? removedMs?.get(file) : probe?.grpc || probe?.httpGet?.path === '/healthz' ? unhealthyMs : undefined
+  const asksForHealth = probe?.grpc || HEALTH_PATHS.has(probe?.httpGet?.path ?? '')
+  const from = readsFile ? removedMs?.get(file) : asksForHealth ? unhealthyMs : undefined
   if (!probe || from === undefined) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3 } = probe
   return Math.max(from, initialDelaySeconds * 1000) + (failureThreshold - 1) * periodSeconds * 1000
