@@ -224,7 +224,48 @@ test('what needs a process is refused with a reason', async t => {
       /^pod "p" runs on the simulated node "simulated-1": its containers have no processes, so that \w+ is not possible$/,
     )
   }
-  assert.match((await ask(server, `/api/v1/nodes/${NODE}/proxy/pods`)).json.message, /^node "simulated-1" is simulated/)
+  for (const [path, method] of [
+    ['run/default/p/c', 'POST'],
+    ['pods', 'POST'],
+    ['logs/', 'GET'],
+  ] as const) {
+    const { status, json } = await ask(server, `/api/v1/nodes/${NODE}/proxy/${path}`, { method })
+    assert.deepEqual([status, json.message], [501, `node "simulated-1" is simulated: there is no kubelet that could answer /${path}`])
+  }
+})
+
+test('a node tells what a kubelet tells of itself and its pods', async t => {
+  const server = await startInProcess(t, { nodes: 2, nodeCapacity: { cpu: '4' } })
+  await nodeReady(server)
+  const spec = { containers: [{ name: 'c', image: 'web:1', resources: { requests: { cpu: '1' } } }], hostname: 'h' }
+  await createPod(server, { name: 'p', spec, annotations: { [`${SIM}/log`]: 'one\ntwo' } })
+  await podIn(server, 'p', phase('Running'))
+  const get = (path: string, node = NODE) => ask(server, `/api/v1/nodes/${node}/proxy${path}`)
+  assert.deepEqual([(await get('/healthz')).text, (await get('/healthz/syncloop')).text], ['ok', 'ok'])
+  for (const path of ['/pods', '/pods/']) {
+    const { json } = await get(path)
+    assert.equal(json.kind, 'PodList')
+    assert.deepEqual(
+      json.items.map((pod: any) => [pod.metadata.name, pod.spec.hostname, pod.status.phase]),
+      [['p', 'h', 'Running']],
+    )
+  }
+  assert.deepEqual((await get('/pods', 'simulated-2')).json.items, [])
+  assert.deepEqual((await get('/runningpods/')).json.items[0].spec.containers, [{ name: 'c', image: 'web:1', resources: {} }])
+  assert.equal((await get('/configz')).json.kubeletconfig.maxPods, 110)
+  const { node, pods } = (await get('/stats/summary?only_cpu_and_memory=true')).json
+  assert.deepEqual([node.nodeName, node.cpu.usageNanoCores, pods[0].podRef.name], [NODE, 350_000_000, 'p'])
+  assert.deepEqual([pods[0].containers[0].cpu.usageNanoCores, pods[0].memory.workingSetBytes], [300_000_000, 32 * 1024 ** 2])
+  const resource = (await get('/metrics/resource')).text
+  assert.match(resource, /^container_memory_working_set_bytes\{container="c",namespace="default",pod="p"\} 33554432$/m)
+  assert.match(resource, /^node_cpu_usage_seconds_total [\d.]+$/m)
+  assert.match((await get('/metrics')).text, /^kubelet_running_pods 1$/m)
+  assert.match((await get('/metrics/cadvisor')).text, /^machine_cpu_cores 4$/m)
+  assert.equal((await get('/containerLogs/default/p/c?tailLines=1')).text, 'two\n')
+  assert.equal((await get('/containerLogs/default/p/c', 'simulated-2')).status, 404)
+  assert.equal((await nodeReady(server)).status.daemonEndpoints.kubeletEndpoint.Port, 10250)
+  await ask(server, `/api/v1/nodes/${NODE}`, patch({ metadata: { annotations: { [`${SIM}/failure`]: 'true' } } }))
+  assert.equal(await eventually('a node that has failed', async () => ((await get('/healthz')).status === 503 ? true : undefined)), true)
 })
 
 test('a Node that is created with the label is simulated; one of a real kubelet is left alone', async t => {

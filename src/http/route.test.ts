@@ -2,6 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { testCatalog } from '../../test/kits/http/test-server.ts'
+import { Namespace } from '../kinds/core/namespace.ts'
+import { Node } from '../kinds/core/node.ts'
+import { Pod } from '../kinds/core/pod/pod.ts'
+import { Service } from '../kinds/core/service/service.ts'
+import { Catalog } from '../registry/catalog.ts'
+import { resourcesOf } from '../schema/resource.ts'
 import { Router, route } from './route.ts'
 
 const catalog = testCatalog()
@@ -141,4 +147,20 @@ test('a router finds what its catalog serves now, whatever it has found before',
   // More than are remembered.
   for (let i = 0; i < 600; i++)
     assert.equal(router.find('GET', `/api/v1/namespaces/ns-${i}/configmaps`).attributes.resource?.namespace, `ns-${i}`)
+})
+
+const builtIn = new Catalog(resourcesOf([Namespace, Node, Pod, Service], 'k8s.io'))
+
+test('what is behind a subresource that passes requests on is one of its options', () => {
+  const pathOf = (target: string) => {
+    const found = route('GET', target, builtIn)
+    return found.type === 'call' ? found.call.query.get('path') : undefined
+  }
+  assert.equal(pathOf('/api/v1/nodes/n/proxy'), '')
+  assert.equal(pathOf('/api/v1/nodes/n/proxy/?path=/other'), '/')
+  assert.equal(pathOf('/api/v1/nodes/n/proxy/stats/summary?a=b'), '/stats/summary')
+  assert.equal(pathOf('/api/v1/namespaces/ns/pods/p:80/proxy/a%2Fb/'), '/a/b/')
+  assert.equal(pathOf('/api/v1/namespaces/ns/services/s/proxy/x'), '/x')
+  assert.equal(pathOf('/api/v1/namespaces/ns/pods/p/log?path=/x'), '/x')
+  assert.equal(pathOf('/api/v1/namespaces/ns/pods/p/exec'), null)
 })

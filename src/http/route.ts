@@ -74,7 +74,7 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const version = parts[at]!
   const viaWatch = parts[at + 1] === 'watch'
   const parsed = parseParts(parts, viaWatch ? at + 2 : at + 1, catalog.find(group, version, 'namespaces'))
-  const asked = { method, query, viaWatch }
+  const asked = { method, query, viaWatch, path }
   const { plural, name, subresource, namespace } = parsed
   const verb = viaWatch ? 'watch' : (verbOf(asked, parsed) ?? '')
   const attributes: Attributes = {
@@ -97,7 +97,7 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   return { attributes, query, ...(found ?? (isNowhere ? { type: 'path', path } : { type: 'refused', error: noSuchResource() })) }
 }
 
-type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean }
+type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean; readonly path: string }
 /** Where a path points: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and what follows. */
 type ParsedPath = {
   readonly scope: 'namespace' | 'all'
@@ -106,6 +106,8 @@ type ParsedPath = {
   readonly name: string
   readonly subresource: string
   readonly depth: number
+  /** What follows the subresource; empty where nothing does. */
+  readonly below: string
   /** Whether an empty segment stands between slashes, other than for the namespace of a collection: that means all of them. */
   readonly gap: boolean
 }
@@ -155,12 +157,23 @@ function parseParts(parts: readonly string[], at: number, namespaces: Resource |
     const name = parts[at + 3] ?? ''
     const isOfAll = second === '' && third !== '' && depth === 3
     const subresource = parts[at + 4] ?? ''
-    return { scope: 'namespace', namespace: second, plural: third, name, subresource, depth: depth - 2, gap: gap && !isOfAll }
+    return {
+      scope: 'namespace',
+      namespace: second,
+      plural: third,
+      name,
+      subresource,
+      depth: depth - 2,
+      below: belowOf(parts, at + 5),
+      gap: gap && !isOfAll,
+    }
   }
   // Requests for a namespace are authorized in that namespace.
   const namespace = first === 'namespaces' ? second : ''
-  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, gap }
+  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, below: belowOf(parts, at + 3), gap }
 }
+
+const belowOf = (parts: readonly string[], at: number): string => (parts.length > at ? `/${parts.slice(at).join('/')}` : '')
 
 function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: ParsedPath): Verb | undefined {
   const collection = name === ''
@@ -217,8 +230,17 @@ function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefine
   const namespace = resource.namespaced ? parsed.namespace : ''
   if (verb === 'deletecollection' && resource.namespaced && namespace === '')
     return { type: 'refused', error: badRequest('Namespace parameter required.') }
-  const call: Call = { verb, resource, namespace, name, subresource, query: asked.query }
+  const call: Call = { verb, resource, namespace, name, subresource, query: queryOf(asked, parsed, resource) }
   return { type: 'call', call }
+}
+
+/** What is behind a subresource that passes requests on is one of its options, whatever the query says. */
+function queryOf({ query, path }: Asked, { subresource, below }: ParsedPath, { def }: Resource): URLSearchParams {
+  const connect = def.subresources?.connect
+  if (subresource === '' || !connect || !Object.hasOwn(connect, subresource) || !connect[subresource]!.options?.['path']) return query
+  const asked = new URLSearchParams(query)
+  asked.set('path', path.endsWith('/') ? `${below}/` : below)
+  return asked
 }
 
 /** Whether a method that is no verb goes on to who answers the path: a proxy passes all methods on. */

@@ -1,15 +1,17 @@
-/** What simulated nodes answer: logs, and for whatever needs a process a clear refusal. */
+/** What simulated nodes answer: logs, what a kubelet tells of itself, and for whatever needs a process a clear refusal. */
 import type { Client } from '../../client/client.ts'
+import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
 import type { Result } from '../../registry/api.ts'
-import { notImplemented, unavailable } from '../../schema/status-error.ts'
+import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
 import { inputsOf } from '../container/inputs-of-container.ts'
 import { sourcesOf } from '../container/sources.ts'
-import { FAILURE_ANNOTATION, isAlive } from '../node/simulated-node.ts'
+import { FAILURE_ANNOTATION, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import { kubeletAnswer } from './kubelet-endpoints.ts'
 import { type LoggedRun, loggedRun, logText, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
@@ -25,10 +27,24 @@ export const simulatedConnection = (client: Client, signal: AbortSignal): NodeCo
       `pod "${name}" runs on the simulated node "${pod.spec.nodeName}": its containers have no processes, so that ${call.subresource} is not possible`,
     )
   },
-  node(name) {
-    throw notImplemented(`node "${name}" is simulated: there is no kubelet that could be reached`)
+  node(name, call, ctx) {
+    const node = client.of(Node).get({ name })
+    if (!isAlive(node as NodeObject | undefined))
+      throw unavailable(`node "${name}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
+    const path = call.query.get('path') ?? ''
+    const [, namespace, podName = '', container = ''] = LOG_PATH.exec(path) ?? []
+    if (namespace !== undefined && call.verb === 'get') {
+      const pod = client.of(Pod).get({ namespace, name: podName }) as PodObject | undefined
+      if (pod?.spec.nodeName !== name) throw notFound({ group: '', plural: 'pods', kind: 'Pod' }, podName)
+      return readLog(client, { pod, container, node: node as NodeObject, call, ctx }, signal)
+    }
+    const answer = call.verb === 'get' ? kubeletAnswer(client, node as NodeObject, path) : undefined
+    if (!answer) throw notImplemented(`node "${name}" is simulated: there is no kubelet that could answer ${path || '/'}`)
+    return { type: 'bytes', code: 200, mediaType: answer.mediaType, body: Buffer.from(answer.text) }
   },
 })
+
+const LOG_PATH = /^\/containerLogs\/([^/]+)\/([^/]+)\/([^/]+)$/
 
 function readLog(client: Client, { pod, container, node, call, ctx }: PodRequest, signal: AbortSignal): Result {
   const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }

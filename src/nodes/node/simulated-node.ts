@@ -60,6 +60,9 @@ export type NodeParts = {
   readonly now: number
 }
 
+/** Where a kubelet answers. Nobody can connect to it, other than through the API server. */
+const KUBELET_PORT = 10250
+
 /** What simulated pods follow, of what Kubernetes wants nodes to declare. */
 const FEATURES = [
   'InPlacePodLevelResourcesVerticalScaling',
@@ -84,6 +87,7 @@ export function nodeStatus(node: NodeObject, addresses: readonly string[], parts
     conditions: nodeConditions(node, now),
     declaredFeatures: old.declaredFeatures ?? [...FEATURES],
     addresses: [...addresses.map(address => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
+    daemonEndpoints: { kubeletEndpoint: { Port: KUBELET_PORT } },
     nodeInfo: {
       machineID: idOf('machine', name).replaceAll('-', ''),
       systemUUID: idOf('system', name),

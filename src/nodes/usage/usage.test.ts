@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { readUses } from './scripted-use.ts'
-import { nodeUsage, podUsage } from './usage.ts'
+import { measure, nodeUsage, podUsage } from './usage.ts'
 
 const START = Date.parse('2026-05-01T12:00:00Z')
 const pod = (annotations: Record<string, string> = {}, more: object = {}): any => ({
@@ -55,4 +55,17 @@ test('what is no script is not read', () => {
     { afterMs: 0, percent: 10 },
     { afterMs: 60_000, milli: 2000n },
   ])
+})
+
+test('processor time is what was used at each time, added up', () => {
+  const script = { 'sim.keelson.dev/cpu-usage': '100m, 50% after 30s, 2 after 1m' }
+  const seconds = (after: number) => measure(pod(script), START + after * 1000)?.map(({ cpuMs }) => cpuMs / 1000)
+  assert.deepEqual(seconds(0), [0, 0])
+  assert.deepEqual(seconds(20), [2, 2])
+  assert.deepEqual(seconds(40), [3 + 1, 3])
+  assert.deepEqual(seconds(70), [3 + 3 + 20, 3 + 20])
+  assert.deepEqual(
+    measure(pod(), START + 10_000)?.map(({ cpuMs }) => cpuMs),
+    [600, 100],
+  )
 })

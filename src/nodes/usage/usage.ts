@@ -8,6 +8,7 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { scriptOf } from '../script/script.ts'
+import { processorMs } from './processor-time.ts'
 import type { Use } from './scripted-use.ts'
 
 /** What is used of each resource, as quantities. */
@@ -17,13 +18,16 @@ export type ContainerUsage = { readonly name: string; readonly usage: Usage }
 /** Where nothing is said: parts of the request, and amounts for what requests nothing. In thousandths, as all amounts here. */
 const DEFAULTS = { cpu: { percent: 30, without: 10n }, memory: { percent: 60, without: 32n * 1024n ** 2n * 1000n } }
 /** What a node needs for itself. */
-const OF_NODE = { cpu: 50n, memory: 300n * 1024n ** 2n * 1000n }
+export const OF_NODE = { cpu: 50n, memory: 300n * 1024n ** 2n * 1000n }
 
 type Amounts = { readonly cpu: bigint; readonly memory: bigint }
 
+/** A container that runs: what it uses now, in thousandths, and the processor time that it has used since its start. */
+export type Measured = { readonly name: string; readonly startedMs: number; readonly amounts: Amounts; readonly cpuMs: number }
+
 /** The containers of a pod that run; undefined when it does not run yet or has ended. */
 export function podUsage(pod: PodObject, nowMs: number): ContainerUsage[] | undefined {
-  const found = amountsOf(pod, nowMs)
+  const found = measure(pod, nowMs)
   return found?.map(({ name, amounts }) => ({ name, usage: quantities(amounts) }))
 }
 
@@ -31,14 +35,15 @@ export function podUsage(pod: PodObject, nowMs: number): ContainerUsage[] | unde
 export function nodeUsage(pods: Iterable<PodObject>, nowMs: number): Usage {
   let { cpu, memory } = OF_NODE
   for (const pod of pods)
-    for (const { amounts } of amountsOf(pod, nowMs) ?? []) {
+    for (const { amounts } of measure(pod, nowMs) ?? []) {
       cpu += amounts.cpu
       memory += amounts.memory
     }
   return quantities({ cpu, memory })
 }
 
-function amountsOf({ metadata, spec, status }: PodObject, nowMs: number): { name: string; amounts: Amounts }[] | undefined {
+/** Undefined for a pod that does not run. */
+export function measure({ metadata, spec, status }: PodObject, nowMs: number): Measured[] | undefined {
   if (status?.phase !== 'Running') return undefined
   const running = new Map<string, number>()
   for (const { name, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])])
@@ -49,7 +54,8 @@ function amountsOf({ metadata, spec, status }: PodObject, nowMs: number): { name
     const { cpuUse, memoryUse } = scriptOf(metadata, container, { isInit })
     const ranMs = Math.max(0, nowMs - startedMs) || 0
     const amounts = { cpu: amountOf(container, 'cpu', cpuUse, ranMs), memory: amountOf(container, 'memory', memoryUse, ranMs) }
-    return [{ name: container.name, amounts }]
+    const cpuMs = processorMs(cpuUse, ranMs, use => amountOf(container, 'cpu', use ? [{ ...use, afterMs: 0 }] : [], 0))
+    return [{ name: container.name, startedMs, amounts, cpuMs }]
   }
   const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
   const found = [...(spec.containers ?? []).flatMap(each => of(each, false)), ...sidecars.flatMap(each => of(each, true))]
