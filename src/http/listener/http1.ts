@@ -136,7 +136,8 @@ function guardAgainstStall(response: ServerResponse): void {
   const drop = () => socket.destroy()
   socket.setTimeout(LIMITS.stallMs, drop)
   response.once('close', () => {
-    socket.setTimeout(0)
     socket.off('timeout', drop)
+    // By now node:http waits for the next request, for as long as a connection may be idle.
+    if (socket.timeout === LIMITS.stallMs) socket.setTimeout(0)
   })
 }
