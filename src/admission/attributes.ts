@@ -1,5 +1,6 @@
 /** A write as admission sees it. */
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -45,6 +46,8 @@ export interface Attributes {
   decode(document: Json, version?: Resource): MaybePromise<AnyObject>
   /** An object of this resource in another served version. */
   convert(object: AnyObject, version: Resource): MaybePromise<AnyObject>
+  /** Does work that may take long, such as to evaluate expressions, and lets other requests run between its parts. */
+  runParts<R>(work: InParts<R>): MaybePromise<R>
   /** Adds a warning to the response. */
   warn(message: string): void
   /** Adds an annotation to the audit event of the request. */

@@ -1,7 +1,8 @@
 /** Authorization as expressions ask for it. */
 import type { CelAccess, CelAuthorizer, CelDecision, CelUser } from '../cel/libraries/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { InParts } from '../lib/in-parts.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Attributes as AccessAttributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Attributes } from './attributes.ts'
@@ -23,8 +24,8 @@ export class ExpressionAuthorizer {
     this.#authorize = authorize
   }
 
-  /** What an evaluation comes to once all decisions that it asked for are known. A promise only when one had to be waited for. */
-  evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => T): MaybePromise<T> {
+  /** What an evaluation comes to once all decisions that it asked for are known. A promise only when one had to be waited for, or it took long. */
+  evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => InParts<T>): MaybePromise<T> {
     let pending: Promise<unknown>[] | undefined
     const decide: CelAuthorizer = (user, access) => {
       const known = this.#awaited.get(attributes)?.get(keyOf(user, access))
@@ -39,18 +40,18 @@ export class ExpressionAuthorizer {
       pending.push(settled)
       return UNDECIDED
     }
-    const attempt = outcomeOf(evaluation, decide)
-    if (!pending) return attempt()
-    return (async () => {
-      let latest = attempt
+    const attempt = () => outcomeOf(attributes, evaluation(decide))
+    const evaluateAgain = async (first: () => T): Promise<T> => {
+      let latest = first
       for (let n = 1; pending; n++) {
         await Promise.all(pending)
         if (n === MAX_EVALUATIONS) break
         pending = undefined
-        latest = outcomeOf(evaluation, decide)
+        latest = await attempt()
       }
       return latest()
-    })()
+    }
+    return whenDone(attempt(), outcome => (pending ? evaluateAgain(outcome) : outcome()))
   }
 
   #remember(attributes: Attributes, key: string, decision: Promise<Decision>): Promise<void> {
@@ -73,14 +74,15 @@ const keyOf = ({ name, uid, groups }: CelUser, access: CelAccess) => JSON.string
 const UNDECIDED: CelDecision = { allowed: false, reason: '', error: 'the authorizer has not decided yet' }
 
 /** What an evaluation returned or threw. It counts only when nothing was undecided. */
-function outcomeOf<T>(evaluation: (authorize: CelAuthorizer) => T, decide: CelAuthorizer): () => T {
+function outcomeOf<T>(attributes: Attributes, evaluation: InParts<T>): MaybePromise<() => T> {
+  const failed = (error: unknown) => (): never => {
+    throw error
+  }
   try {
-    const result = evaluation(decide)
-    return () => result
+    const result = attributes.runParts(evaluation)
+    return result instanceof Promise ? result.then(value => () => value, failed) : () => result
   } catch (error) {
-    return () => {
-      throw error
-    }
+    return failed(error)
   }
 }
 

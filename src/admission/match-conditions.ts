@@ -3,6 +3,7 @@ import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Bindings } from '../cel/runtime/program.ts'
 import { CelFault } from '../cel/runtime/values.ts'
 import { aggregate } from '../lib/go-text.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import type { LazyProgram, LazyPrograms } from './lazy-programs.ts'
 
 export type Condition = { readonly name: string; readonly expression: string; readonly program: LazyProgram }
@@ -36,8 +37,9 @@ const MATCH: ConditionsOutcome = { outcome: 'match' }
 /**
  * Evaluates all conditions. One that is false decides, whatever others fail with; without one, failures leave the request to the
  * failure policy. The budget is that of this webhook or policy alone: adding another never exhausts it.
+ * Stops after each condition.
  */
-export function evaluateConditions({ all }: Conditions, bindings: Bindings): ConditionsOutcome {
+export function* evaluatingConditions({ all }: Conditions, bindings: Bindings): InParts<ConditionsOutcome> {
   if (all.length === 0) return MATCH
   const problems: string[] = []
   let excluding: string | undefined
@@ -53,6 +55,7 @@ export function evaluateConditions({ all }: Conditions, bindings: Bindings): Con
     budget -= cost
     if (value === false) excluding ??= name
     if (value instanceof CelFault) problems.push(`expression '${expression}' resulted in error: ${value.message}`)
+    yield
   }
   if (excluding !== undefined) return { outcome: 'no-match', condition: excluding }
   if (problems.length === 0) return MATCH

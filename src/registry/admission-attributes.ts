@@ -2,6 +2,7 @@
 import type { Attributes } from '../admission/attributes.ts'
 import type { ResourceName } from '../admission/reader.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { ConformError } from '../schema/conform.ts'
@@ -14,6 +15,7 @@ import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
 import { convertVersion } from './version-conversion.ts'
 import type { Write } from './write-value.ts'
+import { runPartsOfAnySize } from './yielding.ts'
 
 /** Made once for each attempt of a write. Rarely needed values are computed on demand. */
 export class WriteAttributes implements Attributes {
@@ -87,6 +89,10 @@ export class WriteAttributes implements Attributes {
 
   convert(object: AnyObject, version: Resource): MaybePromise<AnyObject> {
     return convertVersion(object, this.kind, version)
+  }
+
+  runParts<R>(work: InParts<R>): MaybePromise<R> {
+    return runPartsOfAnySize(this.#write, work)
   }
 
   warn(message: string): void {

@@ -45,6 +45,15 @@ export function runParts<R>(write: Write, work: InParts<R>): MaybePromise<R> {
   }
 }
 
+/** Runs work whose parts may take long in a write of any size. */
+export function runPartsOfAnySize<R>(write: Write, work: InParts<R>): MaybePromise<R> {
+  if (write.yieldedAt === 0) write.yieldedAt = performance.now()
+  for (let part = work.next(); ; part = work.next()) {
+    if (part.done) return part.value
+    if (performance.now() - write.yieldedAt >= SLICE_MS) return letOthersRun(write).then(() => runPartsOfAnySize(write, work))
+  }
+}
+
 /** Runs work that may take long in a write of any size: others run after so many parts. */
 export async function runLongParts(write: Write, work: Iterator<void>, partsAtOnce: number): Promise<void> {
   for (;;) {

@@ -367,6 +367,12 @@ const PREPARED: readonly HostileRequest[] = [
     'object.data.all(a, object.data.all(b, a.size() + b.size() > 0))',
   ]),
   bindingOf('expensive'),
+  policy(
+    'exhausting',
+    'exhausted',
+    list(12, i => `object.data.all(a, object.data.all(b, a.size() + b.size() >= ${i})) || object.metadata.name != ''`),
+  ),
+  bindingOf('exhausting'),
   policy('cheap', 'watched', ['object.data.size() > 0', 'size(object.metadata.name) > 0']),
   bindingOf('cheap'),
   create(
@@ -800,6 +806,7 @@ const expressions: HostileRequest[] = [
     `${BINDINGS}/validatingwebhookconfigurations`,
   ),
   create('an object for an expensive policy', configMap('policed', { data: keys(1_000) }, { labels: { policed: 'yes' } })),
+  create('an object for many expensive expressions', configMap('exhausted', { data: keys(250) }, { labels: { exhausted: 'yes' } })),
   create('a large object for a cheap policy', configMap('watched', { data: keys(MOST_KEYS) }, { labels: { watched: 'yes' } })),
 ]
 

@@ -4,6 +4,7 @@ import type { Attributes } from '../../src/admission/attributes.ts'
 import type { Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
 import { Reinvocation } from '../../src/admission/reinvocation.ts'
+import { doAtOnce } from '../../src/lib/in-parts.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import type { AnyObject } from '../../src/schema/object-meta.ts'
 import { type Resource, resourceOf } from '../../src/schema/resource.ts'
@@ -34,6 +35,7 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     ctx: contextWith(),
     signal: new AbortController().signal,
     remainingMs: undefined,
+    runParts: doAtOnce,
     decode: document => document as unknown as AnyObject,
     convert: each => each,
     warn() {},

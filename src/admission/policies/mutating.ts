@@ -3,6 +3,7 @@
 import { JsonPatchOperation, PartialObject, typeNameProblems } from '../../cel/kubernetes/patch-types.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelList, elementsOf } from '../../cel/runtime/values.ts'
+import type { InParts } from '../../lib/in-parts.ts'
 import { deepEqual, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from '../../patch/json-patch.ts'
 import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
@@ -10,7 +11,7 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
-import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import { type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { ExpressionError } from '../observer.ts'
 import type { Plugin } from '../plugin.ts'
@@ -109,14 +110,15 @@ async function mutate(
     count(type)
     faults.push(fault)
   }
-  const evaluate = async <T>(run: (bindings: Bindings) => T): Promise<T> => {
+  const evaluate = async <T>(run: (bindings: Bindings) => InParts<T>): Promise<T> => {
     const request = await versions.in(resource)
     return parts.expressions.evaluate(attributes, authorize =>
       run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
     )
   }
   await policy.programs.prepare()
-  const matched = policy.conditions.all.length === 0 ? MATCHED : await evaluate(bindings => evaluateConditions(policy.conditions, bindings))
+  const matched =
+    policy.conditions.all.length === 0 ? MATCHED : await evaluate(bindings => evaluatingConditions(policy.conditions, bindings))
   const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
   if (matched.outcome === 'no-match') {
     observer.excludedByCondition(about)
@@ -133,7 +135,7 @@ async function mutate(
     try {
       const { object } = await versions.in(resource)
       const target = { object: object!, resource: targetOf(attributes, resource) }
-      const document = await evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
+      const document = await evaluate(bindings => patching(mutation, policy, { ...target, bindings }))
       if (document !== undefined) attributes.object = await attributes.decode(document, resource)
     } catch (error) {
       if (error instanceof MutationError) fail(error.message, error.type)
@@ -158,8 +160,9 @@ const targetOf = (attributes: Attributes, resource: Resource): Resource =>
 type Target = { readonly object: AnyObject; readonly resource: Resource; readonly bindings: Bindings }
 
 /** The changed document; undefined when a test in a JSON patch says that it is not to be changed. */
-function patched(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings }: Target): Json | undefined {
+function* patching(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings }: Target): InParts<Json | undefined> {
   const result = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET).evaluate(mutation)
+  yield
   if ('error' in result) throw new MutationError(result.error, result.type)
   const { value } = result
   if (mutation.patchType === 'JSONPatch') return patchedByOperations(object, operationsOf(value))

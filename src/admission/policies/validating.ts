@@ -1,14 +1,15 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
+import type { InParts } from '../../lib/in-parts.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
-import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import { type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { AdmissionObserver, ExpressionError } from '../observer.ts'
 import type { Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import { RequestVersions } from '../versions.ts'
-import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
+import { type Evaluated, EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
 import { concerned, type Invocation, invocationsOf, named, type PolicyParts, policyVariables } from './invocation.ts'
 import type { AuditAnnotation, ValidatingPolicy, Validation } from './policy.ts'
 
@@ -65,12 +66,12 @@ async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attr
       const begun = performance.now()
       const early = policy.conditions.mayAuthorize
         ? undefined
-        : evaluateConditions(policy.conditions, policyVariables(request, param, { namespace }))
+        : await attributes.runParts(evaluatingConditions(policy.conditions, policyVariables(request, param, { namespace })))
       const { skippedBy, decisions, published, failedAnnotations } =
         early && early.outcome !== 'match'
           ? undecided(found, early)
           : await parts.expressions.evaluate(attributes, authorize =>
-              evaluate(found, policyVariables(request, param, { authorize, namespace }), early),
+              evaluating(found, policyVariables(request, param, { authorize, namespace }), early),
             )
       const seconds = (performance.now() - begun) / 1000
       countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
@@ -177,21 +178,29 @@ const undecided = (invocation: Invocation<ValidatingPolicy>, matched: Exclude<Co
     ? { ...NOTHING, skippedBy: matched.condition }
     : { ...NOTHING, decisions: [failed(invocation, { index: CONDITIONS, message: matched.message, errorType: 'invalid_error' })] }
 
-/** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. */
-function evaluate(invocation: Invocation<ValidatingPolicy>, bindings: Bindings, early?: ConditionsOutcome): Outcome {
+/** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. Stops after each expression. */
+function* evaluating(invocation: Invocation<ValidatingPolicy>, bindings: Bindings, early?: ConditionsOutcome): InParts<Outcome> {
   const { policy } = invocation
-  const matched = early ?? evaluateConditions(policy.conditions, bindings)
+  const matched = early ?? (yield* evaluatingConditions(policy.conditions, bindings))
   if (matched.outcome !== 'match') return undecided(invocation, matched)
   try {
     const validations = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET)
-    const results = policy.validations.map(validation => ({ validation, result: validations.evaluate(validation) }))
+    const results: Evaluated[] = []
+    for (const validation of policy.validations) {
+      results.push(validations.evaluate(validation))
+      yield
+    }
     const messages = new EvaluationPass(bindings, policy.variables, validations.remaining)
-    const decisions = results.flatMap(({ validation, result }, index): Decision[] => {
-      if ('error' in result) return [failed(invocation, { index, message: result.error, errorType: result.type })]
-      if (result.value === true) return []
-      return [{ index, message: messageOf(validation, messages), reason: validation.reason, errorType: 'no_error' }]
-    })
-    const { published, failedAnnotations } = annotate(policy, new EvaluationPass(bindings, policy.variables, POLICY_BUDGET))
+    const decisions: Decision[] = []
+    for (const [index, result] of results.entries()) {
+      if ('error' in result) decisions.push(failed(invocation, { index, message: result.error, errorType: result.type }))
+      else if (result.value !== true) {
+        const validation = policy.validations[index]!
+        decisions.push({ index, message: messageOf(validation, messages), reason: validation.reason, errorType: 'no_error' })
+        yield
+      }
+    }
+    const { published, failedAnnotations } = yield* annotating(policy, new EvaluationPass(bindings, policy.variables, POLICY_BUDGET))
     return { skippedBy: undefined, decisions, published, failedAnnotations }
   } catch (error) {
     if (error instanceof OutOfBudget)
@@ -210,14 +219,15 @@ function messageOf({ text, message, messageExpression }: Validation, pass: Evalu
   return message.trim() || `failed expression: ${text.trim()}`
 }
 
-function annotate(
+function* annotating(
   { auditAnnotations, failsOpen }: ValidatingPolicy,
   pass: EvaluationPass,
-): Pick<Outcome, 'published' | 'failedAnnotations'> {
+): InParts<Pick<Outcome, 'published' | 'failedAnnotations'>> {
   const published: (readonly [string, string])[] = []
   const failedAnnotations: string[] = []
   for (const annotation of auditAnnotations) {
     const result = pass.evaluate(annotation)
+    yield
     if ('error' in result) {
       if (!failsOpen) failedAnnotations.push(result.error)
     } else if (typeof result.value === 'string') {

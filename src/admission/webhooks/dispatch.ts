@@ -9,7 +9,7 @@ import { internalError, timedOut } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
-import { type Conditions, type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
+import { type Conditions, type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import { exemptionFromWebhooks, withoutExempt } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
@@ -327,9 +327,9 @@ class MatchedRequests {
       (): MaybePromise<ConditionsOutcome> =>
         conditions.mayAuthorize
           ? this.#parts.expressions.evaluate(this.#attributes, authorize =>
-              evaluateConditions(conditions, requestVariables(request, authorize)),
+              evaluatingConditions(conditions, requestVariables(request, authorize)),
             )
-          : evaluateConditions(conditions, requestVariables(request)),
+          : this.#attributes.runParts(evaluatingConditions(conditions, requestVariables(request))),
     )
     return whenDone(evaluated, outcome => {
       decided.set(conditions, outcome)
