@@ -65,14 +65,14 @@ function managedFile(path: string, pod: PodObject): File | undefined {
   return content === undefined ? undefined : { content, mode: 0o644, group: 0 }
 }
 
-/** Undefined for pods in the network of their node, which get what is there. */
-function hostsFile(pod: PodObject): string | undefined {
-  if (pod.spec.hostNetwork) return undefined
+/** Pods in the network of their node get the node's. */
+function hostsFile(pod: PodObject): string {
   const { hostName, fullName } = namesOf(pod)
   const own = [...new Set([fullName, hostName])].join('\t')
+  const header = `# Kubernetes-managed hosts file${pod.spec.hostNetwork ? ' (host network)' : ''}.\n`
   const aliases = (pod.spec.hostAliases ?? []).map(({ ip, hostnames }) => `${ip}\t${(hostnames ?? []).join('\t')}\n`)
   return [
-    '# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n',
+    `${header}127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n`,
     'fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n',
     ...(pod.status?.podIPs ?? []).map(({ ip }) => `${ip}\t${own}\n`),
     ...(aliases.length > 0 ? ['\n# Entries added by HostAliases.\n', ...aliases] : []),

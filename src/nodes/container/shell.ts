@@ -11,6 +11,8 @@ export type Understood = {
   /** What it prints, and what it writes to the file for its last words. */
   readonly log: string
   readonly lastWords: string
+  /** When it makes files, after its start. */
+  readonly writtenMs?: ReadonlyMap<string, number>
   /** When it removes files for good, and from when on what asks for its health is told that it is ill; after its start. */
   readonly removedMs?: ReadonlyMap<string, number>
   readonly unhealthyMs?: number
@@ -70,6 +72,7 @@ class Shell {
   readonly #shell: string
   readonly #variables = new Map<string, string>()
   readonly #written: Map<string, string>
+  readonly #writtenMs = new Map<string, number>()
   readonly #removedMs = new Map<string, number>()
   #output = ''
   /** Whether all that was printed is in it. */
@@ -102,6 +105,7 @@ class Shell {
       exitCode: this.#exitCode,
       log: this.#output,
       lastWords: this.#lastWords,
+      ...(this.#writtenMs.size > 0 && { writtenMs: this.#writtenMs }),
       ...(this.#removedMs.size > 0 && { removedMs: this.#removedMs }),
       ...(left.size > 0 && { left }),
       ...(!this.#isLooping && { ports: [] }),
@@ -258,7 +262,7 @@ class Shell {
       case 'touch': {
         const [closed] = args.filter(path => !path.startsWith('-') && this.#isReadOnly(path))
         if (closed !== undefined) return this.#complain(`touch: ${closed}: ${READ_ONLY}\n`, 1)
-        for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#written.set(path, '')
+        for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#write(path, '')
         return this.#written.size > MOST_WRITTEN ? undefined : this.#end(0)
       }
       case 'rm':
@@ -321,11 +325,16 @@ class Shell {
       if (path === this.#lastWordsPath) this.#lastWords = isAppended ? this.#lastWords + text : text
       else if (path === '/dev/stdout' || path === '/dev/stderr') this.#output += text
       else {
-        this.#written.set(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
-        this.#removedMs.delete(path)
+        this.#write(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
       }
     }
     return this.#written.size > MOST_WRITTEN ? undefined : this.#end(exitCode)
+  }
+
+  #write(path: string, text: string): void {
+    if (!this.#written.has(path)) this.#writtenMs.set(path, this.#runMs)
+    this.#written.set(path, text)
+    this.#removedMs.delete(path)
   }
 
   #cat(paths: readonly string[], files: readonly Target[]): Ending {

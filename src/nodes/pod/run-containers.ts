@@ -166,8 +166,10 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   }
   if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, { role, script })
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
+  const startedUpAt = startedAt + (container.startupProbe ? script.startupMs : 0)
+  // Until a container has started up nobody asks whether it is alive.
   const [livenessAt, startupAt] = [
-    container.livenessProbe ? startedAt + script.livenessMs : Infinity,
+    container.livenessProbe ? Math.max(startedAt + script.livenessMs, startedUpAt) : Infinity,
     container.startupProbe ? startedAt + script.startupFailureMs : Infinity,
   ]
   const failsAt = Math.min(livenessAt, startupAt)
@@ -183,7 +185,6 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
     return { exitCode, at: Math.min(endsAt, now), message: terminationMessageOf(container, script, exitCode) }
   }
   plan(draft, Math.max(Math.min(endsAt, failsAt), now))
-  const startedUpAt = startedAt + (container.startupProbe ? script.startupMs : 0)
   const readyAt = Math.max(startedUpAt, startedAt + script.readyMs)
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)

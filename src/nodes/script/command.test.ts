@@ -115,7 +115,11 @@ test('commands know the names and the user of their container', () => {
   const named = { hostname: 'a', subdomain: 'web', setHostnameAsFQDN: true }
   assert.equal(given(named)('echo $(hostname) `hostname -s`'), 'a.web.shop.svc.cluster.local a\n')
   assert.equal(given({ hostnameOverride: 'other', subdomain: 'web' })("echo $(hostname)';'$(hostname -f)';'"), 'other;other;\n')
-  assert.equal(given({ hostNetwork: true, nodeName: 'n' })('hostname; cat /etc/hosts'), 'n\n')
+  const onNode = given({ hostNetwork: true, nodeName: 'n' }, { podIPs: [{ ip: '172.18.0.2' }] })
+  assert.equal(
+    onNode('hostname; head -n 1 /etc/hosts; tail -n 1 /etc/hosts'),
+    'n\n# Kubernetes-managed hosts file (host network).\n172.18.0.2\tn\n',
+  )
   const hosts = given(
     { subdomain: 'web', hostAliases: [{ ip: '123.45.67.89', hostnames: ['foo', 'bar'] }] },
     { podIPs: [{ ip: '10.244.0.9' }] },
@@ -231,6 +235,41 @@ test('a probe of a port where it is known that nobody answers fails', () => {
     },
   })
   assert.equal(sent.run(11_000).container().restartCount, 1)
+})
+
+test('a probe of a file passes from when the script has made it', () => {
+  const cat = (file: string, more: object = {}) => ({ exec: { command: ['cat', file] }, ...more })
+  const pod = (script: string, probes: object) =>
+    new SimulatedPod({ spec: { containers: [{ name: 'c', image: 'busybox', command: ['sh', '-c', script], ...probes }] } })
+  const ready = (simulated: SimulatedPod, ms: number) => simulated.run(ms).condition('Ready')?.status
+  const slow = pod('sleep 10; echo ok > /tmp/ready; sleep 600', { readinessProbe: cat('/tmp/ready') })
+  assert.deepEqual([ready(slow, 9000), ready(slow, 2000)], ['False', 'True'])
+  assert.equal(ready(pod('sleep 600', { readinessProbe: { exec: { command: ['sh', '-c', 'test -f /tmp/ready'] } } }), 60_000), 'False')
+  assert.equal(ready(pod('sleep 600', { readinessProbe: cat('/etc/ready') }), 0), 'True')
+  assert.equal(ready(pod('while true; do touch /tmp/ready; done', { readinessProbe: cat('/tmp/ready') }), 0), 'True')
+  const volumeMounts = [{ name: 'v', mountPath: '/tmp' }]
+  assert.equal(ready(pod('sleep 600', { readinessProbe: cat('/tmp/ready'), volumeMounts }), 0), 'True')
+  const late = pod('sleep 30; touch /tmp/up; sleep 600', { startupProbe: cat('/tmp/up', { periodSeconds: 5, failureThreshold: 3 }) })
+  assert.equal(late.run(11_000).container().restartCount, 1)
+})
+
+test('whether a container is alive is asked once it has started up', () => {
+  const fails = { exec: { command: ['false'] } }
+  const pod = (startupProbe: object) => {
+    const command = ['sh', '-c', 'sleep 10; echo ok > /tmp/up; sleep 600']
+    return new SimulatedPod({
+      spec: { containers: [{ name: 'c', image: 'busybox', command, startupProbe, livenessProbe: { ...fails, failureThreshold: 1 } }] },
+    })
+  }
+  assert.equal(
+    pod({ ...fails, failureThreshold: 60 })
+      .run(240_000)
+      .container().restartCount,
+    0,
+  )
+  const enabled = pod({ exec: { command: ['cat', '/tmp/up'] }, failureThreshold: 60 })
+  assert.equal(enabled.run(9000).container().restartCount, 0)
+  assert.equal(enabled.run(2000).container().restartCount, 1)
 })
 
 test('nothing is written where all is to be read only', () => {

@@ -141,28 +141,52 @@ function ownScript(container: Container, inputs: ContainerInputs | undefined, ru
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords } = understood ?? {}
-  const [startup, readiness, failing] = [startupProbe, readinessProbe, livenessProbe].map(probe => failureMs(probe, container, understood))
-  const liveness = failing ?? (understood && unhealthyAfterMs(livenessProbe, understood))
+  const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map(probe =>
+    probeTimes(probe, container, understood),
+  )
+  const ill = liveness?.failsMs ?? (understood && unhealthyAfterMs(livenessProbe, understood))
   return {
     ...PLAIN,
     pullError,
     ...(exitCode !== undefined && { runMs, exitCodes: [exitCode], log: log ?? '' }),
     ...(lastWords && { terminationMessage: lastWords }),
-    ...(startup !== undefined && { startupMs: NEVER, startupFailureMs: startup }),
-    ...(readiness !== undefined && { readyMs: NEVER }),
-    ...(liveness !== undefined && { livenessMs: liveness }),
+    ...(startup && { startupMs: startup.passesMs, startupFailureMs: startup.failsMs ?? NEVER }),
+    ...(readiness && { readyMs: readiness.passesMs }),
+    ...(ill !== undefined && { livenessMs: ill }),
   }
 }
 
-/** How long after the start a probe has failed as often as it may; undefined when it succeeds, or nothing is known of it. */
-function failureMs(probe: Container['livenessProbe'], container: Container, understood: Understood | undefined): number | undefined {
+/** When a probe passes, after the start, and when it has failed as often as it may, if it does. */
+type ProbeTimes = { readonly passesMs: number; readonly failsMs: number | undefined }
+
+/** Undefined when it succeeds at once, or nothing is known of it. */
+function probeTimes(probe: Container['livenessProbe'], container: Container, understood: Understood | undefined): ProbeTimes | undefined {
   if (!probe) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
+  const failsMs = (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
   const command = probe.exec?.command && understand({ command: probe.exec.command })
   const fails = command && (command.exitCode !== 0 || command.runMs > timeoutSeconds * 1000)
-  return fails || isRefused(probe, container, understood)
-    ? (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
-    : undefined
+  if (fails || isRefused(probe, container, understood)) return { passesMs: NEVER, failsMs }
+  const passesMs = understood && fileSinceMs(probe, container, understood)
+  return passesMs === undefined ? undefined : { passesMs, failsMs: passesMs > failsMs ? failsMs : undefined }
+}
+
+/** The file that a probe looks for. */
+function fileOf(probe: Container['livenessProbe']): string | undefined {
+  const words = probe?.exec?.command ?? []
+  const text = /^(?:.*\/)?(?:ba|a|da)?sh$/.test(words[0] ?? '') && words[1] === '-c' && words.length === 3 ? words[2]! : words.join(' ')
+  return /^(?:\S*\/)?(?:cat|stat|ls|test -[efrs]|\[ -[efrs]) (\/\S+)(?: \])?$/.exec(text)?.[1]
+}
+
+/** From when on the file that a probe looks for is there; undefined when that is not known. */
+function fileSinceMs(probe: Container['livenessProbe'], { volumeMounts }: Container, understood: Understood): number | undefined {
+  const file = fileOf(probe)
+  if (file === undefined) return undefined
+  const written = understood.writtenMs?.get(file)
+  if (written !== undefined) return written
+  // Images leave this directory empty. What loops do is not known, as is what is in volumes.
+  const isEmpty = file.startsWith('/tmp/') && understood.ports !== undefined && !understood.left?.has(file)
+  return isEmpty && !volumeMounts?.some(({ mountPath }) => file.startsWith(mountPath)) ? NEVER : undefined
 }
 
 /** Whether a probe asks at a port where it is known that nobody answers. */
@@ -182,10 +206,9 @@ const HEALTH_PATHS = new Set(['/healthz', '/redirect?loc=/healthz', '/redirect?l
 
 /** How long after the start a container has been ill for as long as its liveness probe lets it; undefined when it stays healthy. */
 function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
-  const [program = '', file = '', ...more] = probe?.exec?.command ?? []
-  const readsFile = /(^|\/)cat$/.test(program) && more.length === 0
+  const file = fileOf(probe)
   const asksForHealth = probe?.grpc || HEALTH_PATHS.has(probe?.httpGet?.path ?? '')
-  const from = readsFile ? removedMs?.get(file) : asksForHealth ? unhealthyMs : undefined
+  const from = file !== undefined ? removedMs?.get(file) : asksForHealth ? unhealthyMs : undefined
   if (!probe || from === undefined) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3 } = probe
   return Math.max(from, initialDelaySeconds * 1000) + (failureThreshold - 1) * periodSeconds * 1000
