@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import { goQuote } from '../../lib/go-text.ts'
 import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
-import type { Understood } from './shell.ts'
+import type { Understood } from './understood.ts'
 
 export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test(image)
 
@@ -28,8 +28,25 @@ export function runAgnhost(words: readonly string[], inputs: ContainerInputs): U
     const unhealthyMs = does === 'liveness' ? 10_000 : does === 'grpc-health-checking' ? unhealthyAfter(args) : undefined
     return { ...FOREVER, ...(ports && { ports: portsOf(ports, args) }), ...(unhealthyMs !== undefined && { unhealthyMs }) }
   }
+  if (does === 'etc-hosts') return printedFile('/etc/hosts', inputs)
+  if (does === 'logs-generator') return generatedLog(args)
   if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
   return does === 'mounttest' ? mountTest(args, inputs) : undefined
+}
+
+function printedFile(path: string, { file }: ContainerInputs): Understood | undefined {
+  const found = file(path)
+  return typeof found === 'object' && found.content !== undefined ? { ...FOREVER, runMs: 0, log: `${found.content}\n` } : undefined
+}
+
+/** So many lines over a time, as an API server might write them. */
+function generatedLog(args: readonly string[]): Understood | undefined {
+  const text = ` ${args.join(' ')} `
+  const [, count = ''] = / (?:--log-lines-total|-t)[= ](\d{1,4}) /.exec(text) ?? []
+  const [, seconds = ''] = / (?:--run-duration|-d)[= ](\d{1,6})s /.exec(text) ?? []
+  if (count === '' || seconds === '') return undefined
+  const lines = Array.from({ length: Number(count) }, (_, i) => `${i} GET /api/v1/namespaces/default/pods/pod-${i} 200\n`)
+  return { ...FOREVER, runMs: Number(seconds) * 1000, log: lines.join(''), ports: [] }
 }
 
 const portsOf = (ports: Readonly<Record<string, number>>, args: readonly string[]): number[] =>

@@ -36,6 +36,14 @@ export function identityOf(pod: PodObject, container: Container): Identity {
   }
 }
 
+/** Why a container may not run as the user that it asks for, in the words of a kubelet. Which user an image names is not known. */
+export function userProblem({ metadata, spec }: PodObject, { name, securityContext }: Container): string | undefined {
+  const isBarred = (securityContext?.runAsNonRoot ?? spec.securityContext?.runAsNonRoot) === true
+  const user = securityContext?.runAsUser ?? spec.securityContext?.runAsUser
+  if (!isBarred || user === undefined || Number(user) !== 0) return undefined
+  return `container's runAsUser breaks non-root policy (pod: "${metadata.name}_${metadata.namespace}(${metadata.uid})", container: ${name})`
+}
+
 /** The names that a kubelet gives to a pod. */
 export function namesOf({ metadata, spec }: PodObject): Pick<Identity, 'hostName' | 'fullName'> {
   if (spec.hostNetwork) return { hostName: spec.nodeName ?? '', fullName: spec.nodeName ?? '' }

@@ -1,26 +1,11 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
+import { runAgnhost } from './agnhost.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
 import { hostNameText, idText } from './identity.ts'
 import { holds } from './shell-conditions.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
 import { textTool } from './text-tools.ts'
-
-export type Understood = {
-  readonly runMs: number
-  readonly exitCode: number
-  /** What it prints, and what it writes to the file for its last words. */
-  readonly log: string
-  readonly lastWords: string
-  /** When it makes files, after its start. */
-  readonly writtenMs?: ReadonlyMap<string, number>
-  /** When it removes files for good, and from when on what asks for its health is told that it is ill; after its start. */
-  readonly removedMs?: ReadonlyMap<string, number>
-  readonly unhealthyMs?: number
-  /** The files that it leaves behind for its next run. */
-  readonly left?: ReadonlyMap<string, string>
-  /** The ports at which it answers; undefined when they are not known. */
-  readonly ports?: readonly number[]
-}
+import type { Understood } from './understood.ts'
 
 /** Commands that are done at once and succeed without a word, and others of which it is not known what they print. */
 const SILENT = new Set(': cd chgrp chmod chown cp export ln mkdir mv set sync trap true umask'.split(' '))
@@ -87,8 +72,8 @@ class Shell {
   #exitCode = 0
   /** Within `$(…)` what commands print matters. */
   #captures = 0
-  /** What programs do in endless loops is not known. */
-  #isLooping = false
+  /** Whether it may answer at some port: what programs do in endless loops is not known. */
+  #isServing = false
 
   constructor({ inputs, lastWordsPath, left, shell = 'sh' }: RunOptions) {
     this.#inputs = inputs
@@ -108,7 +93,7 @@ class Shell {
       ...(this.#writtenMs.size > 0 && { writtenMs: this.#writtenMs }),
       ...(this.#removedMs.size > 0 && { removedMs: this.#removedMs }),
       ...(left.size > 0 && { left }),
-      ...(!this.#isLooping && { ports: [] }),
+      ...(!this.#isServing && { ports: [] }),
     }
   }
 
@@ -144,7 +129,7 @@ class Shell {
         for (const each of step.body) if (each.type === 'command' && plainText(each.words[0] ?? []) === 'echo') this.#run(each)
         this.#runMs = Number.POSITIVE_INFINITY
         this.#exitCode = 0
-        this.#isLooping = true
+        this.#isServing = true
         return 'exit'
       }
     }
@@ -282,9 +267,21 @@ class Shell {
         if (!args.some(arg => /^(-[a-z]*[fF]|--follow)/.test(arg))) return this.#textTool(name, args, files)
         this.#runMs = Number.POSITIVE_INFINITY
         return 'exit'
+      case 'agnhost':
+        return this.#agnhost(args)
       default:
         return SILENT.has(name) ? this.#end(0) : this.#textTool(name, args, files)
     }
+  }
+
+  #agnhost(args: readonly string[]): Ending {
+    const understood = runAgnhost(['/agnhost', ...args], this.#inputs)
+    if (!understood) return undefined
+    this.#runMs += understood.runMs
+    const ending = this.#print(understood.log, [], understood.exitCode)
+    // It may answer at ports.
+    this.#isServing ||= understood.ports === undefined || understood.ports.length > 0
+    return ending !== undefined && understood.runMs === Number.POSITIVE_INFINITY ? 'exit' : ending
   }
 
   #textTool(name: string, args: readonly string[], files: readonly Target[]): Ending {

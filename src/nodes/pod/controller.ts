@@ -19,6 +19,7 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { mountProblem } from '../container/files.ts'
+import { userProblem } from '../container/identity.ts'
 import { inputsOf } from '../container/inputs-of-container.ts'
 import { sourcesOf } from '../container/sources.ts'
 import { PodAddresses } from '../node/addresses.ts'
@@ -192,7 +193,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             },
             missingForVolumes: [...missing],
             missingForContainer(container) {
-              const problem = () => mountProblem(container, inputs(container).variables)
+              const problem = () => mountProblem(container, inputs(container).variables) ?? userProblem(pod, container)
               const found = missingForContainer(container, namespace, lookup) ?? withoutObjects(problem())
               if (found) missing.push(found)
               return found

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SimulatedPod } from '../../../test/kits/simulated-pod.ts'
+import { NO_INPUTS } from '../container/container-inputs.ts'
+import { userProblem } from '../container/identity.ts'
 import { inputsOf } from '../container/inputs-of-container.ts'
 import { understand, understandRun } from './command.ts'
 
@@ -133,6 +135,28 @@ test('commands know the names and the user of their container', () => {
   })
   assert.equal(user('id; id -u; id -g; id -G'), 'uid=1001 gid=0(root) groups=0(root),7,8\n1001\n0\n0 7 8\n')
   assert.equal(user('sysctl kernel.x; sysctl kernel/x; sysctl kernel.y'), 'kernel.x = 1\nkernel.x = 1\n')
+})
+
+test('a user that is not root is not given to who asks for root', () => {
+  const problem = (pod: object, own: object) =>
+    userProblem(
+      { metadata: { name: 'p', namespace: 'ns', uid: 'u' }, spec: { securityContext: pod } } as never,
+      { name: 'c', securityContext: own } as never,
+    )
+  const message = `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`
+  assert.equal(problem({ runAsNonRoot: true }, { runAsUser: 0 }), message)
+  assert.equal(problem({ runAsUser: 0 }, { runAsNonRoot: true }), message)
+  assert.equal(problem({ runAsNonRoot: true, runAsUser: 0 }, { runAsUser: 7 }), undefined)
+  assert.equal(problem({ runAsNonRoot: true }, { runAsNonRoot: false, runAsUser: 0 }), undefined)
+  assert.equal(problem({}, { runAsNonRoot: true }), undefined)
+})
+
+test('agnhost is understood in scripts, too', () => {
+  assert.deepEqual(sh('agnhost logs-generator --log-lines-total 2 --run-duration 30s && /agnhost pause')?.slice(0, 2), [Infinity, 0])
+  const lines = run([], ['logs-generator', '-t', '2', '-d', '5s'], 'agnhost:2')
+  assert.deepEqual(lines, [5, 0, '0 GET /api/v1/namespaces/default/pods/pod-0 200\n1 GET /api/v1/namespaces/default/pods/pod-1 200\n'])
+  const hosts = { ...NO_INPUTS, file: () => ({ content: 'hosts', mode: 0o644, group: 0 }) }
+  assert.equal(understand({ image: 'agnhost:2', args: ['etc-hosts'] }, hosts)?.log, 'hosts\n')
 })
 
 test('a run finds what the ones before it have left in an empty directory of the container', () => {

@@ -12,7 +12,8 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
 import { expand } from '../container/expansion.ts'
-import { baseName, runCommand, runScript, type Understood } from '../container/shell.ts'
+import { baseName, runCommand, runScript } from '../container/shell.ts'
+import type { Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
 /** A command of more words is not understood, as a script that is too long is not. */

@@ -8,7 +8,7 @@ import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import type { ContainerInputs } from '../container/container-inputs.ts'
 import { pullErrorOf } from '../container/image.ts'
-import type { Understood } from '../container/shell.ts'
+import type { Understood } from '../container/understood.ts'
 import { readUses, type Use } from '../usage/scripted-use.ts'
 import { understand, understandRun } from './command.ts'
 
