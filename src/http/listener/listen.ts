@@ -230,13 +230,14 @@ export class Listener implements AsyncDisposable {
       const closed = () => this.#closed(connection)
       this.#attempt(message.socket, () => answerHttp1(message, response, { peer: connection.peer, serve, draining, closed }))
     })
-    server.on('upgrade', (message, socket, head) => {
-      const connection = this.#http1Connections.get(socket)
+    server.on('upgrade', (message, stream, head) => {
+      const connection = this.#http1Connections.get(message.socket)
       // Another protocol cannot begin before the answers to earlier requests are out.
-      if (connection === undefined || connection.active > 0) return void socket.destroy()
+      if (connection === undefined || connection.active > 0) return void message.socket.destroy()
       if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
       connection.active++
-      this.#attempt(socket, () => answerUpgrade({ message, socket: connection.socket, head }, { peer: connection.peer, serve }))
+      const { socket, peer } = connection
+      this.#attempt(message.socket, () => answerUpgrade({ message, socket, stream, head }, { peer, serve }))
     })
     // Its timeouts start when it listens. It never does, since connections are handed to it.
     server.emit('listening')

@@ -1,6 +1,7 @@
 /** Watches and logs over WebSocket: the handshake on an HTTP/1.1 request, and a connection that carries one message per event. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
@@ -18,7 +19,14 @@ import { abandon } from '../streams.ts'
 import { Http1Request, sendHttp1 } from './http1.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
-export type Upgrade = { readonly message: IncomingMessage; readonly socket: Socket; readonly head: Buffer }
+export type Upgrade = {
+  readonly message: IncomingMessage
+  /** The connection itself, for an ordinary response. */
+  readonly socket: Socket
+  /** The connection as the other protocol has it: from Node 26 on, what follows the body of the request. */
+  readonly stream: Duplex
+  readonly head: Buffer
+}
 
 /**
  * Answers a request to switch protocols. Watches and logs are answered over WebSocket; everything else, and every refusal, is an
@@ -64,12 +72,12 @@ async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serv
 }
 
 /** Tells the client that the protocol is another now, and hands the connection over. */
-function switchTo({ headers, taken }: Response, tunnel: Tunnel, { socket, head }: Upgrade): void {
+function switchTo({ headers, taken }: Response, tunnel: Tunnel, { socket, stream, head }: Upgrade): void {
   if (taken) socket.once('close', taken)
   const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map(one => `${name}: ${one}`))
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
   socket.setTimeout(0)
-  tunnel.start(socket, head)
+  tunnel.start(stream, head)
 }
 
 function isWebSocket({ upgrade, connection }: IncomingMessage['headers']): boolean {
@@ -127,7 +135,7 @@ const OPTIONS = {
 
 /** Completes the handshake; undefined when the client is gone. The library is loaded with the first connection that needs it. */
 async function accept(upgrade: Upgrade, protocol: string | undefined, headers: ResponseHeaders): Promise<WebSocket | undefined> {
-  const { message, socket, head } = upgrade
+  const { message, socket, stream, head } = upgrade
   const { WebSocketServer } = await import('ws')
   if (socket.destroyed) return undefined
   const server = new WebSocketServer(OPTIONS)
@@ -138,7 +146,7 @@ async function accept(upgrade: Upgrade, protocol: string | undefined, headers: R
   return new Promise(resolve => {
     // A handshake that has passed the checks above fails only because the socket is closed.
     socket.once('close', () => resolve(undefined))
-    server.handleUpgrade(message, socket, head, resolve)
+    server.handleUpgrade(message, stream, head, resolve)
   })
 }
 
