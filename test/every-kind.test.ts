@@ -122,7 +122,9 @@ async function listed(session: ClientHttp2Session, resource: Served, objects: re
     assert.deepEqual(of(yaml.items), names, path)
     const table = (await ask(ACCEPT.table)).json
     assert.deepEqual([table.kind, of(table.rows.map((row: any) => row.object))], ['Table', names], path)
-    assert.equal(table.rows[0].cells.length, table.columnDefinitions.length, path)
+    // The addresses of services have a cell that no column names, as kube-apiserver sends them.
+    const unnamed = resource.plural === 'ipaddresses' ? 1 : 0
+    assert.equal(table.rows[0].cells.length - unnamed, table.columnDefinitions.length, path)
     const metadata = (await ask('application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io')).json
     assert.deepEqual([metadata.kind, of(metadata.items)], ['PartialObjectMetadataList', names], path)
     const protobuf = await ask(ACCEPT.protobuf)

@@ -64,7 +64,7 @@ test('watches are JSON or protobuf; YAML is refused with what there is', patient
   const server = await startInProcess(t)
   const { status, json, text } = await ask(server, `${CONFIG_MAPS}?watch=true`, { headers: { accept: 'application/yaml' } })
   assert.equal(status, 406, text)
-  assert.match(json?.message ?? text, /application\/json;stream=watch, application\/vnd\.kubernetes\.protobuf;stream=watch/)
+  assert.match(json?.message ?? text, /application\/json;stream=watch,\s+application\/vnd\.kubernetes\.protobuf;stream=watch/)
 })
 
 test('the watch paths of a namespace, of all and of one object send the same changes', patient, async t => {

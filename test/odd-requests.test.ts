@@ -1,7 +1,7 @@
 // Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of what is not there.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { ask, patient, startInProcess } from './kit.ts'
+import { ask, eventually, patient, startInProcess } from './kit.ts'
 
 const DEFAULT = '/api/v1/namespaces/default'
 /** One server for all tests; it ends after the last. */
@@ -100,4 +100,88 @@ test('names of new objects: generated from any prefix, made up, or held to what 
     422,
     ['metadata.generateName', 'metadata.name'],
   ])
+})
+
+test('an object is named whole: its path leaves out neither its name nor its namespace', patient, async () => {
+  for (const path of [
+    '/api/v1/namespaces//configmaps/x',
+    '/api/v1/namespaces//pods/x/status',
+    '/apis/apps/v1/namespaces//deployments/x/scale',
+  ])
+    assert.equal(await told('GET', path), '400 Namespace parameter required.', path)
+  for (const path of [`${DEFAULT}/pods//log`, '/api/v1/nodes//status', '/api/v1/namespaces//status'])
+    assert.equal(await told('GET', path), '400 name must be provided', path)
+  const nowhere = 'ConfigMap "a" is invalid: metadata.namespace: Required value'
+  assert.equal(await told('POST', '/api/v1/namespaces//configmaps', { metadata: { name: 'a' } }), `422 ${nowhere}`)
+  assert.equal(await told('GET', `${DEFAULT}/pods/none/proxy//a`), '404 pods "none" not found')
+  for (const path of ['//api/v1/pods', '/apis//v1/pods']) assert.equal((await ask(server, path)).status, 404, path)
+  assert.equal(await told('GET', '/apis/apps/v1//'), '200 APIResourceList')
+})
+
+test('what a group has is told whatever the method', patient, async () => {
+  for (const method of ['GET', 'POST', 'DELETE']) assert.equal(await told(method, '/apis/apps'), '200 APIGroup', method)
+  assert.equal((await ask(server, '/apis/apiregistration.k8s.io', { method: 'POST' })).status, 405)
+})
+
+test('a write that is refused still warns', patient, async () => {
+  const body = { metadata: { name: 'warned' }, nothing: 1 }
+  const codes: number[] = []
+  for (let i = 0; i < 2; i++) {
+    const { status, headers } = await ask(server, `${DEFAULT}/configmaps`, { method: 'POST', body })
+    codes.push(status)
+    assert.match(String(headers['warning']), /unknown field \\"nothing\\"/)
+  }
+  assert.deepEqual(codes, [201, 409])
+})
+
+test('the uid of another object is refused with the key under which kube-apiserver keeps it', patient, async () => {
+  const path = '/api/v1/nodes'
+  assert.equal(await told('POST', path, { metadata: { name: 'held' } }), '201 Node')
+  const refusal = async (query: string) => told('PUT', `${path}/held${query}`, { metadata: { name: 'held', uid: 'x' } })
+  assert.match(await refusal(''), /^409 .* Key: \/registry\/minions\/held, /)
+  assert.match(await refusal('?dryRun=All'), /^409 .* Key: \/minions\/held, /)
+})
+
+test('a custom kind is served by what a path names, and says of what it does not do', patient, async () => {
+  const name = 'oddities.odd.example.com'
+  const schema = {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        'x-kubernetes-validations': [{ rule: 'true' }],
+        properties: { when: { type: 'string', format: 'date-time' } },
+      },
+    },
+  }
+  const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, subresources: { status: {} } }]
+  const names = { plural: 'oddities', kind: 'Oddity' }
+  const definition = { metadata: { name }, spec: { group: 'odd.example.com', names, scope: 'Namespaced', versions } }
+  await ask(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { method: 'POST', body: definition })
+  const all = '/apis/odd.example.com/v1/namespaces/default/oddities'
+  await eventually('the kind is served', async () => ((await ask(server, all)).status === 200 ? true : undefined))
+  const oddity = (more: object) => ({ apiVersion: 'odd.example.com/v1', kind: 'Oddity', metadata: { name: 'made' }, ...more })
+  assert.equal(await told('POST', `${all}/other`, oddity({})), '201 Oddity')
+  assert.equal(await told('GET', `${all}/made/status/more`), '200 Oddity')
+  assert.equal(await told('PUT', all, oddity({})), '400 name must be provided')
+  assert.equal((await ask(server, `${all}/made`, { method: 'HEAD' })).status, 200)
+  assert.equal(await told('DELETE', `${all}/made/status`), '405 delete is not supported on resources of kind "oddities.odd.example.com"')
+  assert.equal((await ask(server, '/apis/odd.example.com/v1/oddities', { method: 'POST', body: oddity({}) })).status, 404)
+  const patched = await ask(server, `${all}/made`, {
+    method: 'PATCH',
+    body: { apiVersion: 'odd.example.com/v2' },
+    headers: { 'content-type': 'application/merge-patch+json' },
+  })
+  assert.equal(patched.json.details.causes[0].message, 'Invalid value: "odd.example.com/v2": must be odd.example.com/v1')
+  // Of what does not fit its schema, nobody owns anything.
+  const misfit = await ask(server, `${all}?dryRun=All`, {
+    method: 'POST',
+    body: oddity({ metadata: { name: 'misfit' }, spec: { when: [] } }),
+  })
+  assert.deepEqual([misfit.status, misfit.json.metadata.managedFields], [201, undefined])
+  const unnamed = await ask(server, `${all}?dryRun=All`, { method: 'POST', body: oddity({ metadata: {} }) })
+  assert.deepEqual(
+    unnamed.json.details.causes.map(({ field }: { field: string }) => field),
+    ['metadata.name', '<nil>'],
+  )
 })

@@ -15,7 +15,8 @@ export function namespaceLifecycle(read: (name: string) => AnyObject | undefined
       const { operation, resource, namespace, name, object } = attributes
       if (operation === 'DELETE' && resource.group === '' && resource.plural === NAMESPACES.plural && IMMORTAL.has(name))
         throw forbiddenRequest(NAMESPACES, name, 'this namespace may not be deleted')
-      if (operation !== 'CREATE' || !resource.namespaced || isQuestion(resource)) return
+      // An empty namespace is a fault of the object, which its rules report.
+      if (operation !== 'CREATE' || !resource.namespaced || namespace === '' || isQuestion(resource)) return
       const found = read(namespace)
       if (!found) throw notFound(NAMESPACES, namespace)
       if (found.metadata.deletionTimestamp) throw terminating(resource, object?.metadata.name ?? '', namespace)

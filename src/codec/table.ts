@@ -27,9 +27,13 @@ export function tableOf(resource: Resource, objects: readonly Uint8Array[], meta
 
 /** A table without its rows. */
 export function tableHead(resource: Resource, metadata: Json, options: TableOptions): JsonObject {
-  const columnDefinitions = options.columns ? columnsOf(resource).map(c => c.definition) : null
+  const columnDefinitions = options.columns ? columnsOf(resource).flatMap(c => c.definition ?? []) : null
   return { kind: 'Table', apiVersion: options.apiVersion, metadata, columnDefinitions }
 }
+
+/** Whether a table has no columns of its own; kube-apiserver makes such a table in another place. */
+export const isPlainTable = ({ def }: Resource): boolean =>
+  !def.custom && Object.values(def.columns ?? {}).every(column => column === (createdAt as unknown))
 
 /** The rows of a table, each as JSON, made one after the other. */
 export function* tableRows(resource: Resource, objects: readonly Uint8Array[], options: TableOptions): Generator<string> {
@@ -44,7 +48,13 @@ export function* tableRows(resource: Resource, objects: readonly Uint8Array[], o
           return (whole ??= objects.map(readObject))
         },
       }
-  for (const json of objects) yield rowOf(resource, json, { ...options, object: readObject(json), ctx })
+  const { rowOrder } = resource.def
+  if (!options.isList || !rowOrder) {
+    for (const json of objects) yield rowOf(resource, json, { ...options, object: readObject(json), ctx })
+    return
+  }
+  const rows = objects.map(json => ({ json, object: readObject(json) }))
+  for (const { json, object } of rows.sort((a, b) => rowOrder(a.object, b.object))) yield rowOf(resource, json, { ...options, object, ctx })
 }
 
 /** The work that the cells may cost grows with what is shown, so that columns at worst double what a table costs. */
@@ -69,7 +79,7 @@ const HEAD_BYTES = 1024
 const VERSION = /^\{(?:"(?:name|generateName|namespace|uid)":"[^"\\]*",)*"resourceVersion":"(\d+)"/
 
 type Definition = { name: string; type: string; format: string; description: string; priority: number }
-type CompiledColumn = { readonly definition: Definition; readonly get: Column<AnyObject>[1] }
+type CompiledColumn = { readonly definition: Definition | undefined; readonly get: Column<AnyObject>[1] }
 
 const NAME: CompiledColumn = {
   definition: { name: 'Name', type: 'string', format: 'name', description: NAME_DOC, priority: 0 },
@@ -88,13 +98,14 @@ function columnsOf(resource: Resource): readonly CompiledColumn[] {
       compileColumn(name, column as Column<AnyObject>),
     )
     if (custom) columns = [NAME, ...own]
-    else columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition.name === 'Name') ? own : [NAME, ...own]
+    else columns = own.length === 0 ? [NAME, CREATED] : own.some(c => c.definition?.name === 'Name') ? own : [NAME, ...own]
     compiled.set(resource, columns)
   }
   return columns
 }
 
 function compileColumn(name: string, [type, get, description, options]: Column<AnyObject>): CompiledColumn {
+  if (options === 'unnamed') return { definition: undefined, get }
   const { wide = false, format = '', priority = wide ? 1 : 0 } = options === 'wide' ? { wide: true } : (options ?? {})
   return { definition: { name, type, format, description, priority }, get }
 }

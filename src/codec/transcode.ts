@@ -25,7 +25,8 @@ export function transcode(job: TranscodeJob): Transcoded {
     return { outcome: 'json', json: Buffer.from(stringifyJson(value)), strictError }
   } catch (error) {
     if (error instanceof StatusError) return { outcome: 'too-large', message: error.message }
-    if (error instanceof YamlError || error instanceof ProtobufError) return { outcome: 'malformed', message: error.message }
+    if (error instanceof YamlError) return { outcome: 'malformed', message: error.detail }
+    if (error instanceof ProtobufError) return { outcome: 'malformed', message: error.message }
     throw error
   }
 }

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
 
-/** The YAML text of a value, ending in a line break; integers of any size are exact and long lines are not folded. */
+/** The YAML text of a value, ending in a line break; integers of any size are exact, and long lines are folded as go-yaml does. */
 export function stringifyYaml(value: Json): string {
   let text = ''
   for (const chunk of yamlChunks(value)) text += chunk
@@ -41,7 +41,7 @@ const open = (block: Block, indent: string): Frame => ({
 /** The same text in parts, each made when it is asked for. */
 export function* yamlChunks(value: Json): Generator<string, undefined> {
   if (!isBlock(value)) {
-    yield `${scalar(value, '')}\n`
+    yield `${scalar(value, '', 0)}\n`
     return
   }
   // Not recursive: a generator within a thousand others would be asked through all of them for every part.
@@ -64,15 +64,16 @@ export function* yamlChunks(value: Json): Generator<string, undefined> {
       if (isBlock(item)) {
         followsDash = true
         stack.push(open(item, `${indent}  `))
-      } else text += `${scalar(item, indent)}\n`
+      } else text += `${scalar(item, indent, indent.length + 2)}\n`
     } else {
       const isLong = Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES || key.includes('\n')
-      text += isLong ? `${start}? ${quoteKey(key)}\n${indent}:` : `${start}${quoteKey(key)}:`
+      const name = quoteKey(key)
+      text += isLong ? `${start}? ${name}\n${indent}:` : `${start}${name}:`
       if (isBlock(item)) {
         text += '\n'
         // Lists stand at the indentation of their key, mappings one step further.
         stack.push(open(item, Array.isArray(item) ? indent : `${indent}  `))
-      } else text += ` ${scalar(item, indent)}\n`
+      } else text += ` ${scalar(item, indent, indent.length + (isLong ? 0 : name.length) + 2)}\n`
     }
     if (text.length >= CHUNK_LENGTH) {
       yield text
@@ -82,16 +83,39 @@ export function* yamlChunks(value: Json): Generator<string, undefined> {
   yield text
 }
 
-function scalar(value: Json, indent: string): string {
-  if (typeof value === 'string') return text(value, indent)
+/** A value after so many columns of its line. */
+function scalar(value: Json, indent: string, column: number): string {
+  if (typeof value === 'string') return text(value, indent, column)
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 2 ** 64 ? BigInt(value).toString() : formatFloat(value)
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[]' : '{}'
   return String(value)
 }
 
-function text(value: string, indent: string): string {
-  if (value.includes('\n')) return fitsLiteral(value) ? literal(value, indent) : doubleQuoted(value)
-  return inline(value)
+function text(value: string, indent: string, column: number): string {
+  const written = value.includes('\n') ? (fitsLiteral(value) ? literal(value, indent) : doubleQuoted(value)) : inline(value)
+  return column + written.length > WIDTH && !written.startsWith('|') ? folded(written, indent, column) : written
+}
+
+/** After this many columns a line ends at the next space that is alone. */
+const WIDTH = 80
+
+/** A scalar of one line in several. Only between double quotes may a line begin with a space, behind a backslash. */
+function folded(line: string, indent: string, column: number): string {
+  const isDouble = line.startsWith('"')
+  const [first, last] = isDouble || line.startsWith("'") ? [1, line.length - 2] : [-1, line.length]
+  const next = `${indent}  `
+  let result = ''
+  let written = 0
+  let at = column
+  for (let space = line.indexOf(' '); space !== -1; space = line.indexOf(' ', space + 1)) {
+    const isAlone = line[space - 1] !== ' ' && (isDouble || line[space + 1] !== ' ')
+    if (!isAlone || at + space - written <= WIDTH || space <= first || space >= last) continue
+    const isFollowed = line[space + 1] === ' '
+    result += `${line.slice(written, space)}\n${next}${isFollowed ? '\\' : ''}`
+    written = space + 1
+    at = next.length + (isFollowed ? 1 : 0)
+  }
+  return result + line.slice(written)
 }
 
 function quoteKey(key: string): string {

@@ -152,7 +152,7 @@ test('what has no JSON form or breaks the grammar is refused with the line', () 
   refuses('a: !!int x', 'yaml: cannot decode !!str `x` as a !!int')
   refuses('a: !!binary "!"', 'yaml: !!binary value contains invalid base64 data')
   refuses('a: 1\nb: [1\nc: 2', /^yaml: line \d: /)
-  refuses('a: "x', /^yaml: line 1: /)
+  refuses('a: "x', /^yaml: found unexpected end of stream/)
   refuses('a:\n\t- b', /^yaml: line 2: /)
 })
 

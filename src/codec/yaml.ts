@@ -21,14 +21,18 @@ import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import { tooManyValues } from './decoded-size.ts'
 import { JsonError, parseJson } from './json.ts'
+import { yamlProblem } from './yaml-problem.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
 
 /** A document that is no YAML, or none that has a JSON form. */
 export class YamlError extends Error {
   override readonly name = 'YamlError'
+  /** The problem alone, as the body of a request is told of it. */
+  readonly detail: string
 
   constructor(detail: string) {
     super(`error converting YAML to JSON: ${detail}`)
+    this.detail = detail
   }
 }
 
@@ -334,7 +338,7 @@ function eventsOf(text: string): Event[] {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     if (error.reason.startsWith('nesting exceeded')) throw tooDeep()
-    throw new YamlError(`yaml: line ${(error.mark?.line ?? 0) + 1}: ${error.reason}`)
+    throw new YamlError(yamlProblem(text, error.mark?.line ?? 0, error.reason))
   }
 }
 

@@ -15,9 +15,10 @@ type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSu
 
 /** Rules on a whole object. */
 export function objectRules({ schema, scale }: Parameters): LongRule<AnyObject> {
-  return (object, { old, budget }) =>
+  return (object, { old, budget, found }) =>
     validatingObject(schema.structural, contentOf(object), {
       budget,
+      found,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
     })
@@ -25,9 +26,10 @@ export function objectRules({ schema, scale }: Parameters): LongRule<AnyObject> 
 
 /** Rules on an object of which the status was written. */
 export function statusRules({ schema, scale }: Parameters): LongRule<AnyObject> {
-  return (object, { old, budget }) =>
+  return (object, { old, budget, found }) =>
     validatingObject(schema.structural, contentOf(object), {
       budget,
+      found,
       ...(old && { old: contentOf(old) }),
       also: scale ? [...checkObserved(scale, object)] : [],
       subresource: 'status',

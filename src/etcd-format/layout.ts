@@ -2,19 +2,7 @@
  * Where kube-apiserver keeps the objects of each kind in etcd, in which version and encoding. What is not listed is the rule: a
  * built-in kind is under its plural name, as protobuf, in its stored version; custom kinds are under group and plural, as JSON.
  */
-import type { Resource } from '../schema/resource.ts'
-
-/** The places of kinds that have kept a name from long ago, or share a name with another kind. */
-const PATHS: Readonly<Record<string, string>> = {
-  endpoints: 'services/endpoints',
-  ingresses: 'ingress',
-  nodes: 'minions',
-  replicationcontrollers: 'controllers',
-  services: 'services/specs',
-}
-
-/** Groups that have a server of their own inside of kube-apiserver: it keeps their kinds like custom ones, as JSON. */
-const SERVED_APART: ReadonlySet<string> = new Set(['apiextensions', 'apiregistration'])
+import { isServedApart, type Resource, recordsPath } from '../schema/resource.ts'
 
 /**
  * Versions in which records may still be, from before the stored one was. Each has the same fields under the same numbers as the
@@ -72,14 +60,14 @@ export type Layout = {
 }
 
 /** The layout of a built-in kind, given in its stored version. */
-export function layoutOf({ group, version, plural, def }: Resource): Layout {
-  const isApart = SERVED_APART.has(group.split('.')[0]!)
+export function layoutOf(resource: Resource): Layout {
+  const { group, version, plural, def } = resource
   const named = (v: string) => (group === '' ? v : `${group}/${v}`)
   const stored = def.storedAs?.version ?? version
   const others = [version, ...(FORMER_VERSIONS[plural] ?? [])].filter(v => v !== stored)
   return {
-    base: isApart ? `/${group}/${plural}/` : `/${PATHS[plural] ?? plural}/`,
-    encoding: isApart ? 'json' : 'protobuf',
+    base: recordsPath(resource),
+    encoding: isServedApart(resource) ? 'json' : 'protobuf',
     apiVersion: named(stored),
     alsoWrittenAs: others.map(named),
   }

@@ -2,7 +2,7 @@
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
-import { singleTableMetadata, type TableOptions, tableHead, tableOf, tableRows } from '../codec/table.ts'
+import { isPlainTable, singleTableMetadata, type TableOptions, tableHead, tableOf, tableRows } from '../codec/table.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -97,7 +97,10 @@ function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' 
   const metadata = { ...(resourceVersion !== undefined && { resourceVersion }), ...more } as unknown as JsonObject
   if (shape?.as === 'Table') {
     const options = { ...tableOptions(shape, now), isList: true }
-    return { head: tableHead(resource, metadata, options), member: 'rows', items: tableRows(resource, items, options) }
+    const head = tableHead(resource, metadata, options)
+    // Without columns of its own an empty table has no rows at all, not none.
+    if (items.length === 0 && isPlainTable(resource)) return { head: { ...head, rows: null }, member: 'rows', items: undefined }
+    return { head, member: 'rows', items: tableRows(resource, items, options) }
   }
   if (shape)
     return {

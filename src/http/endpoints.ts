@@ -17,8 +17,8 @@ export type EndpointRule = {
   readonly below?: true
   /** A slash at the end makes no difference, and other methods than GET are refused. */
   readonly strict?: true
-  /** The path itself answers to every method; what is below it does not. */
-  readonly everyMethod?: true
+  /** Whether a path answers to every method. */
+  readonly everyMethod?: (path: string) => boolean
   /** Is not named in the index at `/`. */
   readonly hidden?: true
   readonly answer: Endpoint
@@ -46,8 +46,7 @@ export class Endpoints {
     const rule = this.#exact.get(path) ?? this.#below.find(r => path.startsWith(`${r.path}/`))
     const found = await rule?.answer(request, { path, query })
     if (rule === undefined || found === undefined) return this.#missing(path)
-    const isOpen = rule.everyMethod && this.#exact.get(path) === rule
-    if (rule.strict && !isOpen && request.method !== 'GET') throw methodNotAllowed()
+    if (rule.strict && !rule.everyMethod?.(path) && request.method !== 'GET') throw methodNotAllowed()
     return request.method === 'HEAD' ? withoutBody(found) : found
   }
 

@@ -8,11 +8,11 @@ import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { ResponseBody } from './message.ts'
 
-/** A document whose last member is a list, and its items as compact JSON. */
+/** A document whose last member is a list, and its items as compact JSON; without items, the head is all of it. */
 export type ListDocument = {
   readonly head: JsonObject
   readonly member: 'items' | 'rows'
-  readonly items: Iterable<string>
+  readonly items: Iterable<string> | undefined
 }
 
 /** A chunk that says: what comes next takes a while, so that others should run before. */
@@ -48,6 +48,7 @@ function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, Uint8Array> 
 }
 
 export function* compactList({ head, member, items }: ListDocument): Generator<string> {
+  if (items === undefined) return yield stringifyJson(head)
   yield `${stringifyJson(head).slice(0, -1)},"${member}":[`
   let separator = ''
   for (const item of items) {
@@ -58,6 +59,7 @@ export function* compactList({ head, member, items }: ListDocument): Generator<s
 }
 
 export function* prettyList({ head, member, items }: ListDocument): Generator<string> {
+  if (items === undefined) return yield stringifyPretty(head)
   yield `${stringifyPretty(head).slice(0, -2)},\n  "${member}": [`
   let isEmpty = true
   for (const item of items) {
@@ -81,6 +83,7 @@ type YamlWriter = typeof import('../codec/yaml-writer.ts')
 
 /** Members of YAML are in order of their names. */
 export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml, yamlChunks }: YamlWriter): Generator<string> {
+  if (items === undefined) return yield stringifyYaml(head)
   const members = Object.entries(head)
   const part = (some: typeof members) => (some.length === 0 ? '' : stringifyYaml(Object.fromEntries(some)))
   yield `${part(members.filter(([name]) => name < member))}${member}:`

@@ -91,9 +91,11 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       ...(name === '' && query.has('labelSelector') && { labelSelector: query.get('labelSelector')! }),
     },
   }
-  const found = resolve(asked, parsed, catalog.find(group, version, plural))
+  // No group is named by an empty segment, and no path begins with one.
+  const isNamed = !path.startsWith('//') && (at === 1 || group !== '')
+  const found = isNamed ? resolve(asked, parsed, catalog.find(group, version, plural)) : undefined
   // Outside the groups of built-in kinds, what is missing is missing from the server as a whole.
-  const isNowhere = found === undefined && !catalog.hasBuiltInGroup(group)
+  const isNowhere = found === undefined && (!isNamed || !catalog.hasBuiltInGroup(group))
   return { attributes, query, ...(found ?? (isNowhere ? { type: 'path', path } : { type: 'refused', error: noSuchResource() })) }
 }
 
@@ -108,8 +110,6 @@ type ParsedPath = {
   readonly depth: number
   /** What follows the subresource; empty where nothing does. */
   readonly below: string
-  /** Whether an empty segment stands between slashes, other than for the namespace of a collection: that means all of them. */
-  readonly gap: boolean
 }
 
 /**
@@ -148,14 +148,12 @@ function splitPath(path: string): string[] {
 
 /** What the path names from a part on: `namespaces/NS/…` is inside a namespace, unless what follows is a subresource of the namespace itself. */
 function parseParts(parts: readonly string[], at: number, namespaces: Resource | undefined): ParsedPath {
-  const gap = parts.includes('', at)
   const depth = parts.length - at
   const first = parts[at] ?? ''
   const second = parts[at + 1] ?? ''
   const third = parts[at + 2]
   if (first === 'namespaces' && third !== undefined && !namespaces?.subresources.some(s => s.name === third)) {
     const name = parts[at + 3] ?? ''
-    const isOfAll = second === '' && third !== '' && depth === 3
     const subresource = parts[at + 4] ?? ''
     return {
       scope: 'namespace',
@@ -165,12 +163,11 @@ function parseParts(parts: readonly string[], at: number, namespaces: Resource |
       subresource,
       depth: depth - 2,
       below: belowOf(parts, at + 5),
-      gap: gap && !isOfAll,
     }
   }
   // Requests for a namespace are authorized in that namespace.
   const namespace = first === 'namespaces' ? second : ''
-  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, below: belowOf(parts, at + 3), gap }
+  return { scope: 'all', namespace, plural: first, name: second, subresource: third ?? '', depth, below: belowOf(parts, at + 3) }
 }
 
 const belowOf = (parts: readonly string[], at: number): string => (parts.length > at ? `/${parts.slice(at).join('/')}` : '')
@@ -218,20 +215,68 @@ const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
 /** Undefined where there is no such path. */
 function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefined): Target | undefined {
-  if (resource === undefined || parsed.gap) return undefined
+  if (resource === undefined) return undefined
+  if (resource.def.custom !== undefined) return resolveCustom(asked, parsed, resource)
   const verbs = servedAt(asked, parsed, resource)
-  if (verbs.length === 0) return isBelowCustom(asked, parsed, resource) ? unknownSubresource(parsed, resource) : undefined
-  const verb = isPassedOn(asked, verbs) ? 'get' : asked.method === 'HEAD' ? undefined : verbOf(asked, parsed)
+  if (verbs.length === 0) return undefined
+  // Below an object there is no collection, even if the path leaves out which object.
+  const isUnnamed = parsed.depth > 2 && parsed.name === ''
+  const plain = isUnnamed ? { ...parsed, name: '?' } : parsed
+  const verb = isPassedOn(asked, verbs) ? 'get' : asked.method === 'HEAD' ? undefined : verbOf(asked, plain)
   if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
-  const { name, subresource } = parsed
-  const nameFaults = isValidPathSegmentName(name)
-  if (nameFaults.length > 0)
-    return { type: 'refused', error: badRequest(`Name parameter invalid: ${goQuote(name)}: ${nameFaults.join(';')}`) }
-  const namespace = resource.namespaced ? parsed.namespace : ''
-  if (verb === 'deletecollection' && resource.namespaced && namespace === '')
-    return { type: 'refused', error: badRequest('Namespace parameter required.') }
-  const call: Call = { verb, resource, namespace, name, subresource, query: queryOf(asked, parsed, resource) }
+  return targetOf(verb, { asked, parsed, resource })
+}
+
+/**
+ * Custom kinds are not served by paths and methods that are known beforehand: verb, namespace, name and subresource decide, as the path
+ * names them for authorization. So a POST that names an object creates the one in its body, and what follows a subresource is not read.
+ */
+function resolveCustom(asked: Asked, parsed: ParsedPath, resource: Resource): Target | undefined {
+  const { namespace, name, subresource } = parsed
+  const verb = asked.viaWatch ? 'watch' : verbOf(asked, parsed)
+  const isOfAll = resource.namespaced && namespace === ''
+  if (isOfAll ? verb !== 'list' && verb !== 'watch' : !resource.namespaced && parsed.scope === 'namespace' && namespace !== '')
+    return undefined
+  const verbs = subresource === '' ? resource.verbs : resource.subresources.find(s => s.name === subresource)?.verbs
+  const { deprecated } = resource.def
+  const warned = (error: StatusError): Target => {
+    if (deprecated !== undefined) error.warnings = [deprecated]
+    return { type: 'refused', error }
+  }
+  if (verbs === undefined) return warned(notFound(resource, name))
+  if (verb === undefined || !verbs.includes(verb) || (asked.method === 'HEAD' && verb === 'watch'))
+    return warned(notSupported(verb ?? '', resource))
+  const found = verb === 'create' ? { ...parsed, name: '' } : parsed
+  return targetOf(verb, { asked, parsed: found, resource })
+}
+
+type Named = { readonly asked: Asked; readonly parsed: ParsedPath; readonly resource: Resource }
+
+function targetOf(verb: Verb, { asked, parsed, resource }: Named): Target {
+  const fault = namingFault(verb, parsed, resource)
+  if (fault !== undefined) return { type: 'refused', error: badRequest(fault) }
+  const { namespace, name, subresource } = parsed
+  const call: Call = {
+    verb,
+    resource,
+    namespace: resource.namespaced ? namespace : '',
+    name,
+    subresource,
+    query: queryOf(asked, parsed, resource),
+  }
   return { type: 'call', call }
+}
+
+/**
+ * What is wrong with how a path names an object. A collection of no namespace is that of all of them, to read it. It is not to delete
+ * it, though kube-apiserver does: a script whose variable is empty would empty the cluster.
+ */
+function namingFault(verb: Verb, { namespace, name, depth }: ParsedPath, resource: Resource): string | undefined {
+  if (name === '' && (depth > 2 || (verb !== 'deletecollection' && ITEM.includes(verb)))) return 'name must be provided'
+  const faults = isValidPathSegmentName(name)
+  if (faults.length > 0) return `Name parameter invalid: ${goQuote(name)}: ${faults.join(';')}`
+  const needsNamespace = verb === 'deletecollection' || (depth > 1 && verb !== 'watch' && verb !== 'create') || depth > 2
+  return needsNamespace && resource.namespaced && namespace === '' ? 'Namespace parameter required.' : undefined
 }
 
 /** What is behind a subresource that passes requests on is one of its options, whatever the query says. */
@@ -260,21 +305,13 @@ function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath
   return found === undefined || (depth > 3 && !open) ? NONE : found.verbs
 }
 
-/** Whatever is below an object of a custom kind is looked for as that object's subresource. */
-const isBelowCustom = ({ viaWatch }: Asked, { scope, depth }: ParsedPath, { def, namespaced }: Resource): boolean =>
-  def.custom !== undefined && !viaWatch && depth > 2 && (scope === 'namespace') === namespaced
-
-function unknownSubresource({ name }: ParsedPath, resource: Resource): Target {
-  const error = notFound(resource, name)
-  if (resource.def.deprecated !== undefined) error.warnings = [resource.def.deprecated]
-  return { type: 'refused', error }
-}
-
 /** 405, with a reason of its own for a resource that can be listed but not watched. */
-function refusalOf(verb: Verb | undefined, verbs: readonly Verb[], { group, plural, qualified }: Resource): StatusError {
-  if (verb !== 'watch' || !verbs.includes('list')) return methodNotAllowed()
-  return methodNotAllowed(`watch is not supported on resources of kind "${qualified}"`, { ...(group !== '' && { group }), kind: plural })
+function refusalOf(verb: Verb | undefined, verbs: readonly Verb[], resource: Resource): StatusError {
+  return verb === 'watch' && verbs.includes('list') ? notSupported(verb, resource) : methodNotAllowed()
 }
+
+const notSupported = (verb: string, { group, plural, qualified }: Resource): StatusError =>
+  methodNotAllowed(`${verb} is not supported on resources of kind "${qualified}"`, { ...(group !== '' && { group }), kind: plural })
 
 const NONE: readonly Verb[] = []
 type Served = { readonly [type in 'collection' | 'allNamespaces' | 'item' | 'watch']: readonly Verb[] }

@@ -130,6 +130,25 @@ export function goJson(value: Json, order: MemberOrder = 'sorted'): string {
   return `{${members.join(',')}}`
 }
 
+/**
+ * A document that was made from another one: what Go took apart to change it is written with its members by name, and what it left
+ * alone, which the two have in common, as it was.
+ */
+export function goJsonChanged(value: Json, before: Json | undefined, order: MemberOrder): string {
+  if (value === before || value === null || typeof value !== 'object') return goJson(value, order)
+  if (Array.isArray(value)) {
+    const [items, inner] = [Array.isArray(before) ? before : [], itemOrder(order)]
+    const kept = new Set<Json>(items.filter(item => typeof item === 'object'))
+    return `[${value.map((item, i) => (kept.has(item) ? goJson(item, inner) : goJsonChanged(item, items[i], inner))).join(',')}]`
+  }
+  if (!isObject(value)) return goJson(value, order)
+  const earlier = isObject(before) ? before : {}
+  const members = Object.keys(value)
+    .sort(compareText)
+    .map(key => `${goJsonString(key)}:${goJsonChanged(value[key]!, earlier[key], memberOrder(order, key))}`)
+  return `{${members.join(',')}}`
+}
+
 /** The value as field errors show it. Absent is shown as the empty text: for most fields absent and empty are the same. */
 export function goFieldValue(value: Json | undefined, order: MemberOrder): string {
   if (value === undefined) return '""'

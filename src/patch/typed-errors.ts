@@ -18,10 +18,10 @@ import {
 
 export type TypedError = { readonly path: string; readonly message: string }
 
-/** Every field path at which the value does not fit the type. */
-export function typedErrors(type: AnyType, value: Json): TypedError[] {
+/** Every field path at which the value does not fit the type. What is applied may name no item twice; what is sent whole may. */
+export function typedErrors(type: AnyType, value: Json, duplicates?: 'duplicates allowed'): TypedError[] {
   const errors: TypedError[] = []
-  check(structureOf(type), value, new At(errors))
+  check(structureOf(type), value, new At(errors, duplicates !== undefined))
   return errors
 }
 
@@ -35,8 +35,10 @@ export function typedErrorText(errors: readonly TypedError[]): string {
 class At {
   readonly errors: TypedError[]
   readonly #path: PathElement[] = []
-  constructor(errors: TypedError[]) {
+  readonly allowsDuplicates: boolean
+  constructor(errors: TypedError[], allowsDuplicates: boolean) {
     this.errors = errors
+    this.allowsDuplicates = allowsDuplicates
   }
 
   report(message: string): void {
@@ -89,7 +91,7 @@ function checkItems(list: ListStructure, items: readonly Json[], at: At): void {
       at.report(`element ${i}: ${itemFault(list, item)}`)
       return
     }
-    if (seen.has(element)) at.report(`duplicate entries for key ${elementText(element)}`)
+    if (seen.has(element) && !at.allowsDuplicates) at.report(`duplicate entries for key ${elementText(element)}`)
     seen.add(element)
     at.enter(element)
     check(list.item, item, at)

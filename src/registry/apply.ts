@@ -38,7 +38,7 @@ export type Configuration = { readonly applied: JsonObject; readonly strictError
 
 /** The configuration of an apply, in YAML or JSON; nothing at all is an empty one. */
 export function readConfiguration(body: Body): Configuration {
-  const { value, strictError } = transcodedOf(body, undecodable)
+  const { value, strictError } = transcodedOf(body, why => badRequest(`error encoding patch: ${why}`))
   if (value === null) return { applied: {}, strictError }
   if (!isObject(value))
     throw undecodable(

@@ -21,8 +21,8 @@ const CREATE: Change = {
 function* decodeNew(write: Write): InParts<void> {
   const { call, ctx, options, kind } = write
   const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation, write.deps.findKind)
+  write.warnings.push(...warnings)
   settleNamespace(call, object)
   wipeIdentity(object)
   write.object = object
-  write.warnings.push(...warnings)
 }

@@ -24,6 +24,8 @@ export type Expected = Conforming & {
   readonly apiVersion: string
   /** Other versions that a body may say it is of; it is read as the expected one. */
   readonly alsoVersions?: readonly string[]
+  /** The versions that are served of a kind. */
+  readonly versions?: readonly { readonly apiVersion: string }[]
   /** Options that come as a body: errors say what is wrong without saying of what. */
   readonly isOptions?: true
 }
@@ -41,7 +43,7 @@ export function* decodingObject(expected: Expected, source: Body, validation: Fi
   if (value !== null && !isObject(value))
     throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
   const claimed = expected.def?.custom
-    ? recogniseCustom(expected, value ?? {}, source.bytes)
+    ? recogniseCustom(expected, value ?? {}, { bytes: source.bytes, validation })
     : recognise(expected, value ?? {}, { bytes: source.bytes, findKind })
   try {
     const conformed = conformObject(expected, value ?? {}, strictError === undefined ? duplicates : [])
@@ -74,9 +76,7 @@ function parseBody(expected: Expected, body: Body): ParsedBody {
   const { mediaType, bytes } = body
   try {
     if (mediaType !== 'application/yaml') return parseJson(bytes, readingOf(expected))
-    const { value, strictError } = transcodedOf(body, message =>
-      badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${message}`),
-    )
+    const { value, strictError } = transcodedOf(body, message => unidentified(expected, message, bytes))
     return { value, duplicates: [], strictError }
   } catch (error) {
     if (error instanceof JsonRangeError) throw cannotBe(expected, { kind: expected.kind, version: versionOf(expected) }, error)
@@ -153,18 +153,42 @@ function recognise(
 }
 
 /** Custom objects have to say what they are; one of another kind is read, and refused as an object that is not valid. */
-function recogniseCustom(expected: Expected, value: JsonObject, bytes: Uint8Array): { kind: string; version: string } {
+function recogniseCustom(
+  expected: Expected,
+  value: JsonObject,
+  { bytes, validation }: { bytes: Uint8Array; validation: FieldValidation },
+): { kind: string; version: string } {
   const claimed = { kind: expected.kind, version: versionOf(expected) }
   const { kind, apiVersion, metadata } = value
-  if (typeof kind !== 'string' || kind === '')
-    throw unidentified(expected, `Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`, bytes)
-  if (apiVersion !== expected.apiVersion) {
-    const sent = typeof apiVersion === 'string' ? apiVersion : ''
-    throw badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
+  if (typeof kind !== 'string' || kind === '') {
+    const why = `Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`
+    throw validation === 'Ignore' ? cannotBe(expected, claimed, new Error(why)) : unidentified(expected, why, bytes)
   }
+  if (apiVersion !== expected.apiVersion) throw otherCustomVersion(expected, value, validation)
   if (kind === expected.kind) return claimed
   throw otherCustomKind(expected, kind, metadata)
 }
+
+/** The error for a custom object of another version; of one that is not served no field is known. */
+function otherCustomVersion(expected: Expected, value: JsonObject, validation: FieldValidation): StatusError {
+  const { apiVersion, kind } = value
+  const sent = typeof apiVersion === 'string' ? apiVersion : ''
+  const error = badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
+  const isKnown = expected.versions?.some(version => version.apiVersion === sent)
+  if (isKnown || kind !== expected.kind || groupIn(sent) !== groupIn(expected.apiVersion)) return error
+  const unknown = Object.keys(value).filter(field => !['apiVersion', 'kind', 'metadata'].includes(field))
+  const problems = unknown.sort().map(field => `unknown field ${goQuote(field)}`)
+  if (validation === 'Strict' && problems.length > 0)
+    return cannotBe(
+      expected,
+      { kind, version: versionOf({ apiVersion: sent }) },
+      new Error(`strict decoding error: ${problems.join(', ')}`),
+    )
+  if (validation === 'Warn') error.warnings = problems
+  return error
+}
+
+const groupIn = (apiVersion: string) => apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')))
 
 /** The error for a custom object that says it is of another kind. */
 export function otherCustomKind(expected: Expected, kind: string, metadata: Json | undefined): StatusError {

@@ -67,15 +67,15 @@ function deletion(options: DeleteOptions): Change {
   return {
     does: 'delete',
     deleteOptions: options.sent as JsonObject,
+    decode: ({ call, warnings }) => void warnings.push(...warningsAbout(call.resource, options)),
     merge(write) {
       const { call, ctx, found, stored } = write
       plan = { step: 'erase' }
-      write.warnings.push(...warningsAbout(call.resource, options))
       if (!stored && options.ignoreReadErrors) return
       if (!stored) return void decodeStored(call.resource, found!)
       checkPreconditions(call.resource, stored, options)
       if (options.ignoreReadErrors)
-        throw storageConflict(call, 'unsafe deletion is not allowed because the object is decodable from storage')
+        throw storageConflict(call, { dryRun: false }, 'unsafe deletion is not allowed because the object is decodable from storage')
       plan = planDeletion(call.resource, stored, { options, ctx })
       if (plan.step === 'wait') return respond(write, found!.json, options)
     },
@@ -123,12 +123,12 @@ export function checkPreconditions(
   { preconditions }: Pick<DeleteOptions, 'preconditions'>,
 ): void {
   const { uid, resourceVersion } = preconditions
-  // A kind with finalizers in its spec checks them itself, in other words.
-  if (resource.def.deletion?.hasSpecFinalizers) {
+  // A kind that is deleted in steps of its own checks them itself, in other words.
+  if (resource.def.deletion?.hasSpecFinalizers || resource.def.deletion?.onFirst) {
     checkOwnPreconditions(resource, metadata, preconditions)
     return
   }
-  const subject = { ...resource, plural: resource.kind }
+  const subject = { ...(resource.conversion?.storedVersion ?? resource), plural: resource.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(
       subject,
@@ -148,8 +148,9 @@ function checkOwnPreconditions(
   { name, ...metadata }: AnyObject['metadata'],
   { uid, resourceVersion }: DeleteOptions['preconditions'],
 ): void {
+  const begin = resource.def.deletion?.onFirst ? 'precondition' : 'Precondition'
   const failed = (what: string, asked: string, is: string | undefined) =>
-    conflict(resource, name!, `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${is}`)
+    conflict(resource, name!, `${begin} failed: ${what} in precondition: ${asked}, ${what} in object meta: ${is}`)
   if (uid !== undefined && uid !== metadata.uid) throw failed('UID', uid, metadata.uid)
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
     throw failed('ResourceVersion', resourceVersion, metadata.resourceVersion)
@@ -221,17 +222,7 @@ function shortenGrace({ metadata }: AnyObject, seconds: number, now: Date): void
 function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDependents, propagationPolicy }: DeleteOptions): boolean {
   const before = metadata.finalizers ?? []
   const others = before.filter(f => f !== ORPHAN_FINALIZER && f !== FOREGROUND_FINALIZER)
-  const policy =
-    orphanDependents !== undefined
-      ? orphanDependents
-        ? 'Orphan'
-        : 'Background'
-      : (propagationPolicy ??
-        (before.includes(ORPHAN_FINALIZER)
-          ? 'Orphan'
-          : before.includes(FOREGROUND_FINALIZER)
-            ? 'Foreground'
-            : (def.deletion?.propagation ?? 'Background')))
+  const policy = policyOf(def, before, { orphanDependents, propagationPolicy })
   const added = policy === 'Orphan' ? [ORPHAN_FINALIZER] : policy === 'Foreground' ? [FOREGROUND_FINALIZER] : []
   const after = [...others, ...added]
   const known = new Set(before)
@@ -239,6 +230,20 @@ function setPropagation({ def }: Resource, { metadata }: AnyObject, { orphanDepe
   if (after.length > 0) metadata.finalizers = after
   else delete metadata.finalizers
   return true
+}
+
+/** What is to happen to dependents: nothing where there never are any, then what the request says, the object, and its kind. */
+function policyOf(
+  { deletion }: Resource['def'],
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: Pick<DeleteOptions, 'orphanDependents' | 'propagationPolicy'>,
+): string {
+  const usual = deletion?.propagation ?? 'Background'
+  if (usual === 'Unsupported') return usual
+  if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background'
+  if (propagationPolicy !== undefined) return propagationPolicy
+  if (finalizers.includes(ORPHAN_FINALIZER)) return 'Orphan'
+  return finalizers.includes(FOREGROUND_FINALIZER) ? 'Foreground' : usual
 }
 
 /** Stores the mark, and returns its revision unless another write came first. */

@@ -49,8 +49,8 @@ export async function listObjects(
   const cache = deps.caches.of(resource)
   const newest = deps.caches.revision
   const past = exactly && exactly.revision < newest ? exactly.revision : undefined
-  // resourceVersion 0 ignores the limit, as in kube-apiserver: the cache answers with everything.
-  const limit = options.resourceVersion === '0' ? undefined : options.limit
+  // resourceVersion 0 ignores the limit, as in kube-apiserver: the cache answers with everything. It does not cache what expires.
+  const limit = options.resourceVersion === '0' && resource.def.ttlSeconds === undefined ? undefined : options.limit
   const listing: Listing = cache.list({
     selection: selected.selection,
     ...(past !== undefined && { at: past }),

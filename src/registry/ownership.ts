@@ -3,7 +3,8 @@ import type { JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
 import { managerOf } from '../patch/managers.ts'
-import { creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
+import { type Converting, creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
+import { typedErrors } from '../patch/typed-errors.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { typesOfVersions, withConversions } from './version-conversion.ts'
@@ -11,10 +12,23 @@ import type { Write } from './write-value.ts'
 
 /** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
 export function managersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
+  return withConversions(write, write.kind.def.custom ? trackCustom(write) : track(write))
+}
+
+function track(write: Write): Converting<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
-  if (!live && !write.object!.metadata.managedFields)
-    return withConversions(write, creatorsFields(ownedWrite(write), write.object as unknown as JsonObject))
-  return withConversions(write, trackUpdate({ live, next: write.object as unknown as JsonObject, ...ownedWrite(write) }))
+  const next = write.object as unknown as JsonObject
+  if (!live && !write.object!.metadata.managedFields) return creatorsFields(ownedWrite(write), next)
+  return trackUpdate({ live, next, ...ownedWrite(write) })
+}
+
+/** Of a custom object that is not what its schema says, or was not, nobody owns anything. What its values are is left to validation. */
+function* trackCustom(write: Write): Converting<ManagedFieldsEntry[]> {
+  for (const each of [write.object, write.old]) {
+    if (each && typedErrors(write.kind.type, each as unknown as JsonObject, 'duplicates allowed').length > 0) return []
+    yield
+  }
+  return yield* track(write)
 }
 
 /** What the patch layer needs to know of a write. */

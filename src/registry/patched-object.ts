@@ -1,12 +1,11 @@
 /** A patched document, read as an object again. */
-import { goJson } from '../lib/go-text.ts'
+import { goJson, goJsonChanged } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject, StatusError } from '../schema/status-error.ts'
-import type { Fields } from '../schema/types.ts'
 import { type Expected, otherCustomKind, warningsOf } from './decode.ts'
 import { type FindKind, mistakenIdentity } from './identify.ts'
 import type { FieldValidation } from './options.ts'
@@ -19,11 +18,15 @@ export type PatchProblems = { readonly problems: readonly string[]; readonly sho
 /** Makes a patched document the object of a write. */
 export function takePatched(write: Write, value: Json, patch: PatchProblems): void {
   const { findKind } = write.deps
-  const { object, warnings } = conformPatched(write.kind, value, { validation: write.options.fieldValidation, findKind, ...patch })
+  const { old, options } = write
+  const stored = old as unknown as JsonObject | undefined
+  const { object, warnings } = conformPatched(write.kind, value, { validation: options.fieldValidation, findKind, stored, ...patch })
+  write.warnings.push(...warnings)
   checkIdentity(write.call, object)
   write.object = object
-  write.warnings.push(...warnings)
 }
+
+type Reading = { readonly validation: FieldValidation; readonly findKind: FindKind | undefined; readonly stored: JsonObject | undefined }
 
 /**
  * `problems` are those of the patch itself. Errors about the document show all of it, as in Kubernetes, or `shown`
@@ -32,15 +35,10 @@ export function takePatched(write: Write, value: Json, patch: PatchProblems): vo
 function conformPatched(
   expected: Expected,
   value: Json,
-  {
-    problems,
-    validation,
-    findKind,
-    shown,
-  }: PatchProblems & { readonly validation: FieldValidation; readonly findKind: FindKind | undefined },
+  { problems, validation, findKind, stored, shown }: PatchProblems & Reading,
 ): { object: AnyObject; warnings: readonly string[] } {
   const refuse = (why: string) =>
-    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ? shown() : textOf(value, expected) }).patch, why)])
+    invalidObject({ group: '', kind: '' }, '', [invalid(refTo({ patch: shown ? shown() : textOf(value, stored, expected) }).patch, why)])
   // Merged as values, the result is of the stored kind, whatever the patch says.
   if (shown === undefined && isObject(value)) {
     const mistake = expected.def?.custom ? mistakenCustom(expected, value) : mistakenType(expected, value, findKind)
@@ -62,25 +60,33 @@ function conformPatched(
 
 /** What is wrong with the type that a patched document says it is of. */
 function mistakenType(expected: Expected, value: JsonObject, findKind: FindKind | undefined): string | undefined {
-  for (const field of ['apiVersion', 'kind'])
-    if (typeof (value[field] ?? '') !== 'string')
-      return `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value[field]!)} into Go struct field .${field} of type string`
+  const mistyped = mistakenField(value)
+  if (mistyped !== undefined) return mistyped
   const { apiVersion, kind } = value as { apiVersion?: string; kind?: string }
   return mistakenIdentity(expected, { apiVersion: apiVersion || expected.apiVersion, kind: kind || expected.kind }, findKind)
 }
 
-function mistakenCustom(expected: Expected, { kind, metadata }: JsonObject): StatusError | undefined {
-  if (typeof kind !== 'string' || kind === '' || kind === expected.kind) return undefined
-  return otherCustomKind(expected, kind, metadata)
+function mistakenField(value: JsonObject): string | undefined {
+  const field = ['apiVersion', 'kind'].find(name => typeof (value[name] ?? '') !== 'string')
+  return field === undefined
+    ? undefined
+    : `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value[field]!)} into Go struct field .${field} of type string`
 }
 
-/** The document as Kubernetes shows it: top-level fields by name, what is in them as declared; those of custom kinds by name all the way. */
-function textOf(value: Json, { type, def }: Expected): string {
-  if (!isObject(value) || def?.custom) return goJson(value)
-  const { fields } = type.shape.kind === 'message' ? type.shape : NO_FIELDS
-  const members = Object.keys(value)
-    .sort()
-    .map(key => `${JSON.stringify(key)}:${goJson(value[key]!, fields[key]?.[1] ?? 'given')}`)
-  return `{${members.join(',')}}`
+/** A custom object has to say what it is, and what it says is held to what it has to be. */
+function mistakenCustom(expected: Expected, value: JsonObject): StatusError | string | undefined {
+  const mistyped = mistakenField(value)
+  if (mistyped !== undefined) return mistyped
+  const { apiVersion = '', kind = '', metadata } = value as { apiVersion?: string; kind?: string; metadata?: Json }
+  if (kind === '') return `Object 'Kind' is missing in '${goJson(value)}'`
+  if (kind !== expected.kind) return otherCustomKind(expected, kind, metadata)
+  if (apiVersion === expected.apiVersion || apiVersion === '') return undefined
+  const group = apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')))
+  const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''
+  return invalidObject({ group, kind }, name, [invalid(refTo({ apiVersion }).apiVersion, `must be ${expected.apiVersion}`)])
 }
-const NO_FIELDS: { readonly fields: Fields } = { fields: {} }
+
+/** The document as Kubernetes shows it; documents of custom kinds have their fields by name all the way. */
+function textOf(value: Json, stored: JsonObject | undefined, { type, def }: Expected): string {
+  return !isObject(value) || def?.custom ? goJson(value) : goJsonChanged(value, stored, type)
+}

@@ -2,11 +2,12 @@
 import type { InParts } from '../lib/in-parts.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import { recordsPath } from '../schema/resource.ts'
 import { badRequest, conflict, type StatusError } from '../schema/status-error.ts'
 import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
 import { decodingObject } from './decode.ts'
 import type { Deps } from './deps.ts'
-import { writeOptions } from './options.ts'
+import { type WriteOptions, writeOptions } from './options.ts'
 import { write } from './write.ts'
 import { type Change, newWrite, type Write } from './write-value.ts'
 import { runParts } from './yielding.ts'
@@ -27,9 +28,9 @@ export function decodeReplacement(write: Write): MaybePromise<void> {
 function* decodingReplacement(write: Write): InParts<void> {
   const { call, ctx, options, kind } = write
   const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation, write.deps.findKind)
+  write.warnings.push(...warnings)
   checkIdentity(call, object)
   write.object = object
-  write.warnings.push(...warnings)
 }
 
 /** Names in a body must be those of the path. */
@@ -42,15 +43,20 @@ export function checkIdentity({ resource, namespace, name }: Call, { metadata }:
 }
 
 /** An object with a uid must replace the object with that uid, not another one of the same name. */
-export function checkUid({ call: { resource, namespace, name }, object, stored }: Write): void {
+export function checkUid({ call, object, stored, options }: Write): void {
   const { uid } = object!.metadata
   const there = stored?.metadata.uid ?? ''
   if (!uid || uid === there) return
-  throw storageConflict({ resource, namespace, name }, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${there}`)
+  throw storageConflict(call, options, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${there}`)
 }
 
 /** A conflict that kube-apiserver finds where it stores the object. */
-export function storageConflict({ resource, namespace, name }: Pick<Call, 'resource' | 'namespace' | 'name'>, why: string): StatusError {
-  const key = `/registry/${resource.plural}/${resource.namespaced ? `${namespace}/` : ''}${name}`
+export function storageConflict(
+  { resource, namespace, name }: Pick<Call, 'resource' | 'namespace' | 'name'>,
+  { dryRun }: Pick<WriteOptions, 'dryRun'>,
+  why: string,
+): StatusError {
+  // A dry run does not come as far as where the prefix of all keys is added.
+  const key = `${dryRun ? '' : '/registry'}${recordsPath(resource)}${resource.namespaced ? `${namespace}/` : ''}${name}`
   return conflict(resource, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
 }

@@ -73,7 +73,7 @@ export function* validateCreate(resource: Resource, object: AnyObject, ctx: Requ
     () => bodyErrors(resource, object, at, undefined),
     () => resource.def.validate?.(object, at, ctx),
   ]
-  const errors = yield* gatheringErrors(checks, () => resource.def.validating?.(object, ctx))
+  const errors = yield* gatheringErrors(checks, found => resource.def.validating?.(object, { ...ctx, found }))
   refuse(resource, object, errors)
 }
 
@@ -95,7 +95,7 @@ export function* validateUpdate(
     () => bodyErrors(resource, object, at, old, update?.validate && subresource),
     () => rules.validate?.(object, at, { old, ...ctx }),
   ]
-  const errors = yield* gatheringErrors(checks, () => rules.validating?.(object, { old, ...ctx }))
+  const errors = yield* gatheringErrors(checks, found => rules.validating?.(object, { old, found, ...ctx }))
   refuse(resource, object, errors)
 }
 

@@ -97,7 +97,7 @@ export async function write(request: Write): Promise<Result> {
       const { result, storedAt, ctx } = request
       if (result && (storedAt !== undefined || !ctx.confirm || (await isUpToDate(request)))) return result
       request.result = undefined
-      if (request.change.does === 'create' && isNameTaken(request)) throw nameTaken(request)
+      if (request.change.does === 'create' && isNameTaken(request)) throw warned(request, nameTaken(request))
       // A write that names a resourceVersion is tried again, too: it must get 404 rather than 409 if the object has been deleted.
       const key = request.isOutdated ? request.needs!.key : keyOf(call.resource, call.namespace, call.name)
       leave ??= await deps.contention.enter(key)
@@ -106,7 +106,7 @@ export async function write(request: Write): Promise<Result> {
       // The store is ahead of the cache while other writes are being delivered.
       await (deps.caches.fresh() ?? deps.caches.reached((await deps.store.get(key)).revision))
     }
-    throw conflict(call.resource, call.name, MODIFIED)
+    throw warned(request, conflict(call.resource, call.name, MODIFIED))
   } finally {
     leave?.()
   }
@@ -131,7 +131,7 @@ async function run(request: Write, from: number): Promise<void> {
       if (i === STORE && !request.done && !request.result) break
     }
   } catch (error) {
-    if (error instanceof StatusError && request.warnings.length > 0) error.warnings = [...request.warnings]
+    if (error instanceof StatusError) warned(request, error)
     await request.attributes?.end(request.done !== undefined || mayHaveHappened(error))
     await reserved(request)?.abandon(error)
     throw error
@@ -140,6 +140,12 @@ async function run(request: Write, from: number): Promise<void> {
   if (ending) await ending
   const settling = reserved(request)?.settle(request.done)
   if (settling) await settling
+}
+
+/** A refusal, with what its client is to be warned of. */
+function warned({ warnings }: Write, error: StatusError): StatusError {
+  if (warnings.length > 0) error.warnings = [...warnings]
+  return error
 }
 
 const isNameTaken = ({ result, isOutdated }: Write): boolean => !result && !isOutdated

@@ -6,12 +6,12 @@ import type { AnyObject, Envelope } from './object-meta.ts'
 export type Cell = string | number | bigint | boolean | null | undefined
 /** What cells may depend on beside the object: the time, for ages, the work that all cells of the table may cost, and in tables of lists the whole list. */
 export type CellContext = { readonly now: Date; readonly budget: Budget; readonly list?: readonly AnyObject[] }
-/** A table column; `format` is the OpenAPI format, `name` for the column that names the object. */
+/** A table column; `format` is the OpenAPI format, `name` for the column that names the object. An unnamed one has cells and no definition. */
 export type Column<O> = readonly [
   type: 'integer' | 'string' | 'date' | 'boolean' | 'number',
   get: (o: O, ctx: CellContext) => Cell,
   doc: string,
-  options?: 'wide' | { readonly wide?: true; readonly format?: string; readonly priority?: number },
+  options?: 'wide' | 'unnamed' | { readonly wide?: true; readonly format?: string; readonly priority?: number },
 ]
 
 export type RowCondition = { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }

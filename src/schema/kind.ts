@@ -96,6 +96,10 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly replaceable?: true
   /** Group and version that discovery's storage hash is computed from, if not the group's preferred version. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
+  /** What even an empty object has, beside what its type says: bookmarks of kube-apiserver are such objects. */
+  readonly blank?: Readonly<Record<string, object>>
+  /** The name under which kube-apiserver keeps the objects in etcd, where that is not the plural. */
+  readonly keptUnder?: string
   /** Fields that no manager comes to own through plain writes, as dotted paths. Default: the status. */
   readonly resetFields?: readonly string[]
   /** A change of spec (or of what the function returns) increments metadata.generation. */
@@ -159,6 +163,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     /** The error for a field that cannot be selected by, where it differs from that of other kinds. */
     readonly unsupported?: (field: string, of: { readonly apiVersion: string; readonly kind: string }) => string
   }
+  /** The order of the rows of a table of a list, where it is not that of the list. */
+  readonly rowOrder?: (a: O, b: O) => number
   /** Conditions of a table row, such as that the object has completed. */
   readonly rowConditions?: (o: O) => readonly RowCondition[]
   /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */

@@ -179,7 +179,7 @@ export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
 /** The same, with a stop after each source, and then those of rules that stop themselves. */
 export function* gatheringErrors(
   sources: readonly ErrorSource[],
-  long?: () => InParts<readonly FieldError[]> | undefined,
+  long?: (found: readonly FieldError[]) => InParts<readonly FieldError[]> | undefined,
 ): InParts<FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
@@ -195,7 +195,7 @@ export function* gatheringErrors(
     if (!take(source())) return errors
     yield
   }
-  const parts = long?.()
+  const parts = long?.(errors)
   if (parts) take(yield* parts)
   return errors
 }

@@ -195,3 +195,13 @@ function subresourcesOf(
 /** The storage key of an object, and the prefix of a namespace's objects. */
 export const keyOf = (r: Resource, namespace: string, name: string) =>
   r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
+
+/** Whether a kind is of a group that has a server of its own inside of kube-apiserver, which keeps its kinds like custom ones. */
+export const isServedApart = ({ group }: Resource): boolean => SERVED_APART.has(group.split('.')[0]!)
+const SERVED_APART: ReadonlySet<string> = new Set(['apiextensions', 'apiregistration'])
+
+/** Where kube-apiserver keeps the objects of a kind in etcd, below its own prefix: `/services/specs/`. */
+export const recordsPath = (resource: Resource): string => {
+  const { group, plural, def } = resource
+  return def.custom || isServedApart(resource) ? `/${group}/${plural}/` : `/${def.keptUnder ?? plural}/`
+}

@@ -8,8 +8,9 @@ import type { RequestContext } from './request-context.ts'
 /** Rules on a whole object; on updates `old` is the stored one. */
 export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
 
-/** The same for rules that can take long, in parts: others may run between them. They come after all other rules. */
-export type LongRule<O> = (o: O, ctx: RequestContext & { readonly old?: O }) => InParts<readonly FieldError[]>
+/** The same for rules that can take long, in parts: others may run between them. They come after all other rules, and know what those found. */
+export type LongRule<O> = (o: O, ctx: LongRuleContext<O>) => InParts<readonly FieldError[]>
+type LongRuleContext<O> = RequestContext & { readonly old?: O; readonly found?: readonly FieldError[] }
 
 /** Rules on a change. */
 export type UpdateRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>

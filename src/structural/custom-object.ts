@@ -30,6 +30,8 @@ export type ObjectChecks = {
   readonly budget: Budget
   /** What was stored, on an update. */
   readonly old?: JsonObject
+  /** Errors that were found before, in its metadata. */
+  readonly found?: readonly FieldError[] | undefined
   /** Further errors, which come after those of the schema: the rules of the scale subresource. */
   readonly also?: readonly FieldError[]
   /** Takes what is wrong with unchanged parts and tolerated. */
@@ -45,7 +47,7 @@ export type ObjectChecks = {
 export function* validatingObject(
   structural: Structural,
   object: JsonObject,
-  { budget, old, also = [], warn, subresource }: ObjectChecks,
+  { budget, old, found: before = [], also = [], warn, subresource }: ObjectChecks,
 ): InParts<FieldError[]> {
   const correlation = old && new Correlation(structural, object, old)
   const root = refTo<JsonObject>(object)
@@ -58,7 +60,8 @@ export function* validatingObject(
   errors.push(...validateLists(structural, object, root, { budget, old }))
   yield
   if (!structural.has.rules) return errors
-  if (errors.some(error => BLOCKING.has(error.reason))) return [...errors, RULES_BLOCKED]
+  const blocks = ({ reason }: FieldError) => BLOCKING.has(reason)
+  if (before.some(blocks) || errors.some(blocks)) return [...errors, RULES_BLOCKED]
   const found = yield* evaluatingRules(structural, object, { budget, old, correlation })
   if (warn) for (const warning of found.warnings) warn(warning)
   return [...errors, ...found.errors]

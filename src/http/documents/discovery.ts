@@ -23,7 +23,8 @@ export type DiscoveryOptions = {
  */
 export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
   const { accept, serverAddress, aggregated: others } = options
-  const [root, ...rest] = path.replace(/^\/|\/$/g, '').split('/')
+  if (path.startsWith('/apis//')) return undefined
+  const [root, ...rest] = withoutSlashes(path).split('/')
   if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
   const documents = documentsOf(catalog, serverAddress, others?.version ?? 0)
   const at = { root, rest, serverAddress, others } as const
@@ -49,6 +50,13 @@ export function discoveryDocument(catalog: Catalog, path: string, options: Disco
     documents.set(key, document)
   }
   return document
+}
+
+/** A path without its first slash and those at its end. */
+function withoutSlashes(path: string): string {
+  let end = path.length
+  while (end > 1 && path[end - 1] === '/') end--
+  return path.slice(1, end)
 }
 
 type Kept = {

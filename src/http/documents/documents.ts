@@ -40,10 +40,19 @@ export function documentEndpoints({ catalog, serverAddress, now, aggregated }: D
   }
   return [
     { path: '/api', below: true, strict: true, answer: discovery },
-    { path: '/apis', below: true, strict: true, everyMethod: true, answer: discovery },
+    { path: '/apis', below: true, strict: true, everyMethod: path => isOfGroups(path, catalog), answer: discovery },
     { path: '/openapi/v2', answer: openApi },
     { path: '/openapi/v3', below: true, answer: openApi },
   ]
+}
+
+/**
+ * Whether a path is that of all groups, of one, or of a version of custom kinds: kube-apiserver answers those without looking at the
+ * method. Registrations are a group of another router.
+ */
+function isOfGroups(path: string, catalog: Catalog): boolean {
+  const [group = '', version = ''] = path.split('/').slice(2)
+  return version === '' ? !group.startsWith('apiregistration.') : !catalog.hasBuiltInGroup(group)
 }
 
 const NOTHING = new Uint8Array(0)

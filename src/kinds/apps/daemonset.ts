@@ -80,6 +80,7 @@ export const DaemonSet = defineKind({
   kind: 'DaemonSet',
   scope: 'Namespaced',
   names: { plural: 'daemonsets', short: ['ds'], categories: ['all'] },
+  blank: { metadata: { annotations: { 'deprecated.daemonset.template.generation': '0' } } },
   doc: 'Runs one copy of a pod on every matching node.',
   spec: DaemonSetSpec.expected(),
   status: DaemonSetStatus,

@@ -84,6 +84,7 @@ export const Deployment = defineKind({
   kind: 'Deployment',
   scope: 'Namespaced',
   names: { plural: 'deployments', short: ['deploy'], categories: ['all'] },
+  blank: { spec: { replicas: 0 } },
   doc: 'Keeps identical pods running and replaces them step by step.',
   spec: DeploymentSpec.expected(),
   status: DeploymentStatus,

@@ -47,6 +47,7 @@ export const ReplicaSet = defineKind({
   kind: 'ReplicaSet',
   scope: 'Namespaced',
   names: { plural: 'replicasets', short: ['rs'], categories: ['all'] },
+  blank: { spec: { replicas: 0 } },
   doc: 'Keeps a set of identical pods at a wanted size.',
   spec: ReplicaSetSpec.expected(),
   status: ReplicaSetStatus,

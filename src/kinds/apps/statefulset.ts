@@ -115,6 +115,7 @@ export const StatefulSet = defineKind({
   kind: 'StatefulSet',
   scope: 'Namespaced',
   names: { plural: 'statefulsets', short: ['sts'], categories: ['all'] },
+  blank: { spec: { replicas: 0 } },
   doc: 'Keeps pods that each have a name and storage of their own.',
   spec: StatefulSetSpec.expected(),
   status: StatefulSetStatus,

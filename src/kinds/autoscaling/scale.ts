@@ -1,5 +1,5 @@
 /** Scale is the number of replicas of an object, as its scale subresource shows it. */
-import { age } from '../../schema/columns.ts'
+import { age, NAME_DOC } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { int32, message, string } from '../../schema/types.ts'
 
@@ -17,6 +17,7 @@ export const Scale = defineKind({
     selector: [2, string, 'Which pods are counted, as a label selector in text.'],
   }),
   columns: {
+    Name: ['string', o => o.metadata.name, NAME_DOC],
     Desired: ['integer', o => o.spec.replicas ?? 0, 'replicas is the desired number of instances for the scaled object.'],
     Available: ['integer', o => o.status.replicas, 'replicas is the actual number of observed instances of the scaled object.'],
     Age: age,

@@ -41,6 +41,7 @@ export const Endpoints = defineKind({
   kind: 'Endpoints',
   scope: 'Namespaced',
   names: { plural: 'endpoints', singular: 'endpoints', short: ['ep'] },
+  keptUnder: 'services/endpoints',
   doc: 'Addresses and ports at which a service is served.',
   deprecated: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   fields: {

@@ -158,6 +158,7 @@ export const Node = defineKind({
   kind: 'Node',
   scope: 'Cluster',
   names: { plural: 'nodes', short: ['no'] },
+  keptUnder: 'minions',
   doc: 'A machine that runs pods.',
   spec: NodeSpec,
   status: NodeStatus,

@@ -43,6 +43,7 @@ export const ReplicationController = defineKind({
   kind: 'ReplicationController',
   scope: 'Namespaced',
   names: { plural: 'replicationcontrollers', short: ['rc'], categories: ['all'] },
+  keptUnder: 'controllers',
   name: ofNamesAlone(nameIsDNSSubdomain),
   doc: 'Keeps a set of identical pods at a wanted size.',
   spec: ReplicationControllerSpec,

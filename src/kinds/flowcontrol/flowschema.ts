@@ -98,6 +98,8 @@ export const FlowSchema = defineKind({
     status: { keepsMetadata: true, validate: ({ status }, { status: at }) => validateLooseConditions(status.conditions, at.conditions) },
   },
 
+  blank: { spec: { matchingPrecedence: 0 } },
+  rowOrder: (a, b) => a.spec.matchingPrecedence! - b.spec.matchingPrecedence! || (a.metadata.name! < b.metadata.name! ? -1 : 1),
   columns: {
     PriorityLevel: [
       'string',

@@ -97,6 +97,7 @@ export const Ingress = defineKind({
   kind: 'Ingress',
   scope: 'Namespaced',
   names: { plural: 'ingresses', short: ['ing'] },
+  keptUnder: 'ingress',
   doc: 'Routes requests from outside to services.',
   spec: IngressSpec,
   status: IngressStatus,

@@ -2,6 +2,7 @@
 import { isValidIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'
+import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
@@ -41,6 +42,8 @@ export const IPAddress = defineKind({
       o => formatReference(o.spec.parentRef),
       'parentRef references the resource that an IPAddress is attached to. An IPAddress must reference a parent object.',
     ],
+    // kube-apiserver's rows have one cell more than there are columns.
+    Age: ['string', age[1], '', 'unnamed'],
   },
 })
 

@@ -18,6 +18,7 @@ export const Service = defineKind({
   kind: 'Service',
   scope: 'Namespaced',
   names: { plural: 'services', short: ['svc'], categories: ['all'] },
+  keptUnder: 'services/specs',
   doc: 'One address and name for a set of pods.',
   spec: ServiceSpec,
   status: ServiceStatus,
