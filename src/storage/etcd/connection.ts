@@ -110,10 +110,7 @@ export class Connection {
       const waiting = { since: performance.now() }
       this.#calls.add(waiting)
       if (this.#calls.size === 1) this.#session.ref()
-      const timer = setTimeout(() => {
-        settle(() => reject(new DeadlineExceeded(`no answer within ${deadlineMs / 1000} seconds`)))
-        stream?.cancel()
-      }, deadlineMs)
+      let timer: NodeJS.Timeout | undefined
       const settle = (end: () => void) => {
         if (!this.#calls.delete(waiting)) return
         clearTimeout(timer)
@@ -135,6 +132,12 @@ export class Connection {
           }),
       })
       stream?.send(frame, true)
+      // All that can wait is done while etcd is at work.
+      if (!this.#calls.has(waiting)) return
+      timer = setTimeout(() => {
+        settle(() => reject(new DeadlineExceeded(`no answer within ${deadlineMs / 1000} seconds`)))
+        stream?.cancel()
+      }, deadlineMs)
     })
   }
 
@@ -245,6 +248,8 @@ function framed(message: Writer): Buffer {
   return frame
 }
 
+const NOTHING = Buffer.alloc(0)
+
 /** Takes what arrives apart into messages. */
 class Frames {
   readonly #take: (message: Buffer) => void
@@ -266,7 +271,7 @@ class Frames {
       if (this.#needed > LONGEST_MESSAGE) throw new RangeError('etcd sent a message that is too long')
       if (bytes.length < this.#needed) break
       this.#take(bytes.subarray(5, this.#needed))
-      bytes = bytes.subarray(this.#needed)
+      bytes = bytes.length === this.#needed ? NOTHING : bytes.subarray(this.#needed)
     }
     this.#chunks = bytes.length === 0 ? [] : [bytes]
     this.#length = bytes.length

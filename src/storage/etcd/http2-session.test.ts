@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { encodeHeaders } from './hpack.ts'
-import { type Http2Session, type Http2Stream, openSession, type StreamEnd } from './http2-session.ts'
+import { Http2Session, type Http2Stream, openSession, type StreamEnd } from './http2-session.ts'
 
 const OPTIONS = { tls: {}, connectMs: 10_000, streamWindow: 128 << 10, sessionWindow: 256 << 10 }
 const NOTHING = Buffer.alloc(0)
@@ -88,6 +89,42 @@ test('requests and answers of any size arrive whole, many at once', async t => {
     assert.equal(headers.get(':status'), '200')
     assert.ok(body.equals(bodies[i]!), `${body.length} bytes`)
   }
+})
+
+test('the first request of a tick is sent at once, all others of the tick together', async t => {
+  const writes: Buffer[] = []
+  const socket = new Duplex({
+    read() {},
+    write(chunk, _, done) {
+      writes.push(chunk)
+      done()
+    },
+  })
+  const session = new Http2Session(socket as Socket, OPTIONS)
+  t.after(() => session.destroy())
+  session.begin()
+  const tick = () => new Promise(resolve => setImmediate(resolve))
+  const sent = () => writes.splice(0).map(({ length }) => length)
+  const request = () => session.request(requestTo('/'), { headers() {}, data() {}, closed() {} }).send(bytes(100), true)
+  await tick()
+  socket.push(frame(4, 0, 0, NOTHING))
+  await tick()
+  writes.splice(0)
+  request()
+  const [one] = sent()
+  request()
+  request()
+  assert.deepEqual(sent(), [])
+  await tick()
+  assert.deepEqual(sent(), [2 * one!])
+  // Those who have waited for an answer go on in the tick in which it comes.
+  socket.once('data', request)
+  socket.once('data', request)
+  socket.push(frame(1, 0x5, 1, Buffer.from([0x88])))
+  await tick()
+  assert.deepEqual(sent(), [2 * one!])
+  request()
+  assert.deepEqual(sent(), [one])
 })
 
 test('headers and trailers of every character are read, and those of several frames', async t => {

@@ -2,7 +2,7 @@
  * The client's side of one HTTP/2 connection (RFC 9113) over which calls are made: no pushes, no priorities, no dynamic headers. Node's
  * own makes a duplex stream of each call, which takes four times as long as all that is done here; see docs/decisions/005-etcd-client.md.
  *
- *     request  ─→ HEADERS, DATA … ─┐                     ┌→ socket, once for all that is sent in a tick
+ *     request  ─→ HEADERS, DATA … ─┐                     ┌→ socket: the first of a tick at once, all others of the tick together
  *     request  ─→ HEADERS, DATA … ─┴→ windows of the peer ┘
  *     socket ─→ frames ─→ headers, data, closed of the stream that they belong to
  */
@@ -148,6 +148,8 @@ export class Http2Session {
   #held: Stream[] = []
   #out: Buffer[] = []
   #willFlush = false
+  /** Whether more is likely to be sent in this tick, so that it is gathered. */
+  #isGathering = false
   #rest: Buffer = NOTHING
   /** A header block that goes on in the next frame, with the first frame's flags. */
   #block: { readonly id: number; readonly flags: number; readonly parts: Buffer[]; length: number } | undefined
@@ -264,6 +266,10 @@ export class Http2Session {
     if (!stream.handler) return
     stream.unsent.push({ data, isLast })
     if (stream.id > 0 && stream.unsent.length === 1) this.#pump(stream)
+    if (isLast && !this.#isGathering) {
+      this.#isGathering = true
+      this.#flush()
+    }
   }
 
   /** Sends as much as the windows allow. */
@@ -358,6 +364,9 @@ export class Http2Session {
 
   #take(chunk: Buffer): void {
     this.heardAt = performance.now()
+    // Those who have waited for what comes go on in this tick, and may have something to send.
+    this.#isGathering = true
+    this.#flushLater()
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let at = 0
     try {
@@ -533,16 +542,23 @@ export class Http2Session {
     if (payload.length > 0) this.#write(payload)
   }
 
-  /** All that is written in a tick, by however many requests, is given to the socket at once. */
   #write(bytes: Buffer): void {
     this.#out.push(bytes)
-    if (this.#willFlush) return
-    this.#willFlush = true
-    process.nextTick(this.#flush)
+    this.#flushLater()
   }
 
-  readonly #flush = () => {
-    this.#willFlush = false
+  #flushLater(): void {
+    if (this.#willFlush) return
+    this.#willFlush = true
+    process.nextTick(this.#endTick)
+  }
+
+  readonly #endTick = () => {
+    this.#willFlush = this.#isGathering = false
+    this.#flush()
+  }
+
+  #flush(): void {
     const out = this.#out
     if (out.length === 0) return
     this.#out = []

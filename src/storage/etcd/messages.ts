@@ -75,25 +75,18 @@ export const range: Method<RangeRequest, RangeResponse> = {
 export const swap: Method<SwapRequest, SwapResponse> = {
   path: '/etcdserverpb.KV/Txn',
   write({ key, expect, value, lease = 0, fences = [] }) {
-    const comparison = new Writer()
-    if ('modified' in expect) comparison.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
-    else comparison.bytes(3, key).number(4, expect.version)
-    const change =
-      value === null
-        ? new Writer().message(3, new Writer().bytes(1, key))
-        : new Writer({ size: value.length + key.length + 64 }).message(
-            2,
-            new Writer({ size: value.length + key.length + 48 }).bytes(1, key).bytes(2, value).number(3, lease),
-          )
-    const read = new Writer().message(1, new Writer().bytes(1, key))
-    let size = (value?.length ?? 0) + 4 * key.length + 160
+    let size = (value?.length ?? 0) + 3 * key.length + 160
     for (const fence of fences) size += 2 * fence.key.length + 40
-    const transaction = new Writer({ reserve: 5, size }).message(1, comparison)
-    for (const fence of fences)
-      transaction.message(1, new Writer().number(2, COMPARE_MODIFIED).bytes(3, fence.key).number(6, fence.modified))
-    transaction.message(2, change).message(3, read)
-    for (const fence of fences) transaction.message(3, new Writer().message(1, new Writer().bytes(1, fence.key)))
-    return transaction
+    const out = new Writer({ reserve: 5, size }).begin(1)
+    if ('modified' in expect) out.number(2, COMPARE_MODIFIED).bytes(3, key).number(6, expect.modified)
+    else out.bytes(3, key).number(4, expect.version)
+    out.end()
+    for (const { key, modified } of fences) out.begin(1).number(2, COMPARE_MODIFIED).bytes(3, key).number(6, modified).end()
+    if (value === null) out.begin(2).begin(3).bytes(1, key).end().end()
+    else out.begin(2).begin(2).bytes(1, key).bytes(2, value).number(3, lease).end().end()
+    writeRead(out, key)
+    for (const { key } of fences) writeRead(out, key)
+    return out
   },
   read(message) {
     let revision = 0
@@ -138,10 +131,10 @@ export const status: Method<Record<string, never>, StatusResponse> = {
 export const WATCH_PATH = '/etcdserverpb.Watch/Watch'
 
 export const writeWatchCreate = ({ key, end, from }: WatchCreate): Writer =>
-  new Writer({ reserve: 5 }).message(1, new Writer().bytes(1, key).bytes(2, end).number(3, from).flag(8, true))
+  new Writer({ reserve: 5 }).begin(1).bytes(1, key).bytes(2, end).number(3, from).flag(8, true).end()
 
 /** Asks how far the watches of a stream have got. */
-export const writeWatchProgress = (): Writer => new Writer({ reserve: 5 }).message(3, new Writer())
+export const writeWatchProgress = (): Writer => new Writer({ reserve: 5 }).begin(3).end()
 
 export function readWatch(message: Buffer): WatchResponse {
   const read = { revision: 0, created: false, canceled: false, compacted: 0, reason: '', fragment: false, events: [] as WatchEvent[] }
@@ -174,6 +167,9 @@ export const EVERYTHING: Buffer = Buffer.from([0])
 
 const COMPARE_MODIFIED = 2
 const DELETED = 1
+
+/** What a transaction reads where it is refused. */
+const writeRead = (to: Writer, key: Uint8Array): Writer => to.begin(3).begin(1).bytes(1, key).end().end()
 
 function writeRange({ key, end, limit = 0, revision = 0, countOnly = false }: RangeRequest, to: Writer): Writer {
   to.bytes(1, key)

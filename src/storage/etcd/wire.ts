@@ -4,6 +4,8 @@
 export class Writer {
   #bytes: Buffer
   #length: number
+  /** Where the lengths of the messages belong that have begun and not ended. */
+  readonly #open: number[] = []
 
   /** Leaves room at the start, for the header of a frame. */
   constructor({ reserve = 0, size = 256 }: { readonly reserve?: number; readonly size?: number } = {}) {
@@ -27,9 +29,32 @@ export class Writer {
     return value.length === 0 ? this : this.#piece(field, value)
   }
 
-  /** A message inside; an empty one is written, as it differs from none. */
-  message(field: number, value: Writer): this {
-    return this.#piece(field, value.finish())
+  /** Begins a message inside; an empty one is written, as it differs from none. */
+  begin(field: number): this {
+    this.#reserve(20)
+    this.#varint((field << 3) | 2)
+    this.#open.push(this.#length)
+    // Most lengths take one byte.
+    this.#length++
+    return this
+  }
+
+  /** Ends the message that was begun last. */
+  end(): this {
+    const at = this.#open.pop()!
+    const length = this.#length - at - 1
+    if (length >= 0x80) {
+      let more = 1
+      for (let rest = length; rest >= 0x4000; rest = Math.floor(rest / 0x80)) more++
+      this.#reserve(more)
+      this.#bytes.copyWithin(at + 1 + more, at + 1, this.#length)
+      this.#length += more
+    }
+    const after = this.#length
+    this.#length = at
+    this.#varint(length)
+    this.#length = after
+    return this
   }
 
   /** What was written; the writer must not be used after it. */
