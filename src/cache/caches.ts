@@ -1,5 +1,6 @@
 /** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ExpectedBytes } from '../codec/stored-bytes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -11,10 +12,12 @@ import {
   Compacted,
   type Entry,
   type Event,
+  madeBytes,
   type Page,
   type Revision,
   type Store,
   type Swap,
+  type Value,
 } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
 import { Freshness } from './freshness.ts'
@@ -47,7 +50,13 @@ export type CachesOptions = {
   readonly now?: () => number
 }
 
-type Decoded = { readonly value: Uint8Array; readonly object: AnyObject; readonly isKept: boolean }
+type Writing = {
+  readonly value: Value
+  readonly object: AnyObject
+  /** Whether nobody changes the object any more. */
+  readonly isKept: boolean
+  expected: ExpectedBytes | undefined
+}
 type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 
 /** Receives every change, in order and as soon as it can be read. Handlers must be quick and must not throw. */
@@ -66,10 +75,10 @@ export class Caches implements AsyncDisposable {
   readonly #watches = new Set<Watch>()
   readonly #observers = new Set<Observer>()
   /**
-   * Objects of writes in progress, in the order of their events. Not a Map: its former entries survive until a full garbage
+   * Writes in progress, in the order of their events. Not a Map: its former entries survive until a full garbage
    * collection, see CONTRIBUTING.md.
    */
-  readonly #decoded: Decoded[] = []
+  readonly #writing: Writing[] = []
   readonly #stop = new AbortController()
   #waiters: Waiter[] = []
   #revision: Revision
@@ -196,7 +205,7 @@ export class Caches implements AsyncDisposable {
 
   /** How many writes are on their way to the store. */
   get writing(): number {
-    return this.#decoded.length
+    return this.#writing.length
   }
 
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
@@ -209,25 +218,30 @@ export class Caches implements AsyncDisposable {
   }
 
   /**
-   * Writes to the store. Once it resolves with success the write can be read here. `object` is the decoded value, so that
-   * it need not be decoded again when it comes back as an event.
+   * Writes to the store. Once it resolves with success the write can be read here. Where the change has the decoded value as its
+   * `object`, that need not be decoded again when it comes back as an event.
    */
-  write(key: string, change: Change, object?: AnyObject): Promise<Swap> {
-    const { value } = change
-    return this.#write(key, change, value && object && { value, object, isKept: false })
+  write(key: string, change: Change): Promise<Swap> {
+    return this.#write(key, change, false)
   }
 
   /** As `write`, for a new object that nobody changes any more: whoever reads it gets this very object. */
   create(key: string, value: Uint8Array, object: AnyObject): Promise<Swap> {
-    return this.#write(key, { expect: 0, value, unique: true }, { value, object, isKept: true })
+    return this.#write(key, { expect: 0, value, object, unique: true }, true)
   }
 
-  #write(key: string, change: Change, decoded: Decoded | undefined | null): Promise<Swap> {
+  #write(key: string, change: Change, isKept: boolean): Promise<Swap> {
+    const { value, object } = change
     const sentAt = this.#freshness ? performance.now() : 0
-    if (!decoded) return this.#store.swap(key, change).then(swapped => this.#settle(swapped, sentAt))
-    this.#decoded.push(decoded)
-    const forget = () => this.#decoded.splice(this.#decoded.indexOf(decoded), 1)
-    return this.#store.swap(key, { object: decoded.object, ...change }).then(
+    if (!value || object === undefined) return this.#store.swap(key, change).then(swapped => this.#settle(swapped, sentAt))
+    const writing: Writing = { value, object: object as AnyObject, isKept, expected: undefined }
+    this.#writing.push(writing)
+    const forget = () => this.#writing.splice(this.#writing.indexOf(writing), 1)
+    const swapping = this.#store.swap(key, change)
+    // The store is at work.
+    const bytes = madeBytes(value)
+    if (bytes) writing.expected = ExpectedBytes.of(bytes, this.#revision + 1)
+    return swapping.then(
       swapped => {
         const settled = this.#settle(swapped, sentAt)
         if (settled instanceof Promise) return settled.finally(forget)
@@ -379,10 +393,10 @@ export class Caches implements AsyncDisposable {
       this.#revision = event.revision
       const joining = this.#joining.get(prefix)
       const cache = this.#byPrefix.get(prefix)
-      const decoded = event.after && this.#decoded.find(({ value }) => value === event.after!.value)
+      const written = event.after && this.#writing.find(({ value }) => madeBytes(value) === event.after!.value)
       const previous = cache?.get(event.key)
-      const version = cache?.apply(event, decoded?.object)
-      if (decoded?.isKept) version?.keepObject(decoded.object)
+      const version = cache?.apply(event, written)
+      if (written?.isKept) version?.keepObject(written.object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, previous)
       previous?.releaseObject()
       joining?.push(event)

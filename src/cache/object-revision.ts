@@ -1,5 +1,5 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
-import { bufferOf, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
+import { bufferOf, type ExpectedBytes, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -96,14 +96,18 @@ const NO_OWNERS: readonly string[] = Object.freeze([])
 const NOTHING = Buffer.alloc(0)
 const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false, revisionOffset: 0 }
 
-/** The object revision of a stored entry; `object` is its decoded value when the writer has it, which saves decoding. */
-export function objectRevisionOf(resource: Resource, entry: Entry, object = entry.object as AnyObject | undefined): ObjectRevision {
+/** What its writer knows of an entry: its decoded value, and its bytes with the revision that it was going to have. */
+export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
+
+/** The object revision of a stored entry. What the writer knows need not be found out again. */
+export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): ObjectRevision {
+  const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)
   const broken = (fault: string) => new ObjectRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
   if (entry.fault !== undefined) return broken(entry.fault)
-  if (resource.def.custom) return customRevision(resource, entry, { identity, object, broken })
+  if (resource.def.custom) return customRevision(resource, entry, { identity, object, expected: written?.expected, broken })
   const value = bufferOf(entry.value)
-  const offset = revisionOffset(value)
+  const offset = written?.expected?.offset ?? revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
   let decoded: AnyObject
   try {
@@ -111,14 +115,19 @@ export function objectRevisionOf(resource: Resource, entry: Entry, object = entr
   } catch (error) {
     return broken((error as Error).message)
   }
-  const json = withRevision(value, entry.modified, offset)
+  const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset)
   return new ObjectRevision(identity, entry.modified, contentOf(resource, decoded, { json, revisionOffset: offset, stale: false }))
 }
 
-type Making = { readonly identity: Identity; readonly object: AnyObject | undefined; readonly broken: (fault: string) => ObjectRevision }
+type Making = {
+  readonly identity: Identity
+  readonly object: AnyObject | undefined
+  readonly expected: ExpectedBytes | undefined
+  readonly broken: (fault: string) => ObjectRevision
+}
 
 /** An object of a custom kind, whose schema may have changed since it was written. */
-function customRevision(resource: Resource, entry: Entry, { identity, object, broken }: Making): ObjectRevision {
+function customRevision(resource: Resource, entry: Entry, { identity, object, expected, broken }: Making): ObjectRevision {
   let revived: Revived
   try {
     revived = resource.def.custom!.revive(entry.value, object)
@@ -128,8 +137,9 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, br
   const value = bufferOf(revived.value)
   const offset = revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
-  const json = withRevision(value, entry.modified, offset)
-  const bytes = { json, revisionOffset: offset, stale: revived.value !== entry.value }
+  const stale = revived.value !== entry.value
+  const json = (stale ? undefined : expected?.at(entry.modified)) ?? withRevision(value, entry.modified, offset)
+  const bytes = { json, revisionOffset: offset, stale }
   return new ObjectRevision(identity, entry.modified, contentOf(resource, revived.object, bytes))
 }
 

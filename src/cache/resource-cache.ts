@@ -9,12 +9,11 @@
  * A read at revision 7 takes from each chain the first one not newer than 7: a@4 and b@6. A watch from 6 sends a@9 and
  * b@11. When the log drops a@4, the chain ends after the one that follows it; once a deletion is dropped, so is its key.
  */
-import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
 import type { Entry, Event, Revision } from '../storage/store.ts'
-import { type ObjectRevision, objectRevisionOf, tombstoneOf } from './object-revision.ts'
+import { type ObjectRevision, objectRevisionOf, tombstoneOf, type Written } from './object-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import { Watchers } from './watchers.ts'
@@ -88,10 +87,10 @@ export class ResourceCache {
 
   /**
    * Applies one event of the store, notifies the watchers and returns the newest object revision of its key; undefined for the
-   * deletion of something that does not exist. `object` is the decoded value when the writer has it.
+   * deletion of something that does not exist. `written` is what the writer knows, if that was here.
    */
-  apply(event: Event, object?: AnyObject): ObjectRevision | undefined {
-    const newest = event.after ? objectRevisionOf(this.resource, event.after, object) : this.#deletionOf(event)
+  apply(event: Event, written?: Written): ObjectRevision | undefined {
+    const newest = event.after ? objectRevisionOf(this.resource, event.after, written) : this.#deletionOf(event)
     if (!newest) return undefined
     const before = this.#setNewest(newest)
     this.#log.push({ object: newest, time: this.#now() })

@@ -46,7 +46,7 @@ export async function readStored(
 ): Promise<ObjectRevision | undefined | 'forgotten'> {
   try {
     const { entry } = await store.get(key, at)
-    return entry && objectRevisionOf(resource, entry, undefined)
+    return entry && objectRevisionOf(resource, entry)
   } catch (error) {
     if (error instanceof Compacted) return 'forgotten'
     throw error

@@ -19,15 +19,25 @@ import { ProtobufWriter } from './protobuf-writer.ts'
 /** The bytes of a message in the sparse encoding, without the envelope. The value must be as `conform` makes it. */
 export const toProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, SPARSE)
 
-/** The bytes of a message in the complete encoding, without the envelope. The value must be as `conform` makes it. */
-export const toCompleteProtobuf = (type: AnyType, value: Json): Buffer => encode(type, value, COMPLETE)
+/** The bytes of a message in the complete encoding, without the envelope unless it is given. The value must be as `conform` makes it. */
+export const toCompleteProtobuf = (type: AnyType, value: Json, around?: Around): Buffer => encode(type, value, COMPLETE, around)
 
-function encode({ shape }: AnyType, value: Json, encoding: Encoding): Buffer {
+/** The message of which another one is a field: what of it comes before and after that field, and the number of the field. */
+export type Around = { readonly before: Uint8Array; readonly number: number; readonly after: Uint8Array }
+
+function encode({ shape }: AnyType, value: Json, encoding: Encoding, around?: Around): Buffer {
   if (shape.kind !== 'message') throw new TypeError(`a ${shape.kind} is no message`)
   const write = contentWriter(shape, encoding)
   OUT.reset()
-  write(OUT, value)
-  return OUT.finish()
+  if (!around) {
+    write(OUT, value)
+    return OUT.finish()
+  }
+  OUT.raw(around.after)
+  OUT.message(around.number, () => write(OUT, value))
+  OUT.raw(around.before)
+  // It is on its way to etcd.
+  return OUT.finish(true)
 }
 
 // Encoding is synchronous, so that one buffer serves all.

@@ -31,10 +31,15 @@ export class ProtobufWriter {
   }
 
   bytes(number: number, value: Uint8Array): void {
+    this.raw(value)
+    this.header(number, value.byteLength)
+  }
+
+  /** Bytes as they are. */
+  raw(value: Uint8Array): void {
     this.#reserve(value.byteLength)
     this.#start -= value.byteLength
     this.#buffer.set(value, this.#start)
-    this.header(number, value.byteLength)
   }
 
   bool(number: number, value: boolean): void {
@@ -82,10 +87,9 @@ export class ProtobufWriter {
     this.#rawVarint(number * 8 + 2)
   }
 
-  /** A copy of the bytes written so far. */
-  finish(): Buffer {
-    // Not from the shared pool: most of what is encoded is kept, and a pooled slice would keep its whole pool alive.
-    const out = Buffer.allocUnsafeSlow(this.length)
+  /** A copy of the bytes written so far. Unless they are gone soon they are not from the shared pool: a slice keeps all of it alive. */
+  finish(isGoneSoon = false): Buffer {
+    const out = isGoneSoon ? Buffer.allocUnsafe(this.length) : Buffer.allocUnsafeSlow(this.length)
     this.#buffer.copy(out, 0, this.#start)
     return out
   }

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { AnyObject } from '../schema/object-meta.ts'
 import {
+  ExpectedBytes,
   encodeObject,
   encodeStored,
   encodeWrite,
@@ -41,8 +42,19 @@ test('a revision is put in, replaced and left out, whatever texts the object hol
   )
 })
 
+test('bytes that were made for an expected revision are those of the one that it became', () => {
+  const revisions = fc.oneof(fc.nat(), fc.nat(20), fc.constant(2 ** 53 - 1))
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.string()), revisions, revisions, (data, expected, revision) => {
+      const stored = encodeStored(object({ data }))
+      assert.deepEqual(ExpectedBytes.of(stored, expected)!.at(revision), withRevision(stored, revision))
+    }),
+  )
+})
+
 test('bytes without an empty resourceVersion have no offset', () => {
   assert.equal(revisionOffset(Buffer.from('{"metadata":{"name":"a"}}')), -1)
+  assert.equal(ExpectedBytes.of(Buffer.from('{"metadata":{"name":"a"}}'), 7), undefined)
 })
 
 test('a write past the limit of one object is refused', () => {

@@ -106,6 +106,37 @@ export function withRevision(stored: Uint8Array, revision: number, offset?: numb
   return splice(bytes, offset ?? revisionOffset(bytes), { removed: 0, revision })
 }
 
+/** The bytes of a stored object with the revision that it is going to have, as far as can be told: made while it is being stored. */
+export class ExpectedBytes {
+  readonly offset: number
+  readonly #stored: Buffer
+  readonly #expected: number
+  readonly #bytes: Buffer
+
+  private constructor(stored: Buffer, offset: number, expected: number) {
+    this.offset = offset
+    this.#stored = stored
+    this.#expected = expected
+    this.#bytes = withRevision(stored, expected, offset)
+  }
+
+  /** Undefined where the bytes have no place for a revision. */
+  static of(stored: Uint8Array, expected: number): ExpectedBytes | undefined {
+    const bytes = bufferOf(stored)
+    const offset = revisionOffset(bytes)
+    return offset < 0 ? undefined : new ExpectedBytes(bytes, offset, expected)
+  }
+
+  /** The same as `withRevision`; to be called once, as the bytes are corrected where they are. */
+  at(revision: number): Buffer {
+    if (revision === this.#expected) return this.#bytes
+    const digits = String(revision)
+    if (digits.length !== String(this.#expected).length) return withRevision(this.#stored, revision, this.offset)
+    this.#bytes.write(digits, this.offset, 'latin1')
+    return this.#bytes
+  }
+}
+
 /** Bytes that have a revision at this offset, with another one. */
 export const replaceRevision = (bytes: Buffer, offset: number, { from, to }: { readonly from: number; readonly to: number }): Buffer =>
   splice(bytes, offset, { removed: String(from).length, revision: to })

@@ -22,6 +22,7 @@ import { isObject, type JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Decoded, RecordFormat } from '../storage/etcd/record-format.ts'
+import { bytesOf } from '../storage/store.ts'
 import { mapJson } from './go-json.ts'
 import { type Layout, layoutOf } from './layout.ts'
 import { NODE_PORTS, RangeAllocation } from './range-allocation.ts'
@@ -121,7 +122,7 @@ function hasSegments(path: string, counts: readonly number[]): boolean {
 }
 
 /** Copied when read: a part of what etcd sent would keep all of it in memory. */
-const AS_IS: StoredKind = { encode: value => value, decode: value => ({ value: Buffer.from(value) }) }
+const AS_IS: StoredKind = { encode: bytesOf, decode: value => ({ value: Buffer.from(value) }) }
 
 const NODE_PORT_RANGE = storedKind(
   { kind: 'RangeAllocation', apiVersion: 'v1', type: RangeAllocation },
@@ -130,7 +131,7 @@ const NODE_PORT_RANGE = storedKind(
 
 /** Objects of custom kinds are what their definition says, which may not be known yet. */
 const CUSTOM: StoredKind = {
-  encode(value, object = parseObject(value)) {
+  encode(value, object = parseObject(bytesOf(value))) {
     const { metadata, ...others } = object
     const { resourceVersion: _, selfLink: __, ...kept } = metadata
     return mapJson({ ...others, metadata: kept } as unknown as JsonObject)

@@ -1,8 +1,8 @@
 /** The records of one built-in kind: from what etcd holds to stored bytes, and back. */
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
-import { toCompleteProtobuf } from '../codec/protobuf-encode.ts'
-import { type Enveloped, envelope, fieldHead, isEnveloped, openEnvelope } from '../codec/protobuf-envelope.ts'
+import { type Around, toCompleteProtobuf } from '../codec/protobuf-encode.ts'
+import { type Enveloped, envelope, isEnveloped, openEnvelope } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { type JsonOfProtobuf, jsonOfProtobuf } from '../codec/protobuf-to-json.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
@@ -15,6 +15,7 @@ import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
 import type { Decoded } from '../storage/etcd/record-format.ts'
+import { bytesOf, type Value } from '../storage/store.ts'
 import { fromV1beta1, toV1beta1 } from './definition-v1beta1.ts'
 import { structJson } from './go-json.ts'
 import type { Layout } from './layout.ts'
@@ -23,7 +24,7 @@ import type { Layout } from './layout.ts'
 export interface StoredKind {
   decode(stored: Uint8Array): Decoded
   /** `object` is what the value holds, where that is known. */
-  encode(value: Uint8Array, object?: AnyObject): Uint8Array
+  encode(value: Value, object?: AnyObject): Uint8Array
 }
 
 /** What stored bytes need to know of a kind. */
@@ -63,6 +64,8 @@ class ProtobufKind implements StoredKind {
   readonly #options: StoredKindOptions
   /** What every record that kube-apiserver writes today begins with. */
   readonly #head: Buffer
+  /** The envelope of a record. */
+  readonly #around: Around
   readonly #hasDefaults: boolean
   #toJson: JsonOfProtobuf | undefined
 
@@ -74,24 +77,16 @@ class ProtobufKind implements StoredKind {
     const empty = envelope({ kind: described.kind, apiVersion }, new Uint8Array(0))
     // Up to the length of the message, which comes next.
     this.#head = empty.subarray(0, -1 - TAIL_LENGTH)
+    // The head ends with the tag of the message.
+    this.#around = { before: this.#head.subarray(0, -1), number: MESSAGE, after: TAIL }
   }
 
   decode(stored: Uint8Array): Decoded {
     return this.#decodeUsual(stored) ?? reading(() => this.#decodeAny(stored))
   }
 
-  encode(value: Uint8Array, object: AnyObject = parseObject(value)): Uint8Array {
-    const { resourceVersion: _, selfLink: __, ...metadata } = object.metadata
-    const raw = toCompleteProtobuf(this.#described.type, { ...object, metadata })
-    const length = fieldHead(2, raw.length)
-    const head = this.#head
-    // The head ends with the tag that the length begins with.
-    const record = Buffer.allocUnsafeSlow(head.length + length.length - 1 + raw.length + TAIL_LENGTH)
-    head.copy(record)
-    length.copy(record, head.length - 1)
-    raw.copy(record, head.length + length.length - 1)
-    TAIL.copy(record, record.length - TAIL_LENGTH)
-    return record
+  encode(value: Value, object: AnyObject = parseObject(bytesOf(value))): Uint8Array {
+    return toCompleteProtobuf(this.#described.type, asKept(object), this.#around)
   }
 
   /** The fast way, for records as kube-apiserver writes them. */
@@ -140,6 +135,15 @@ class ProtobufKind implements StoredKind {
     return storedBytes(fromProtobuf(type, opened.raw), this.#described, this.#options)
   }
 }
+/** A record does not hold its own revision. A new object has none, and need not be copied. */
+function asKept(object: AnyObject): AnyObject {
+  if (object.metadata.resourceVersion === undefined && object.metadata.selfLink === undefined) return object
+  const { resourceVersion: _, selfLink: __, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+/** The field of the envelope that the message is. */
+const MESSAGE = 2
 /** An empty encoding and an empty content type. */
 const TAIL = Buffer.from([0x1a, 0, 0x22, 0])
 const TAIL_LENGTH = TAIL.length
@@ -162,9 +166,9 @@ class JsonKind implements StoredKind {
     })
   }
 
-  encode(value: Uint8Array): Uint8Array {
+  encode(value: Value): Uint8Array {
     // Not from the object: the order of members is that of the bytes.
-    const { kind, apiVersion, metadata, ...others } = parseObject(value)
+    const { kind, apiVersion, metadata, ...others } = parseObject(bytesOf(value))
     const { resourceVersion: _, ...kept } = metadata
     const ordered = { kind, apiVersion, metadata: kept, ...others } as unknown as JsonObject
     return structJson(this.#options.layout.apiVersion.endsWith('/v1beta1') ? toV1beta1(ordered) : ordered)

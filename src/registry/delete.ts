@@ -19,7 +19,7 @@ import { type DeleteBody, type DeleteOptions, deleteOptions } from './options.ts
 import { storageConflict } from './replace.ts'
 import { next } from './strategy.ts'
 import { servedJson } from './version-conversion.ts'
-import { decodeStored, fenced, noteStored, write } from './write.ts'
+import { decodeStored, fencesOf, noteStored, write } from './write.ts'
 import { type Change, newWrite, type Write } from './write-value.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
@@ -255,7 +255,7 @@ async function mark(write: Write, marked: AnyObject): Promise<Revision | undefin
     write.done = { json: withRevision(value, revision), object: marked }
     return undefined
   }
-  const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value }), marked)
+  const swapped = await deps.caches.write(key, { expect: revision, value, object: marked, fences: fencesOf(write) })
   if (!swapped.ok) return undefined
   noteStored(write, swapped.revision)
   write.done = { json: withRevision(value, swapped.revision), object: marked }
@@ -275,7 +275,7 @@ async function erase(write: Write, marked: AnyObject | undefined): Promise<void>
     return
   }
   if (revision === undefined) return
-  const swapped = await deps.caches.write(key, fenced(write, { expect: revision, value: null }))
+  const swapped = await deps.caches.write(key, { expect: revision, value: null, fences: fencesOf(write) })
   // Whoever watches the object may remove it as soon as it is marked.
   const isGone = marked && !swapped.ok && !swapped.current
   if (!swapped.ok && !isGone) {

@@ -26,7 +26,7 @@ import {
   StatusError,
   timedOut,
 } from '../schema/status-error.ts'
-import { FencedOff, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
+import { type Fence, FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
 import { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Result } from './api.ts'
@@ -447,8 +447,9 @@ function insert(request: Write): MaybePromise<void> {
   const { caches } = deps
   const cache = caches.of(resource)
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
-  const value = encodeWrite(object)
+  const value = new LateBytes(() => encodeWrite(object))
   if (options.dryRun) {
+    encodeWrite(object)
     if (!cache.get(key)) request.done = { json: encodeObject(object), object }
     return
   }
@@ -459,25 +460,26 @@ function insert(request: Write): MaybePromise<void> {
     if (!swapped.ok) return
     noteStored(request, swapped.revision)
     const latest = cache.get(key)
-    const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+    const json = latest?.revision === swapped.revision ? latest.json : withRevision(value.bytes, swapped.revision)
     request.done = { json, object, revision: swapped.revision }
   }
-  return caches.write(key, storeChange(request, 0, value), object).then(stored, error => {
+  return caches.write(key, storeChange(request, 0, value)).then(stored, error => {
     if (!(error instanceof FencedOff) || error.fence !== request.needs) throw error
     request.isOutdated = true
   })
 }
 
 /** What the store is asked to do: another value for a key, as long as what the write depends on is still so. */
-function storeChange(request: Write, expect: Revision, value: Uint8Array | null): StoreChange {
-  const { ttlSeconds } = request.resource.def
+function storeChange(request: Write, expect: Revision, value: LateBytes | null): StoreChange {
+  const { object } = request
   // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
-  const unique = expect === 0
-  return fenced(request, ttlSeconds === undefined ? { expect, value, unique } : { expect, value, unique, ttlSeconds })
+  return { expect, value, object, unique: expect === 0, ttlSeconds: request.resource.def.ttlSeconds, fences: fencesOf(request) }
 }
-export function fenced({ ctx: { fence }, needs }: Write, change: StoreChange): StoreChange {
-  if (!fence && !needs) return change
-  return { ...change, fences: fence && needs ? [fence, needs] : [fence ?? needs!] }
+
+/** What a write depends on, besides the object itself. */
+export function fencesOf({ ctx: { fence }, needs }: Write): readonly Fence[] | undefined {
+  if (!fence) return needs && [needs]
+  return needs ? [fence, needs] : [fence]
 }
 
 /** Remembers that the write was stored, and who made it. */
@@ -501,18 +503,18 @@ async function swap(request: Write): Promise<void> {
     request.done = { json: found!.json, object, revision }
     return
   }
-  const value = encodeWrite(object)
+  const value = new LateBytes(() => encodeWrite(object))
   if (options.dryRun) {
-    request.done = { json: withRevision(value, revision), object }
+    request.done = { json: withRevision(value.bytes, revision), object }
     return
   }
   const isRemoved = isReleased(resource, object, stored!)
   const cache = deps.caches.of(resource)
-  const swapped = await deps.caches.write(key, storeChange(request, revision, isRemoved ? null : value), object)
+  const swapped = await deps.caches.write(key, storeChange(request, revision, isRemoved ? null : value))
   if (!swapped.ok) return
   noteStored(request, swapped.revision)
   const latest = cache.get(key)
-  const json = latest?.revision === swapped.revision ? latest.json : withRevision(value, swapped.revision)
+  const json = latest?.revision === swapped.revision ? latest.json : withRevision(value.bytes, swapped.revision)
   request.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }
 }
 

@@ -6,6 +6,7 @@ import { History, type Version } from './history.ts'
 import { checkKey } from './key-order.ts'
 import {
   type Batch,
+  bytesOf,
   type Change,
   type Entry,
   type Extent,
@@ -95,9 +96,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     const deadline = deadlineOf(ttlSeconds, this.#clock)
     const current = this.#history.latest(key)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }
+    const bytes = value && bytesOf(value)
     const revision = this.#history.newest + 1
     const created = current?.created ?? revision
-    const after = value === null ? undefined : { key, value, created, modified: revision }
+    const after = bytes === null ? undefined : { key, value: bytes, created, modified: revision }
     this.#history.append(key, { modified: revision, created, deleted: value === null, entry: after })
     this.#expiry.written(key, revision, after && deadline)
     this.#feed.publish({ revision, events: [{ key, after, revision }] })

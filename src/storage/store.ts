@@ -50,16 +50,40 @@ export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 
 export type Change = {
   readonly expect: Revision
-  readonly value: Uint8Array | null
+  readonly value: Value | null
   /** What the value holds, where that is known: a store that keeps something else than the value need not decode it. */
   readonly object?: unknown
   /** Deletes the key, with an event, when that time has passed since this write. */
-  readonly ttlSeconds?: number
+  readonly ttlSeconds?: number | undefined
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
   readonly unique?: boolean
   /** What must still be so when the write is made; `FencedOff` tells the first that is not. */
-  readonly fences?: readonly Fence[]
+  readonly fences?: readonly Fence[] | undefined
 }
+/** Bytes, or how they are made: where `object` is given, a store that keeps it in another form needs them only when it is at work. */
+export type Value = Uint8Array | LateBytes
+export class LateBytes {
+  readonly #make: () => Uint8Array
+  #made: Uint8Array | undefined
+
+  /** `make` may refuse what is too large. */
+  constructor(make: () => Uint8Array) {
+    this.#make = make
+  }
+
+  /** The same each time. */
+  get bytes(): Uint8Array {
+    return (this.#made ??= this.#make())
+  }
+
+  get made(): Uint8Array | undefined {
+    return this.#made
+  }
+}
+export const bytesOf = (value: Value): Uint8Array => (value instanceof LateBytes ? value.bytes : value)
+/** The bytes if they have been made. */
+export const madeBytes = (value: Value): Uint8Array | undefined => (value instanceof LateBytes ? value.made : value)
+
 /**
  * A key and the revision that it has, 0 where there is none. Whoever writes the key keeps back every write with this fence that has not
  * been made by then, however long it was on its way: what the last leader sent must not follow what the next one does, and nothing may

@@ -2,7 +2,7 @@
 import { type Family, Histogram } from '../../http/observability/exposition.ts'
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
-import { outcomeUnknown, tooLarge, unavailable } from '../../schema/status-error.ts'
+import { outcomeUnknown, StatusError, tooLarge, unavailable } from '../../schema/status-error.ts'
 import type { DatabaseSize } from '../../storage/embedded/engine.ts'
 import {
   type Change,
@@ -114,7 +114,8 @@ export class ObservedStore {
       }
       return swapped
     } catch (error) {
-      if (error instanceof FencedOff) throw error
+      // The store has nothing to do with what is too large to be sent to it.
+      if (error instanceof FencedOff || error instanceof StatusError) throw error
       this.#failures++
       // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)

@@ -6,6 +6,7 @@ import type { History, Versioned } from '../history.ts'
 import { checkKey } from '../key-order.ts'
 import {
   type Batch,
+  bytesOf,
   type Change,
   type Entry,
   type Event,
@@ -189,9 +190,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
   }
 
   /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
-  #decide(key: string, { expect, value, ttlSeconds, fences }: Change): Promise<Swap> {
+  #decide(key: string, { expect, value: given, ttlSeconds, fences }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
+    const value = given && bytesOf(given)
     for (const fence of fences ?? []) {
       const broken = this.#brokenBy(fence)
       if (broken) return broken.then(() => Promise.reject(new FencedOff(fence)))

@@ -7,6 +7,7 @@ import { deadlineOf } from '../expiry.ts'
 import { checkKey } from '../key-order.ts'
 import {
   type Batch,
+  bytesOf,
   type Change,
   Compacted,
   type Entry,
@@ -41,7 +42,7 @@ import {
   type WatchEvent,
   writeWatchCreate,
 } from './messages.ts'
-import { OwnWrites } from './own-writes.ts'
+import { type OwnWrite, OwnWrites } from './own-writes.ts'
 import { explain, isCompacted, isFuture, isLeaseLost, isNotDone, isPermissionDenied, isTooLarge } from './problem.ts'
 import type { Decoded, RecordFormat, StoredRecord } from './record-format.ts'
 import { EtcdWatch, type Scope } from './watch.ts'
@@ -66,6 +67,8 @@ const PAGE_BYTES = 8 << 20
 const START_MS = 10_000
 const PROBE_MS = 2_000
 const EXTENT_MS = 5_000
+/** The value of a record of this size is made after the record has been sent. */
+const SHORT_RECORD = 16 << 10
 
 /** Connects to etcd. Rejects with `StoreUnavailable`, saying in one line what is wrong. */
 export async function openEtcdStore(options: EtcdOptions): Promise<EtcdStore> {
@@ -152,18 +155,12 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
-  async swap(key: string, change: Change): Promise<Swap> {
-    this.#assertOpen()
-    checkKey(key)
-    // Checked as every store does; etcd counts the time.
-    deadlineOf(change.ttlSeconds, systemClock)
+  swap(key: string, change: Change): Promise<Swap> {
     const writing = this.#swap(key, change)
     this.#writes.add(writing)
-    try {
-      return await writing
-    } finally {
-      this.#writes.delete(writing)
-    }
+    const forget = () => this.#writes.delete(writing)
+    writing.then(forget, forget)
+    return writing
   }
 
   watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
@@ -288,15 +285,27 @@ export class EtcdStore implements Store, AsyncDisposable {
   }
 
   async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fences = [] }: Change): Promise<Swap> {
+    this.#assertOpen()
+    checkKey(key)
+    // Checked as every store does; etcd counts the time.
+    deadlineOf(ttlSeconds, systemClock)
     if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
-    const stored = value && (await this.#format.encode(key, value, object))
+    // Nothing is waited for that is there: with one writer, what is waited for is latency.
+    const encoded = value && this.#format.encode(key, value, object)
+    const stored = encoded instanceof Promise ? await encoded : encoded
     const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
     const etcdKey = this.#etcdKey(key)
-    const own = value && stored && this.#own.begin(key, stored, value)
+    // Whoever makes it may refuse it, but nothing that is as short as this.
+    if (value && stored!.length > SHORT_RECORD) bytesOf(value)
+    let own: OwnWrite | undefined
     let revision: Revision | undefined
     try {
       const fencedBy = fences.map(({ key, modified }) => ({ key: this.#etcdKey(key), modified }))
-      const answer = await this.#cluster.write(swap, { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy })
+      const request = { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy }
+      const answering = this.#cluster.write(swap, request)
+      // The value is made while etcd is at work; it is what watches will report.
+      if (value && stored) own = this.#own.begin(key, stored, bytesOf(value))
+      const answer = await answering
       const broken = answer.ok ? undefined : fences.find(({ modified }, i) => (answer.fences[i]?.modified ?? 0) !== modified)
       if (broken) throw new FencedOff(broken)
       if (!answer.ok) return { ok: false, current: await this.#entry(key, answer.record) }

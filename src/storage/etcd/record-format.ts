@@ -1,5 +1,6 @@
 /** How records are laid out in etcd: under which keys, and as which bytes. Handed to the store, which knows nothing of either. */
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { Value } from '../store.ts'
 
 /**
  * A place is an etcd key without the prefix of the store: with the prefix `/registry`, the record at `/registry/pods/default/a`
@@ -13,7 +14,7 @@ export interface RecordFormat {
   /** The longest beginning that the places of all keys with a prefix have. Keys of one resource are in the order of their places. */
   placesBelow(prefix: string): string
   /** A value as it is stored, and `object` what it holds, where that is known. Values with the same content need not become the same bytes. */
-  encode(key: string, value: Uint8Array, object?: unknown): MaybePromise<Uint8Array>
+  encode(key: string, value: Value, object?: unknown): MaybePromise<Uint8Array>
   /** The values of stored records, in their order. It must not throw for what it cannot read, and may keep parts of `stored`. */
   decode(records: readonly StoredRecord[]): MaybePromise<readonly Decoded[]>
 }

@@ -1,7 +1,7 @@
 /** What every store must do, as tests to run over each of them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Fence, FencedOff, FutureRevision, type Store, type Swap } from '../../../src/storage/store.ts'
+import { type Fence, FencedOff, FutureRevision, LateBytes, type Store, type Swap } from '../../../src/storage/store.ts'
 import { bytes, type Opener, put, read, revisionOf, type Subject, text } from './conformance-kit.ts'
 import { describeClosing, describeCompaction, describeExpiry } from './conformance-lifetime.ts'
 import { describeModel } from './conformance-model.ts'
@@ -55,6 +55,21 @@ function describeSwaps(open: Opener): void {
     const { entry } = await store.get('/a')
     assert.deepEqual({ created: entry!.created, modified: entry!.modified }, { created, modified: swap.revision })
     assert.equal(text(entry!.value), 'second')
+  })
+
+  test('a value that is made when it is needed is stored, and nothing where its maker refuses it', async t => {
+    const store = await open(t)
+    let made = 0
+    const value = new LateBytes(() => bytes(`made ${++made} times`))
+    assert.ok((await store.swap('/a', { expect: 0, value })).ok)
+    assert.equal(text(value.bytes), 'made 1 times')
+    assert.equal(text((await store.get('/a')).entry!.value), 'made 1 times')
+    const refused = new LateBytes(() => {
+      throw new RangeError('too large')
+    })
+    await assert.rejects(store.swap('/b', { expect: 0, value: refused }), /too large/)
+    assert.equal((await store.get('/b')).entry, undefined)
+    assert.equal(await put(store, '/b', 'later'), 3)
   })
 
   test('a swap that expects an old revision, or any of a missing key, loses', async t => {
