@@ -1,6 +1,7 @@
 /** Who a container is: its names in the network, and the user that its programs run as. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { normalName } from '../pod/sysctls.ts'
 
 export type Identity = {
   readonly hostName: string
@@ -32,7 +33,7 @@ export function identityOf(pod: PodObject, container: Container): Identity {
     user: runAsUser === undefined ? undefined : Number(runAsUser),
     group,
     groups: [...new Set([group, ...more])],
-    sysctls: new Map((sysctls ?? []).map(({ name, value }) => [name.replaceAll('/', '.'), value])),
+    sysctls: new Map((sysctls ?? []).map(({ name, value }) => [normalName(name), value])),
   }
 }
 

@@ -1,4 +1,5 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
+import { normalName } from '../pod/sysctls.ts'
 import { runAgnhost } from './agnhost.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
 import { hostNameText, idText } from './identity.ts'
@@ -238,7 +239,7 @@ class Shell {
         return text === undefined ? this.#unknownOutput() : this.#print(text, files)
       }
       case 'sysctl': {
-        const asked = args.length === 1 ? args[0]!.replaceAll('/', '.') : ''
+        const asked = args.length === 1 ? normalName(args[0]!) : ''
         const value = this.#inputs.identity?.().sysctls.get(asked)
         return value === undefined ? this.#unknownOutput() : this.#print(`${asked} = ${value}\n`, files)
       }

@@ -80,3 +80,13 @@ test('a resize is infeasible when the node is too small, and deferred while othe
     undefined,
   )
 })
+
+test('a node takes no pod that sets kernel parameters which others would notice', () => {
+  const rejection = (name: string, more: object = {}) =>
+    rejectionOf(spec('0', { securityContext: { sysctls: [{ name, value: '1' }] }, ...more }), () => [], NODE)
+  assert.equal(rejection('kernel.shm_rmid_forced'), undefined)
+  assert.equal(rejection('net/ipv4/tcp_syncookies'), undefined)
+  assert.deepEqual(rejection('kernel/msgmax'), { reason: 'SysctlForbidden', message: 'forbidden sysctl: "kernel.msgmax" not allowlisted' })
+  const onHost = rejection('net.ipv4.tcp_rmem', { hostNetwork: true })
+  assert.equal(onHost?.message, 'forbidden sysctl: "net.ipv4.tcp_rmem" not allowed with host Net enabled')
+})

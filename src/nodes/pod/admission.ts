@@ -10,6 +10,7 @@ import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
 import type { Taint } from '../../kinds/shapes/taints.ts'
 import { integerValue, milliValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { ResizePending } from './conditions.ts'
+import { sysctlProblem } from './sysctls.ts'
 
 type Amounts = Readonly<Record<string, string>> | undefined
 
@@ -71,6 +72,8 @@ type TakingNode = {
 
 /** Why the node does not take a new pod. A scheduler would not have sent it, but pods can be bound by anybody. */
 export function rejectionOf(spec: PodSpec, others: Others, node: TakingNode): Rejection | undefined {
+  const forbidden = sysctlProblem(spec)
+  if (forbidden !== undefined) return { reason: 'SysctlForbidden', message: forbidden }
   if (spec.os && spec.os.name !== OS)
     return { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" }
   const { allocatable, count } = node

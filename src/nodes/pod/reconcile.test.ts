@@ -211,6 +211,18 @@ test('deletion stops containers, at once or after their delay, and then removes 
   assert.deepEqual([stubborn.run(1500).isGone, stubborn.container().state.terminated?.exitCode], [true, 137])
 })
 
+test('a container runs on until its preStop hook is over, or the time is', () => {
+  const pod = (...command: string[]) =>
+    new SimulatedPod({ spec: { containers: [{ name: 'c', image: 'web:1', lifecycle: { preStop: { exec: { command } } } }] } })
+      .run()
+      .delete(10)
+  const slow = pod('sleep', '5').run(4000)
+  assert.deepEqual([slow.pod.status.phase, slow.isGone, slow.run(2000).isGone], ['Running', false, true])
+  const stubborn = pod('sh', '-c', 'while true; do echo preStop; sleep 1; done').run(9000)
+  assert.deepEqual([stubborn.isGone, stubborn.run(2000).isGone], [false, true])
+  assert.equal(pod('/bin/drain').run().isGone, true)
+})
+
 test('a container that is over when its pod is deleted has ended by itself', () => {
   const spec = { restartPolicy: 'Never', containers: [c('fail', { command: ['/bin/false'] })] }
   const pod = new SimulatedPod({ spec })

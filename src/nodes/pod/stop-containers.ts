@@ -1,6 +1,7 @@
 /** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import { understand } from '../script/command.ts'
 import { exitCodeOf, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, hasRunning, isInitialized, kill, plan, roleOf, set } from './pod-draft.ts'
@@ -60,7 +61,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const role = roleOf(pod, container)
   const isInit = role === 'init' || role === 'sidecar'
   const script = scriptOf(pod.metadata, container, { isInit, inputs: world.inputsOf(container), run: status.restartCount })
-  const hookMs = Number(container.lifecycle?.preStop?.sleep?.seconds ?? 0) * 1000
+  const hookMs = preStopMs(container.lifecycle?.preStop)
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)
   const startedAt = startOf(status)
@@ -78,4 +79,10 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   }
   set(draft, endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startedAt), world.now) }))
   return at
+}
+
+/** How long a container is left alone before it is told to stop: until its hook is over, as far as what that does is understood. */
+function preStopMs(hook: NonNullable<Container['lifecycle']>['preStop']): number {
+  if (hook?.sleep) return Number(hook.sleep.seconds) * 1000
+  return (hook?.exec?.command && understand({ command: hook.exec.command })?.runMs) ?? 0
 }
