@@ -366,3 +366,24 @@ test('after kill -9 pods are where they were, and go on from there', patient, as
   const after = await podIn(second, 'q', phase('Running'))
   assert.ok(![before, crashed].some(pod => pod.status.podIP === after.status.podIP))
 })
+
+test('a resize that waits for room is made once another pod needs less', async t => {
+  const server = await startInProcess(t, { nodes: 1, nodeCapacity: { cpu: '10' } })
+  await nodeReady(server)
+  const spec = (cpu: string) => ({ containers: [{ name: 'c', image: 'web:1', resources: { requests: { cpu }, limits: { cpu } } }] })
+  const resize = async (name: string, cpu: string) => {
+    const headers = { 'content-type': 'application/strategic-merge-patch+json' }
+    const answer = await ask(server, `${PODS}/${name}/resize`, { method: 'PATCH', body: { spec: spec(cpu) }, headers })
+    assert.equal(answer.status, 200, answer.text)
+  }
+  const inForce = (cpu: string) => (pod: any) => pod.status.containerStatuses?.[0].resources?.requests.cpu === cpu
+  await createPod(server, { name: 'a', spec: spec('5') })
+  await createPod(server, { name: 'b', spec: spec('3') })
+  await podIn(server, 'a', inForce('5'))
+  await podIn(server, 'b', inForce('3'))
+  await resize('b', '6')
+  await podIn(server, 'b', pod => pod.status.conditions.some((each: any) => each.type === 'PodResizePending' && each.reason === 'Deferred'))
+  await resize('a', '2')
+  const resized = await podIn(server, 'b', inForce('6'))
+  assert.ok(!resized.status.conditions.some((each: any) => each.type === 'PodResizePending'))
+})

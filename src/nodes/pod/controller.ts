@@ -1,4 +1,5 @@
 /** The kubelets of all simulated nodes: every pod that is bound to one of them is brought to where it is by now. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Client } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
@@ -45,7 +46,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
       const kubelets = new Map<string, Kubelet>()
       /** Pods that wait for an object that is not there, by that object. */
       const waiting = new Waiting()
-      /** Pods that wait until others of their node end, by node. */
+      /** Pods that wait until others of their node end, or need less, by node. */
       const deferred = new Map<string, Set<string>>()
       /** What was said about a pod already and still holds. */
       const said = new Map<string, Set<string>>()
@@ -65,7 +66,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
         return kubelet
       }
 
-      const onPod = ({ current, type }: Change): string[] => {
+      const onPod = ({ current, previous, type }: Change): string[] => {
         const node = current.fields['spec.nodeName'] ?? ''
         if (node === '') return []
         const key = queueKey(current)
@@ -77,7 +78,12 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
         const hasEnded = type === 'deleted' || isTerminalPhase(current.fields['status.phase'])
         if (hasEnded) kubelets.get(node)?.release(key)
         if (nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
-        return [...(type === 'deleted' ? [] : [key]), ...((hasEnded && deferred.get(node)) || [])]
+        const others = deferred.get(node)
+        const isRoomMade =
+          others !== undefined &&
+          others.size > 0 &&
+          (hasEnded || isResized(current.object as PodObject, previous?.object as PodObject | undefined))
+        return [...(type === 'deleted' ? [] : [key]), ...(isRoomMade ? others : [])]
       }
       const onNode = ({ current, previous, type }: Change<NodeObject>): string[] => {
         if (current.labels[SIMULATED_LABEL] !== 'true') return []
@@ -262,6 +268,13 @@ const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolea
   isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
 
 const withoutObjects = (message: string | undefined): Missing | undefined => (message === undefined ? undefined : { message, objects: [] })
+
+/** Whether other resources are in force than before. */
+function isResized(now: PodObject, before: PodObject | undefined): boolean {
+  const inForce = ({ status }: PodObject) =>
+    [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].map(({ resources }) => resources)
+  return before !== undefined && !isDeepStrictEqual(inForce(now), inForce(before))
+}
 
 /** The pod with the addresses that it is about to get. */
 function withAddresses(pod: PodObject, hostIPs: readonly string[], taken: readonly string[]): PodObject {
