@@ -109,7 +109,7 @@ export class Connection {
       const frame = framed(method.write(request))
       const waiting = { since: performance.now() }
       this.#calls.add(waiting)
-      if (this.#calls.size === 1) this.#session.ref()
+      if (this.#calls.size === 1 && this.#streams === 0) this.#session.ref()
       let timer: NodeJS.Timeout | undefined
       const settle = (end: () => void) => {
         if (!this.#calls.delete(waiting)) return

@@ -304,7 +304,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       const request = { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy }
       const answering = this.#cluster.write(swap, request)
       // The value is made while etcd is at work; it is what watches will report.
-      if (value && stored) own = this.#own.begin(key, stored, bytesOf(value))
+      if (value && stored) own = this.#own.begin({ key, value: bytesOf(value), etcdKey, stored })
       const answer = await answering
       const broken = answer.ok ? undefined : fences.find(({ modified }, i) => (answer.fences[i]?.modified ?? 0) !== modified)
       if (broken) throw new FencedOff(broken)
@@ -451,18 +451,14 @@ export class EtcdStore implements Store, AsyncDisposable {
   #events(events: readonly WatchEvent[]): MaybePromise<readonly Event[]> {
     const known: Known[] = []
     const toDecode: StoredRecord[] = []
-    const decodeLater = (key: string, record: KeyValue): Later => {
-      const own = this.#own.find(key, record.value)
-      return own ? { record, own } : { record, at: toDecode.push({ key, stored: record.value }) - 1 }
-    }
     for (const { deleted, record } of events) {
-      const key = this.#keyOf(record)
+      const revision = record.modified
+      const own = deleted ? undefined : this.#own.find(record)
+      const key = own ? own.key : this.#keyOf(record)
       if (key === undefined) continue
-      known.push({
-        key,
-        revision: record.modified,
-        after: deleted ? undefined : decodeLater(key, record),
-      })
+      if (deleted) known.push({ key, revision, after: undefined })
+      else if (own) known.push({ key, revision, after: { record, own: own.value } })
+      else known.push({ key, revision, after: { record, at: toDecode.push({ key, stored: record.value }) - 1 } })
     }
     const last = events.at(-1)!.record.modified
     return whenDone(toDecode.length === 0 ? [] : this.#format.decode(toDecode), decoded => {

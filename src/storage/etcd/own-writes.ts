@@ -1,15 +1,18 @@
 /** Writes of this process that no watch has reported yet: what comes back need not be decoded, and is the very value that was written. */
 import type { Revision } from '../store.ts'
+import type { KeyValue } from './messages.ts'
 
-export type OwnWrite = { readonly key: string; readonly stored: Uint8Array; readonly value: Uint8Array; revision: Revision | undefined }
+/** A key with its value, and where and as what etcd holds them. */
+type Written = { readonly key: string; readonly value: Uint8Array; readonly etcdKey: Buffer; readonly stored: Uint8Array }
+export type OwnWrite = Written & { revision: Revision | undefined }
 
 export class OwnWrites {
   /** Not a Map: its former entries survive until a full garbage collection, see CONTRIBUTING.md. */
   readonly #writes: OwnWrite[] = []
 
   /** Remembers a write that is about to be made. */
-  begin(key: string, stored: Uint8Array, value: Uint8Array): OwnWrite {
-    const write = { key, stored, value, revision: undefined }
+  begin({ key, value, etcdKey, stored }: Written): OwnWrite {
+    const write = { key, value, etcdKey, stored, revision: undefined }
     this.#writes.push(write)
     return write
   }
@@ -20,9 +23,9 @@ export class OwnWrites {
     else write.revision = revision
   }
 
-  /** The value that was written with these bytes, whoever wrote them. */
-  find(key: string, stored: Buffer): Uint8Array | undefined {
-    return this.#writes.find(write => write.key === key && stored.equals(write.stored))?.value
+  /** What was written as these bytes, whoever wrote them. */
+  find({ key, value }: KeyValue): Written | undefined {
+    return this.#writes.find(({ etcdKey, stored }) => key.equals(etcdKey) && value.equals(stored))
   }
 
   /** Watches have reported everything up to a revision. */
