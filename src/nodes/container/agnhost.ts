@@ -39,13 +39,18 @@ function printedFile(path: string, { file }: ContainerInputs): Understood | unde
   return typeof found === 'object' && found.content !== undefined ? { ...FOREVER, runMs: 0, log: `${found.content}\n` } : undefined
 }
 
+const LOGGED_NAMESPACES = ['kube-system', 'default', 'ns']
+
 /** So many lines over a time, as an API server might write them. */
 function generatedLog(args: readonly string[]): Understood | undefined {
   const text = ` ${args.join(' ')} `
   const [, count = ''] = / (?:--log-lines-total|-t)[= ](\d{1,4}) /.exec(text) ?? []
   const [, seconds = ''] = / (?:--run-duration|-d)[= ](\d{1,6})s /.exec(text) ?? []
   if (count === '' || seconds === '') return undefined
-  const lines = Array.from({ length: Number(count) }, (_, i) => `${i} GET /api/v1/namespaces/default/pods/pod-${i} 200\n`)
+  const lines = Array.from(
+    { length: Number(count) },
+    (_, i) => `${i} GET /api/v1/namespaces/${LOGGED_NAMESPACES[i % 3]}/pods/pod-${i} 200\n`,
+  )
   return { ...FOREVER, runMs: Number(seconds) * 1000, log: lines.join(''), ports: [] }
 }
 

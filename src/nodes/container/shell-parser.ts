@@ -18,7 +18,7 @@ export type Step =
   | { readonly type: 'list'; readonly steps: readonly Step[] }
   | { readonly type: 'and' | 'or'; readonly left: Step; readonly right: Step }
   | { readonly type: 'pipe'; readonly steps: readonly Step[] }
-  | { readonly type: 'not'; readonly step: Step }
+  | { readonly type: 'not' | 'background'; readonly step: Step }
   | { readonly type: 'for'; readonly name: string; readonly words: readonly Word[]; readonly body: Step }
   | { readonly type: 'if'; readonly condition: Step; readonly then: Step; readonly otherwise: Step }
   | { readonly type: 'endless'; readonly body: readonly Step[] }
@@ -79,6 +79,10 @@ class Parser {
       left = { type: operator === '&&' ? 'and' : 'or', left, right: this.#pipeline() }
     }
     const next = this.#text[this.#at] ?? '\n'
+    if (next === '&') {
+      this.#at++
+      return { type: 'background', step: left }
+    }
     if (!';\n)'.includes(next)) throw new NotUnderstood()
     return left
   }

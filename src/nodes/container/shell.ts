@@ -116,6 +116,12 @@ class Shell {
         const ending = this.#run(step.step)
         return ending === 'next' ? this.#end(this.#exitCode === 0 ? 1 : 0) : ending
       }
+      case 'background': {
+        const beganMs = this.#runMs
+        if (this.#run(step.step) === undefined) return undefined
+        this.#runMs = beganMs
+        return this.#end(0)
+      }
       case 'for':
         return this.#for(step)
       case 'if': {

@@ -1,4 +1,4 @@
-/** Programs that print a part of the text that they are given: `head`, `tail`, `grep`, `cut` and `wc`, with their common options. */
+/** Programs that print a part of the text that they are given: `head`, `tail`, `grep`, `cut`, `awk` and `wc`, as they are commonly used. */
 
 export type Told = { readonly text: string; readonly exitCode: number }
 export type TextTool = {
@@ -20,7 +20,15 @@ export function textTool(name: string, args: readonly string[]): TextTool | unde
     case 'wc': {
       const [option = '', ...files] = args
       const counted = Object.hasOwn(COUNTED, option) ? COUNTED[option] : undefined
-      return counted && files.length === 0 ? { files, run: input => told(`${counted(input)}\n`) } : undefined
+      if (!counted || files.length > 1) return undefined
+      return { files, run: input => told(`${[counted(input), ...files].join(' ')}\n`) }
+    }
+    case 'awk': {
+      const [program = '', ...files] = args
+      const [, field] = /^\s*\{\s*print\s+\$(\d{1,3})\s*;?\s*\}\s*$/.exec(program) ?? []
+      return field === undefined
+        ? undefined
+        : { files, run: input => told(textOf(linesOf(input).map(line => wordOf(line, Number(field))))) }
     }
     default:
       return undefined
@@ -32,6 +40,9 @@ const told = (text: string, exitCode = 0): Told => ({ text, exitCode })
 /** Without what ends the last one. */
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
 const textOf = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
+
+/** Words are numbered from 1; number 0 is the whole line. */
+const wordOf = (line: string, number: number): string => (number === 0 ? line : (line.trim().split(/\s+/)[number - 1] ?? ''))
 
 const COUNTED: Readonly<Record<string, (text: string) => number>> = {
   '-l': text => text.split('\n').length - 1,

@@ -96,8 +96,15 @@ test('loops over words, pipelines and programs that print a part of their input 
   assert.deepEqual(sh('grep Cpus_allowed /proc/self/status | cut -f2 && sleep 1d'), [86_400, 0, ''])
   assert.deepEqual(sh('for i in a:1 b:2 ab:3; do echo $i; done | grep -v b | cut -d : -f 2 | head -n 1'), [0, 0, '1\n'])
   assert.deepEqual(sh('for i in 1 2 3; do echo $i; done > /tmp/n; echo none | cat'), undefined)
-  assert.deepEqual(sh('echo one >> /tmp/n; echo two >> /tmp/n; wc -l /tmp/n; tail -1 /tmp/n; cat /tmp/n | wc -l'), [0, 0, 'two\n2\n'])
+  assert.deepEqual(sh('echo one >> /tmp/n; echo two >> /tmp/n; wc -l /tmp/n; tail -1 /tmp/n; cat /tmp/n | wc -l'), [
+    0,
+    0,
+    '2 /tmp/n\ntwo\n2\n',
+  ])
   assert.deepEqual(sh('echo a | grep -q b; echo $?'), [0, 0, '1\n'])
+  assert.deepEqual(sh("echo ' one  two' | awk {'print $2'}; echo a | awk '{ print $9 }'"), [0, 0, 'two\n\n'])
+  assert.deepEqual(sh('sleep 10 & exit 1'), [0, 1, ''])
+  assert.deepEqual(sh('(sleep 10) & exit 1'), undefined)
   assert.deepEqual(sh('! false && echo "n: `echo x | wc -c`"'), [0, 0, 'n: 2\n'])
   assert.deepEqual(sh('sleep 3 | sleep 5; exit 7 | true'), [5, 0, ''])
   assert.deepEqual(sh('echo up; tail -f /dev/null'), [Infinity, 0, 'up\n'])
@@ -154,7 +161,7 @@ test('a user that is not root is not given to who asks for root', () => {
 test('agnhost is understood in scripts, too', () => {
   assert.deepEqual(sh('agnhost logs-generator --log-lines-total 2 --run-duration 30s && /agnhost pause')?.slice(0, 2), [Infinity, 0])
   const lines = run([], ['logs-generator', '-t', '2', '-d', '5s'], 'agnhost:2')
-  assert.deepEqual(lines, [5, 0, '0 GET /api/v1/namespaces/default/pods/pod-0 200\n1 GET /api/v1/namespaces/default/pods/pod-1 200\n'])
+  assert.deepEqual(lines, [5, 0, '0 GET /api/v1/namespaces/kube-system/pods/pod-0 200\n1 GET /api/v1/namespaces/default/pods/pod-1 200\n'])
   const hosts = { ...NO_INPUTS, file: () => ({ content: 'hosts', mode: 0o644, group: 0 }) }
   assert.equal(understand({ image: 'agnhost:2', args: ['etc-hosts'] }, hosts)?.log, 'hosts\n')
 })
@@ -177,7 +184,8 @@ test('a run finds what the ones before it have left in an empty directory of the
     runs('if [ -f /own/2 ]; then exit 0; elif [ -f /own/1 ]; then touch /own/2; exit 2; else touch /own/1; exit 1; fi'),
     [1, 2, 0, 0],
   )
-  assert.deepEqual(runs('echo x >> /own/n; [ $(wc -l /own/n) = 2 ]'), [undefined, undefined, undefined, undefined])
+  const count = "f=/own/n; count=$(echo hello >> $f ; wc -l $f | awk {'print $1'})"
+  assert.deepEqual(runs(`${count}; if [ $count -eq 1 ]; then exit 4; fi; if [ $count -eq 2 ]; then exit 5; fi; exit 6`), [4, 5, 6, 6])
   assert.deepEqual(runs('echo x >> /own/n; [ $(cat /own/n | wc -l) -ge 3 ]'), [1, 1, 0, 0])
   assert.deepEqual(runs('test -f /tmp/x && exit 0; touch /tmp/x; exit 1'), [undefined, undefined, undefined, undefined])
   assert.deepEqual(runs('test -f /shared/x && exit 0; touch /shared/x; exit 1'), [undefined, undefined, undefined, undefined])
