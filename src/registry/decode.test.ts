@@ -53,11 +53,11 @@ test('a body may name any of several versions, in every media type', () => {
     propagationPolicy: 'Orphan',
   } as object)
   const json = (text: string) => decodeObject(expected, { mediaType: 'application/json', bytes: Buffer.from(text) }, 'Strict').object
-  for (const version of ['', 'v1', 'apps/v1']) assert.equal(json(`{"apiVersion":"${version}"}`).apiVersion, 'v1')
-  assert.throws(() => json('{"apiVersion":"apps/v2"}'), {
+  for (const version of ['', 'v1', 'apps/v1', 'any/v2']) assert.equal(json(`{"apiVersion":"${version}"}`).apiVersion, 'v1')
+  assert.throws(() => json('{"apiVersion":"apps/v2","kind":"Options"}'), {
     code: 400,
     message:
-      'no kind "DeleteOptions" is registered for version "apps/v2" in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
+      'no kind "Options" is registered for version "apps/v2" in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
   })
 })
 

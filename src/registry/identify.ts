@@ -11,6 +11,8 @@ export function mistakenIdentity(expected: Claim, claimed: Claim, findKind?: Fin
   const { kind, apiVersion } = claimed
   if (kind === expected.kind && apiVersion === expected.apiVersion) return undefined
   if (apiVersion.split('/').length > 2) return `unexpected GroupVersion string: ${apiVersion}`
+  // Options of a deletion are of every version.
+  if (kind === expected.kind && kind === 'DeleteOptions') return undefined
   const registry = registryOf(expected)
   if (!isRegistered(claimed, expected, findKind))
     return `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme ${goQuote(registry.scheme)}`

@@ -20,7 +20,6 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { describeChange, meansTheSame } from '../shapes/compare.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
 import { validateLabelSelector } from '../shapes/meta.ts'
 import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
 import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
@@ -138,7 +137,7 @@ function* validateClaimChange(claim: Claim, old: Claim, at: Ref<Claim>): Iterabl
   if (!meansTheSame(PersistentVolumeClaimSpec, rest.spec, rest.old))
     yield forbidden(
       at.spec,
-      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${describeChange(shown(rest.old), shown(rest.spec), { ordered: true })}`,
+      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${describeChange(PersistentVolumeClaimSpec, rest.old, rest.spec)}`,
     )
   yield* validateSize(claim, old)
   if (claim.spec.volumeMode !== old.spec.volumeMode) yield invalid(refTo(claim.spec.volumeMode ?? null, 'volumeMode'), IMMUTABLE)
@@ -196,7 +195,6 @@ function withoutChangeable(
 }
 
 /** A spec as errors print it. */
-const shown = (spec: PersistentVolumeClaimSpec) => internalRepresentation(PersistentVolumeClaimSpec, spec)
 
 const RESIZES = [
   'ControllerResizeInProgress',

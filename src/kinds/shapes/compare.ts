@@ -1,8 +1,10 @@
 /** Whether two values of a type mean the same, though one may write an amount differently or leave out what is empty. */
 
-import { deepEqual, isObject } from '../../lib/json-value.ts'
+import { deepEqual } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
+import { unifiedDiff } from '../../lib/unified-diff.ts'
 import type { AnyType } from '../../schema/types.ts'
+import { internalRepresentation } from './internal-representation.ts'
 
 /** Amounts are compared by size, lists and maps without content are as good as none, everything else must be the same. */
 export function meansTheSame(type: AnyType, a: any, b: any): boolean {
@@ -30,35 +32,11 @@ export function meansTheSame(type: AnyType, a: any, b: any): boolean {
   return deepEqual(a ?? undefined, b ?? undefined)
 }
 
-const CONTEXT = 3
+/** What changed between two values of a type: a difference of the indented JSON of how Kubernetes holds them. */
+export const describeChange = (type: AnyType, before: unknown, after: unknown): string =>
+  unifiedDiff(linesOf(type, before), linesOf(type, after))
 
-/**
- * What changed between two values, line by line of their indented JSON, in the format of `diff -u`: one block from the first
- * change to the last. Keys are sorted unless an order is given.
- */
-export function describeChange(before: unknown, after: unknown, { ordered = false }: { readonly ordered?: boolean } = {}): string {
-  const [old, now] = [linesOf(before, ordered), linesOf(after, ordered)]
-  let start = 0
-  while (start < old.length && old[start] === now[start]) start++
-  let end = 0
-  while (end < Math.min(old.length, now.length) - start && old.at(-1 - end) === now.at(-1 - end)) end++
-  const from = Math.max(0, start - CONTEXT)
-  const [oldEnd, nowEnd] = [old.length - end, now.length - end]
-  const tail = Math.min(end, CONTEXT)
-  return [
-    `@@ -${from + 1},${oldEnd + tail - from} +${from + 1},${nowEnd + tail - from} @@`,
-    ...old.slice(from, start).map(line => ` ${line}`),
-    ...old.slice(start, oldEnd).map(line => `-${line}`),
-    ...now.slice(start, nowEnd).map(line => `+${line}`),
-    ...old.slice(oldEnd, oldEnd + tail).map(line => ` ${line}`),
-    '',
-  ].join('\n')
+function linesOf(type: AnyType, value: unknown): string[] {
+  const shown = (_: string, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)
+  return (JSON.stringify(internalRepresentation(type, value), shown, 1) ?? '').split('\n')
 }
-
-function linesOf(value: unknown, ordered: boolean): string[] {
-  const shown = (_: string, part: unknown) => (typeof part === 'bigint' ? Number(part) : isObject(part) && !ordered ? sorted(part) : part)
-  return (JSON.stringify(value, shown, 1) ?? '').split('\n')
-}
-
-/** Keys in order, so that a change of order is no change. */
-const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))

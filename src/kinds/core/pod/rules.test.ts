@@ -143,7 +143,7 @@ test('what may not change is shown', () => {
       'spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n@@ ',
     ),
   )
-  assert.ok(error?.includes('\n- "hostname": "a",\n+ "hostname": "b",\n'))
+  assert.ok(error?.includes('\n- "Hostname": "a",\n+ "Hostname": "b",\n'))
 })
 
 test('requirements on nodes of a gated pod are added at the end', () => {

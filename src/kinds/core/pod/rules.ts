@@ -81,7 +81,7 @@ export function* validatePodEphemeralContainersUpdate(pod: PodObject, at: Ref<Po
     else if (!meansTheSame(EphemeralContainer, container, changed))
       yield forbidden(
         at.spec.ephemeralContainers,
-        `existing ephemeral containers ${name} may not be changed\n${describeChange(container, changed)}`,
+        `existing ephemeral containers ${name} may not be changed\n${describeChange(EphemeralContainer, container, changed)}`,
       )
   }
 }

@@ -36,7 +36,7 @@ export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodOb
   if (old.spec.schedulingGates?.length) yield* validateGatedChanges(pod.spec, old.spec, at.spec)
   const rest = withoutChangeable(pod.spec, old.spec)
   if (!meansTheSame(PodSpec, rest, old.spec))
-    yield forbidden(at.spec, `pod updates may not change fields other than ${CHANGEABLE}\n${describeChange(old.spec, rest)}`)
+    yield forbidden(at.spec, `pod updates may not change fields other than ${CHANGEABLE}\n${describeChange(PodSpec, old.spec, rest)}`)
 }
 
 /** Annotations that were read when the pod started do not change any more. */

@@ -178,7 +178,7 @@ export function* validatePersistentVolumeChange(
   if (!meansTheSame(PersistentVolumeSource, source, before))
     yield forbidden(
       under(at, 'persistentvolumesource'),
-      `spec.persistentvolumesource is immutable after creation\n${describeChange(before, source)}`,
+      `spec.persistentvolumesource is immutable after creation\n${describeChange(PersistentVolumeSource, before, source)}`,
     )
   if (spec.volumeMode !== old.volumeMode) yield invalid(refTo(spec.volumeMode ?? null, 'volumeMode'), 'field is immutable')
   if (!mutableNodeAffinity && old.nodeAffinity && !isSameAffinity(spec.nodeAffinity, old.nodeAffinity))
