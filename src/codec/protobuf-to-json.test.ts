@@ -121,6 +121,7 @@ test('what Go does not write is decoded by the general decoder', () => {
     ['a time before all years', t.time, '0a0b0880808080808080808001'],
     ['a time of too many bytes', t.time, '0a0d 08ffffffffffffffffff80 1000'],
     ['a quantity that is none', t.quantity, '0a030a0178'],
+    ['a quantity after a byte that is no UTF-8', t.quantity, '0a040a02a031'],
   ] as const)
     assert.equal(textOf(type, bytes), undefined, what)
   const interleaved = t.message('M', { x: [1, t.atomic(t.string)], y: [2, t.string] })

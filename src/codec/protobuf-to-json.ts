@@ -429,7 +429,8 @@ function putQuantity(): boolean {
   if (TEXT.bytes[TEXT.at++] !== 0x0a) return TEXT.fail()
   const size = TEXT.small()
   if (TEXT.at + size !== end) return TEXT.fail()
-  const written = TEXT.bytes.toString('latin1', TEXT.at, end)
+  // Not Latin-1, of which another character counts as a space.
+  const written = TEXT.bytes.toString('utf8', TEXT.at, end)
   let text = quantities.get(written)
   if (text === undefined) {
     try {
