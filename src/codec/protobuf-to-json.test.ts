@@ -117,6 +117,7 @@ test('what Go does not write is decoded by the general decoder', () => {
     ['a text whose length has more bytes than it needs', t.string, '0a8000'],
     ['a group', t.string, '0b 0c'],
     ['a part that is too short', t.string, '0a0561'],
+    ['an unknown part that ends before its length', t.string, '0a0161 12'],
     ['a length that is too long', t.time, '0affffffff010801'],
     ['a time before all years', t.time, '0a0b0880808080808080808001'],
     ['a time of too many bytes', t.time, '0a0d 08ffffffffffffffffff80 1000'],

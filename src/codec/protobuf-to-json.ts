@@ -192,7 +192,8 @@ function scan(table: Table, from: number, end: number, base: number): boolean {
       if ((bytes[at++] === 0 && at > start + 1) || at > start + 10) return false
     } else if (wireType === FIXED64) at += 8
     else return false
-    if (at > end) return false
+    // Beyond the last byte there is no length, and it is no number then.
+    if (!(at <= end)) return false
     const field = table[tag >>> 3]
     if (field !== undefined) {
       if (field.wireType !== wireType) return false
