@@ -1,6 +1,9 @@
 // Simulated nodes in a real server: what clients see of them and of the pods on them.
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { encodeStored, parseObject } from '../src/codec/stored-bytes.ts'
+import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { ask, eventually, patient, type Sent, startInProcess, startProcess, type Target, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
@@ -365,6 +368,25 @@ test('after kill -9 pods are where they were, and go on from there', patient, as
   await createPod(second, { name: 'q' })
   const after = await podIn(second, 'q', phase('Running'))
   assert.ok(![before, crashed].some(pod => pod.status.podIP === after.status.podIP))
+})
+
+test('a pod that a server has marked, but could not remove any more, is removed by its node', patient, async t => {
+  const flags = ['--nodes', '1']
+  const first = await startProcess(t, { flags })
+  await nodeReady(first)
+  await createPod(first, { name: 'p', annotations: { [`${SIM}/run-time`]: '100ms' }, spec: { restartPolicy: 'Never' } })
+  await podIn(first, 'p', phase('Succeeded'))
+  await first.stop('SIGKILL')
+  const store = await openEmbeddedStore({ dir: join(first.dataDir, 'store') })
+  const key = '/core/pods/default/p'
+  const { entry } = await store.get(key)
+  const pod = parseObject(entry!.value)
+  pod.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
+  pod.metadata.deletionGracePeriodSeconds = 0
+  assert.ok((await store.swap(key, { expect: entry!.modified, value: encodeStored(pod) })).ok, 'the pod is marked')
+  await store.close()
+  const second = await startProcess(t, { flags, dataDir: first.dataDir })
+  await isGone(second, `${PODS}/p`)
 })
 
 test('a resize that waits for room is made once another pod needs less', async t => {

@@ -218,8 +218,7 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           if (status) await self.updateStatus({ ...pod, status })
           for (const { type, reason, message, fieldPath } of [...newsOf(key, events), ...certified.events])
             kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
-          // Once it may be gone at any time, only finalizers of others keep it.
-          if (isGone && Number(pod.metadata.deletionGracePeriodSeconds ?? 0) > 0) await self.delete(pod, { gracePeriodSeconds: 0 })
+          if (isGone && !isKeptByOthers(pod)) await self.delete(pod, { gracePeriodSeconds: 0 })
           const lookAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)
           return Number.isFinite(lookAt) ? Math.max(lookAt - now, 1) : undefined
         },
@@ -266,6 +265,13 @@ const NOT_CERTIFIED = { events: [], nextAt: Number.POSITIVE_INFINITY } as const
 /** Whether certificates of a pod are looked after: from when the node takes it on until it ends. */
 const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolean =>
   isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
+
+/**
+ * Whether a pod that has ended stays until somebody removes a finalizer: it may be gone at any time. Without finalizers it should be gone
+ * by then; that it is not means that a server ended, or lost its store, after it had marked the pod and before it could remove it.
+ */
+const isKeptByOthers = ({ metadata: { deletionGracePeriodSeconds, finalizers = [] } }: PodObject): boolean =>
+  Number(deletionGracePeriodSeconds ?? 0) === 0 && finalizers.length > 0
 
 const withoutObjects = (message: string | undefined): Missing | undefined => (message === undefined ? undefined : { message, objects: [] })
 
