@@ -16,6 +16,8 @@ export const LIMITS = {
   decodedNodes: 50_000,
   /** Values in one stored object: those of a body, and what its managed fields add. */
   storedNodes: 120_000,
+  /** Parts of managedFields in one write that are not written the way the API writes them: each is read and written anew. */
+  rewrittenElements: 8_000,
   /** Values in one body of YAML: to read one takes longer than all that follows. Only people write YAML; what programs send is JSON. */
   yamlNodes: 40_000,
   /** Lines of YAML, of which the parser looks at each a few times, whatever is on it. */

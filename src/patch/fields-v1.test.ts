@@ -6,6 +6,7 @@ import { stringifyJson } from '../codec/json.ts'
 import type { Json } from '../lib/json-value.ts'
 import { equalSets, type FieldSet, pathsOf, pathText } from './field-set.ts'
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts'
+import { readManagers } from './managers.ts'
 
 const read = (fields: Json): FieldSet => {
   const parsed = fromFieldsV1(fields)
@@ -92,4 +93,12 @@ test('a document that is no field set says why', () => {
 test('keys with numbers beyond 2^53 stay exact', () => {
   const fields = { 'v:9007199254740993': {} }
   assert.equal(stringifyJson(toFieldsV1(read(fields))), '{"v:9007199254740993":{}}')
+})
+
+test('many elements that are not as we write them are refused, in however many documents', () => {
+  const odd = (from: number) => Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`v:{"b":1, "a":${from + i}}`, {}]))
+  const entry = (manager: string, from: number) =>
+    ({ manager, operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { 'f:data': odd(from) } }) as const
+  assert.equal(readManagers([entry('a', 0)]).ok, true)
+  assert.throws(() => readManagers([entry('a', 0), entry('b', 5_000)]), { code: 413 })
 })

@@ -1,6 +1,8 @@
 // Field sets as managedFields writes them: `{"f:spec":{"f:replicas":{}}}`, with "." for a field that is in the set beside its parts.
 import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
+import { tooLarge } from '../schema/status-error.ts'
 import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
 import { type PathElement, parseElement, sortingElements } from './path-element.ts'
 
@@ -45,11 +47,14 @@ const forManyKeys = (): JsonObject => Object.setPrototypeOf(Object.create(null),
 /** Reads a document. What only later versions know is dropped; absent and null are the empty set. */
 export const fromFieldsV1 = (fields: Json | undefined): ParsedFields => doAtOnce(readingFieldsV1(fields))
 
+/** How many elements were not as we write them, in all documents that are read together. */
+export type Rewritten = { count: number }
+
 /** The same in parts: clients send documents of any size. */
-export function* readingFieldsV1(fields: Json | undefined): InParts<ParsedFields> {
+export function* readingFieldsV1(fields: Json | undefined, rewritten: Rewritten = { count: 0 }): InParts<ParsedFields> {
   if (fields === undefined || fields === null) return { ok: true, set: EMPTY_SET }
   if (!isObject(fields)) return { ok: false, message: 'fields must be an object' }
-  const reading: Reading = { problem: undefined }
+  const reading: Reading = { problem: undefined, rewritten }
   const { owned, children, document } = yield* readDocument(fields, reading)
   if (reading.problem !== undefined) return { ok: false, message: reading.problem }
   if (children === undefined) return { ok: true, set: EMPTY_SET }
@@ -59,7 +64,7 @@ export function* readingFieldsV1(fields: Json | undefined): InParts<ParsedFields
   return { ok: true, set }
 }
 
-type Reading = { problem: string | undefined }
+type Reading = { problem: string | undefined; readonly rewritten: Rewritten }
 
 /** Reads a document and all below it, without recursion, so that it can stop anywhere. */
 function* readDocument(document: JsonObject, reading: Reading): InParts<FieldSet> {
@@ -137,9 +142,13 @@ class OpenNode {
 function elementOf(key: string, reading: Reading): PathElement | undefined {
   if (key.startsWith('f:')) return key
   const parsed = parseElement(key)
-  if (parsed.ok) return parsed.element
-  reading.problem ??= parsed.message
-  return undefined
+  const element = parsed.ok ? parsed.element : undefined
+  if (!parsed.ok) reading.problem ??= parsed.message
+  if (element !== key && ++reading.rewritten.count > LIMITS.rewrittenElements)
+    throw tooLarge(
+      `Request entity is too large: more than ${LIMITS.rewrittenElements} parts of managedFields are not as the API writes them`,
+    )
+  return element
 }
 
 function isEmptyObject(value: Json): boolean {

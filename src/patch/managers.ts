@@ -66,6 +66,7 @@ type Entries = readonly ManagedFieldsEntry[] | null | undefined
 /** The same in parts. */
 export function* readingManagers(entries: Entries): InParts<ReadManagers> {
   const managers = new Map<string, Manager>()
+  const rewritten = { count: 0 }
   for (const [i, entry] of (entries ?? []).entries()) {
     const operation = entry.operation
     if (operation !== 'Apply' && operation !== 'Update') return { ok: false, message: 'operation must be `Apply` or `Update`' }
@@ -75,7 +76,7 @@ export function* readingManagers(entries: Entries): InParts<ReadManagers> {
     if (fieldsType !== 'FieldsV1') {
       return { ok: false, message: `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${i}` }
     }
-    const parsed = yield* readingFieldsV1(entry.fieldsV1)
+    const parsed = yield* readingFieldsV1(entry.fieldsV1, rewritten)
     if (!parsed.ok)
       return { ok: false, message: `error decoding versioned set from managed fields entry ${i}: error decoding set: ${parsed.message}` }
     const manager = { name, operation, apiVersion, subresource, fields: parsed.set, ...(time ? { time } : {}) } as const

@@ -19,11 +19,24 @@ import {
 export type TypedError = { readonly path: string; readonly message: string }
 
 /** Every field path at which the value does not fit the type. What is applied may name no item twice; what is sent whole may. */
-export function typedErrors(type: AnyType, value: Json, duplicates?: 'duplicates allowed'): TypedError[] {
+export function typedErrors(type: AnyType, value: Json): TypedError[] {
   const errors: TypedError[] = []
-  check(structureOf(type), value, new At(errors, duplicates !== undefined))
+  check(structureOf(type), value, new At(errors))
   return errors
 }
+
+/** Whether a value that was sent whole fits the type. */
+export function fitsType(type: AnyType, value: Json): boolean {
+  try {
+    check(structureOf(type), value, new At(undefined))
+    return true
+  } catch (error) {
+    if (error instanceof Unfit) return false
+    throw error
+  }
+}
+
+class Unfit extends Error {}
 
 /** All errors in one text, as clients read it. */
 export function typedErrorText(errors: readonly TypedError[]): string {
@@ -33,16 +46,20 @@ export function typedErrorText(errors: readonly TypedError[]): string {
 
 /** Where a check is; the text of its path is made only when something is wrong there. */
 class At {
-  readonly errors: TypedError[]
+  readonly #errors: TypedError[] | undefined
   readonly #path: PathElement[] = []
-  readonly allowsDuplicates: boolean
-  constructor(errors: TypedError[], allowsDuplicates: boolean) {
-    this.errors = errors
-    this.allowsDuplicates = allowsDuplicates
+  /** Without a list for errors the first ends the check, and items may be there twice. */
+  constructor(errors: TypedError[] | undefined) {
+    this.#errors = errors
+  }
+
+  get allowsDuplicates(): boolean {
+    return this.#errors === undefined
   }
 
   report(message: string): void {
-    this.errors.push({ path: pathText(this.#path), message })
+    if (!this.#errors) throw new Unfit()
+    this.#errors.push({ path: pathText(this.#path), message })
   }
   enter(element: PathElement): void {
     this.#path.push(element)

@@ -4,7 +4,7 @@ import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
 import { managerOf } from '../patch/managers.ts'
 import { type Converting, creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
-import { typedErrors } from '../patch/typed-errors.ts'
+import { fitsType } from '../patch/typed-errors.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { typesOfVersions, withConversions } from './version-conversion.ts'
@@ -25,7 +25,7 @@ function track(write: Write): Converting<ManagedFieldsEntry[]> {
 /** Of a custom object that is not what its schema says, or was not, nobody owns anything. What its values are is left to validation. */
 function* trackCustom(write: Write): Converting<ManagedFieldsEntry[]> {
   for (const each of [write.object, write.old]) {
-    if (each && typedErrors(write.kind.type, each as unknown as JsonObject, 'duplicates allowed').length > 0) return []
+    if (each && !fitsType(write.kind.type, each as unknown as JsonObject)) return []
     yield
   }
   return yield* track(write)

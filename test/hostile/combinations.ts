@@ -302,7 +302,7 @@ const schemas: HostileRequest[] = [
     CONFIG_MAPS,
     owned(
       'owned-keys',
-      ownedParts(24_000, i => `k:{"b":${i},"a": "x"}`),
+      ownedParts(8_000, i => `k:{"b":${i},"a": "x"}`),
     ),
   ),
   post(
@@ -310,7 +310,23 @@ const schemas: HostileRequest[] = [
     CONFIG_MAPS,
     owned(
       'owned-values',
+      ownedParts(8_000, i => `v:[[[{"b":${(i * 7919) % 8_000},"a": "x"}]]]`),
+    ),
+  ),
+  post(
+    'more owned values than are read',
+    CONFIG_MAPS,
+    owned(
+      'owned-odd',
       ownedParts(20_000, i => `v:[[[{"b":${i},"a": "x"}]]]`),
+    ),
+  ),
+  post(
+    'owned items in no order',
+    CONFIG_MAPS,
+    owned(
+      'owned-order',
+      ownedParts(24_000, i => `k:{"a":${(i * 7919) % 24_000},"b":"x"}`),
     ),
   ),
   post('owned fields of depth', CONFIG_MAPS, owned('owned-depth', nested(990, '{"f:a":', '{}', '}'))),
