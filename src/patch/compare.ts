@@ -5,6 +5,8 @@ import { type FieldSet, FieldSetBuilder, recursiveDifference } from './field-set
 import type { PathElement } from './path-element.ts'
 import {
   elementOf,
+  elementOfIdentity,
+  type ItemIdentity,
   type ListStructure,
   type MapStructure,
   type MessageStructure,
@@ -12,7 +14,7 @@ import {
   type Structure,
   structureOf,
 } from './structure.ts'
-import { itemsByElement, presenceOf } from './typed-sets.ts'
+import { itemsByIdentity, presenceOf, Repeated } from './typed-sets.ts'
 
 /** No field is in more than one of the sets; all are empty when the objects are the same. */
 export type Comparison = { readonly added: FieldSet; readonly modified: FieldSet; readonly removed: FieldSet }
@@ -94,18 +96,17 @@ class Walk {
   #items(list: ListStructure, a: Json[], b: Json[]): void {
     // Most lists did not change, and to see that costs less than to name their items.
     if (deepEqual(a, b)) return
-    const before = itemsByElement(list, a)
-    const after = itemsByElement(list, b)
-    for (const [element, left] of before) {
-      const right = after.get(element) ?? NONE
-      if (left.length === 1 && right.length <= 1) this.#part(list.item, element, left[0], right[0])
-      else this.#repeated(list, element, left, right)
-    }
-    for (const [element, right] of after) {
-      if (before.has(element)) continue
-      if (right.length === 1) this.#part(list.item, element, undefined, right[0])
-      else this.#repeated(list, element, NONE, right)
-    }
+    const before = itemsByIdentity(list, a)
+    const after = itemsByIdentity(list, b)
+    for (const [identity, left] of before) this.#item(list, identity, left, after.get(identity))
+    for (const [identity, right] of after) if (!before.has(identity)) this.#item(list, identity, undefined, right)
+  }
+
+  #item(list: ListStructure, identity: ItemIdentity, left: Json | Repeated | undefined, right: Json | Repeated | undefined): void {
+    if (left === right) return
+    const element = elementOfIdentity(list, identity)
+    if (left instanceof Repeated || right instanceof Repeated) this.#repeated(list, element, allOf(left), allOf(right))
+    else this.#part(list.item, element, left, right)
   }
 
   /** Items that repeat a key have one manager for all of them, as if they were one atomic item. */
@@ -137,6 +138,7 @@ class Walk {
   }
 }
 
-const NONE: readonly Json[] = []
+const allOf = (item: Json | Repeated | undefined): readonly Json[] =>
+  item instanceof Repeated ? item.items : item === undefined ? [] : [item]
 const fits = (structure: Structure, value: Json) => value === null || (structure.kind === 'list' ? Array.isArray(value) : isObject(value))
 const isNothing = (value: Json) => value === null || (Array.isArray(value) && value.length === 0)

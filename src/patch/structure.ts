@@ -160,6 +160,16 @@ export function itemElement(list: ListStructure, item: Json | undefined): PathEl
   return members.length === 0 ? undefined : keyElement(members)
 }
 
+/** What tells an item of a set or keyed list from the others: a value itself, which costs less than its path element, or that element. */
+export type ItemIdentity = Exclude<Json, null | Json[] | JsonObject>
+
+/** Undefined where the item has no path element. */
+export const itemIdentity = (list: ListStructure, item: Json): ItemIdentity | undefined =>
+  typeof item !== 'object' && list.keys.length === 0 ? item : itemElement(list, item)
+
+export const elementOfIdentity = (list: ListStructure, identity: ItemIdentity): PathElement =>
+  list.keys.length === 0 ? valueElement(identity) : (identity as PathElement)
+
 function keyValue(item: JsonObject, { name, default: fallback }: ListKey): Json | undefined {
   return (Object.hasOwn(item, name) ? item[name] : undefined) ?? fallback
 }

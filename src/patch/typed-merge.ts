@@ -5,9 +5,11 @@ import type { FieldSet } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 import {
   elementOf,
+  type ItemIdentity,
   isIdentified,
   isSameItem,
   itemElement,
+  itemIdentity,
   type ListStructure,
   type MapStructure,
   type MessageStructure,
@@ -82,18 +84,18 @@ function mergeItems(list: ListStructure, live: readonly Json[], applied: readonl
   if (beginsWith(list, live, applied)) return mergeInPlace(list, live, applied)
   const mine = indexItems(list, live)
   const theirs = indexItems(list, applied)
-  const shared = theirs.elements.filter(element => mine.byElement.has(element))
-  const merged = new Set<PathElement>()
+  const shared = theirs.identities.filter(identity => mine.byIdentity.has(identity))
+  const merged = new Set<ItemIdentity>()
   const out: Json[] = []
   let nextShared = 0
-  const take = (element: PathElement) => {
-    merged.add(element)
-    out.push(merge(list.item, mine.byElement.get(element), theirs.byElement.get(element)))
-    if (shared[nextShared] === element) nextShared++
+  const take = (identity: ItemIdentity) => {
+    merged.add(identity)
+    out.push(merge(list.item, mine.byIdentity.get(identity), theirs.byIdentity.get(identity)))
+    if (shared[nextShared] === identity) nextShared++
   }
-  for (let l = 0, r = 0; l < mine.elements.length || r < theirs.elements.length; ) {
-    const left = mine.elements[l]
-    const right = theirs.elements[r]
+  for (let l = 0, r = 0; l < mine.identities.length || r < theirs.identities.length; ) {
+    const left = mine.identities[l]
+    const right = theirs.identities[r]
     if (left !== undefined && right !== undefined) {
       if (left === right) {
         take(left)
@@ -102,13 +104,13 @@ function mergeItems(list: ListStructure, live: readonly Json[], applied: readonl
         continue
       }
       const awaited = shared[nextShared]
-      if (theirs.byElement.has(left) && awaited !== undefined && awaited !== left) {
+      if (theirs.byIdentity.has(left) && awaited !== undefined && awaited !== left) {
         l++
         continue
       }
     }
     if (left !== undefined) {
-      if (!theirs.byElement.has(left)) {
+      if (!theirs.byIdentity.has(left)) {
         out.push(mine.items[l]!)
         l++
         continue
@@ -147,17 +149,17 @@ function mergeInPlace(list: ListStructure, live: readonly Json[], applied: reado
 
 /** Items that repeat a key in the live list stand for nothing to merge with: the applied item replaces them all. */
 function indexItems(list: ListStructure, items: readonly Json[]) {
-  const elements: PathElement[] = []
+  const identities: ItemIdentity[] = []
   const kept: Json[] = []
-  const byElement = new Map<PathElement, Json>()
+  const byIdentity = new Map<ItemIdentity, Json>()
   for (const item of items) {
-    const element = itemElement(list, item)
-    if (element === undefined) continue
-    byElement.set(element, byElement.has(element) ? null : item)
-    elements.push(element)
+    const identity = itemIdentity(list, item)
+    if (identity === undefined) continue
+    byIdentity.set(identity, byIdentity.has(identity) ? null : item)
+    identities.push(identity)
     kept.push(item)
   }
-  return { elements, items: kept, byElement }
+  return { identities, items: kept, byIdentity }
 }
 
 /** The value without the fields of the set, each with all that is below it; what is left empty becomes null. */

@@ -5,7 +5,9 @@ import { EMPTY_SET, equalSets, type FieldSet, fieldSet, LEAF } from './field-set
 import type { PathElement } from './path-element.ts'
 import {
   elementOf,
+  type ItemIdentity,
   itemElement,
+  itemIdentity,
   type ListStructure,
   type MapStructure,
   type MessageStructure,
@@ -48,15 +50,25 @@ export function presenceOf(structure: Structure, value: Json): FieldSet {
   return children.size === 0 ? LEAF : fieldSet(true, children)
 }
 
-/** The items of a set or keyed list under their path elements; more than one where the list repeats a key. */
-export function itemsByElement(list: ListStructure, items: readonly Json[]): Map<PathElement, Json[]> {
-  const found = new Map<PathElement, Json[]>()
+/** Items of which a list has more than one with the same identity. */
+export class Repeated {
+  readonly items: Json[] = []
+}
+
+/** The items of a set or keyed list by what tells them apart. */
+export function itemsByIdentity(list: ListStructure, items: readonly Json[]): Map<ItemIdentity, Json | Repeated> {
+  const found = new Map<ItemIdentity, Json | Repeated>()
   for (const item of items) {
-    const element = itemElement(list, item)
-    if (element === undefined) continue
-    const same = found.get(element)
-    if (same === undefined) found.set(element, [item])
-    else same.push(item)
+    const identity = itemIdentity(list, item)
+    if (identity === undefined) continue
+    const same = found.get(identity)
+    if (same === undefined) found.set(identity, item)
+    else if (same instanceof Repeated) same.items.push(item)
+    else {
+      const repeated = new Repeated()
+      repeated.items.push(same, item)
+      found.set(identity, repeated)
+    }
   }
   return found
 }

@@ -12,8 +12,10 @@ export type ListChecks = { readonly budget: Budget; readonly old?: Json | undefi
 /** The duplicates in the sets and maps of a value. An update of an object that had duplicates may have them still. */
 export function validateLists(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ListChecks): FieldError[] {
   if (!structural.has.lists) return []
-  if (old !== undefined && !duplicatesIn(structural, old, pathOf(at), budget).next().done) return []
-  return bounded(duplicatesIn(structural, value, pathOf(at), budget))
+  const found = bounded(duplicatesIn(structural, value, pathOf(at), budget))
+  // What was stored is of interest only where something is wrong.
+  if (found.length === 0 || old === undefined) return found
+  return duplicatesIn(structural, old, pathOf(at), budget).next().done ? found : []
 }
 
 function* duplicatesIn(schema: Structural, value: Json, path: string, budget: Budget): Generator<FieldError> {
