@@ -1,5 +1,5 @@
 /** Which APIServices are available, and how often they became unavailable: counted under the names of kube-aggregator. */
-import type { Family } from '../http/observability/exposition.ts'
+import type { Family } from '../lib/exposition.ts'
 
 type Available = { readonly status: string; readonly reason?: string }
 

@@ -9,9 +9,10 @@
  * Every request takes one seat. What differs from kube-apiserver: a level has its nominal seats at once, instead of getting lent
  * ones back within ten seconds, and borrows seats that are idle at this moment.
  */
+
+import type { Family } from '../../lib/exposition.ts'
 import type { Attributes } from '../../schema/access.ts'
 import type { User } from '../../schema/user.ts'
-import type { Family } from '../observability/exposition.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { FlowCounts, flowControlMetrics } from './flow-metrics.ts'
 import { distinguisherOf, type FlowSchema, inOrder, matchesSchema } from './flow-schema.ts'

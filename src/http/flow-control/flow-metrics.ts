@@ -1,5 +1,5 @@
 /** Metrics of flow schemas and priority levels. */
-import { type Family, Histogram, type Labels } from '../observability/exposition.ts'
+import { type Family, Histogram, type Labels } from '../../lib/exposition.ts'
 import type { PriorityLevel, Rejection } from './priority-level.ts'
 
 /** Seconds. */

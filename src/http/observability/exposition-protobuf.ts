@@ -1,6 +1,6 @@
 /** Metrics as Prometheus reads them in protobuf: `io.prometheus.client.MetricFamily`, each after its length. Histograms have both kinds of buckets. */
 import { ProtobufWriter } from '../../codec/protobuf-writer.ts'
-import { type Family, type Labels, NATIVE_SCHEMA, type Observations } from './exposition.ts'
+import { type Family, type Labels, NATIVE_SCHEMA, type Observations } from '../../lib/exposition.ts'
 
 const TYPES = { counter: 0, gauge: 1, histogram: 4 } as const
 /** The field of a metric that has its value. */

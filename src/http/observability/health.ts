@@ -1,7 +1,8 @@
 /** Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check, in kube-apiserver's format; and how often checks failed. */
+
+import type { Family } from '../../lib/exposition.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { textResponse } from '../message.ts'
-import type { Family } from './exposition.ts'
 import type { Log } from './log.ts'
 
 /** One health check; it throws, or returns the reason, when it fails. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { find, secretJson, testApi, testCatalog, testRequest } from '../../../test/kits/http/test-server.ts'
-import { exposition, Histogram, openMetricsExposition } from './exposition.ts'
+import { exposition, Histogram, openMetricsExposition } from '../../lib/exposition.ts'
 import { protobufExposition, sparse } from './exposition-protobuf.ts'
 import { Metrics } from './metrics.ts'
 

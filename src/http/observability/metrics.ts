@@ -1,11 +1,12 @@
 /** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
+
+import { exposition, type Family, Histogram, type Labels, openMetricsExposition } from '../../lib/exposition.ts'
 import type { Call } from '../../registry/api.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { parseAccept } from '../accept.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse, header } from '../message.ts'
 import type { Route } from '../route.ts'
-import { exposition, type Family, Histogram, type Labels, openMetricsExposition } from './exposition.ts'
 import { protobufExposition } from './exposition-protobuf.ts'
 import { processMetrics } from './process-metrics.ts'
 

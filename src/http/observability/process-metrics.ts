@@ -1,6 +1,6 @@
 /** What the process itself uses: the names that dashboards expect of every process, and a few of Node's own. */
 import { readdirSync } from 'node:fs'
-import type { Family } from './exposition.ts'
+import type { Family } from '../../lib/exposition.ts'
 
 export function processMetrics(): Family[] {
   const { user, system } = process.cpuUsage()

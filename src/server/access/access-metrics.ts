@@ -1,6 +1,6 @@
 /** What is counted of webhooks and files that decide about access, under kube-apiserver's names. */
 import type { WebhookObserver } from '../../authz/webhook-authorizer.ts'
-import { type Family, Histogram } from '../../http/observability/exposition.ts'
+import { type Family, Histogram } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
 
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -1,7 +1,7 @@
 /** What admission does, counted under the names of kube-apiserver. */
 import type { AdmissionObserver, StepType, Timer } from '../../admission/observer.ts'
-import { type Family, Histogram, type Labels } from '../../http/observability/exposition.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { type Family, Histogram, type Labels } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
 
 /** Seconds. */

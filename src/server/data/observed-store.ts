@@ -1,7 +1,8 @@
 /** The store as the server uses it: measured, probed, and with failures that become responses. */
-import { type Family, Histogram } from '../../http/observability/exposition.ts'
+
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { type Family, Histogram } from '../../lib/exposition.ts'
 import { outcomeUnknown, StatusError, tooLarge, unavailable } from '../../schema/status-error.ts'
 import type { DatabaseSize } from '../../storage/embedded/engine.ts'
 import {

@@ -1,7 +1,7 @@
 /** How often configuration was read again, when, and which is in use: counted under the names of kube-apiserver. */
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Family, Labels } from '../../http/observability/exposition.ts'
+import type { Family, Labels } from '../../lib/exposition.ts'
 
 export type ReloadStatus = 'success' | 'failure'
 type Reloads = { readonly labels: Labels; count: number; seconds: number }
