@@ -449,6 +449,7 @@ function insert(request: Write): MaybePromise<void> {
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
   const value = new LateBytes(() => encodeWrite(object))
   if (options.dryRun) {
+    // What is too large is refused here, too.
     encodeWrite(object)
     if (!cache.get(key)) request.done = { json: encodeObject(object), object }
     return

@@ -17,7 +17,7 @@ export type Identity = {
   readonly sysctls: ReadonlyMap<string, string>
 }
 
-const CLUSTER_DOMAIN = 'cluster.local'
+export const CLUSTER_DOMAIN = 'cluster.local'
 /** Linux takes no longer name. */
 const LONGEST_HOST_NAME = 63
 

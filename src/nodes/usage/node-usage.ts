@@ -1,0 +1,31 @@
+/** What the pods of a node use, and the node with them. */
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { NodeObject } from '../node/simulated-node.ts'
+import { type Measured, measure, OF_NODE } from './usage.ts'
+
+/** A node and its pods at a time. */
+export type Look = { readonly node: NodeObject; readonly pods: readonly PodObject[]; readonly now: number }
+
+export type Running = { readonly pod: PodObject; readonly containers: readonly Measured[] }
+
+export function running({ pods, now }: Look): Running[] {
+  return pods.flatMap(pod => {
+    const containers = measure(pod, now)
+    return containers ? [{ pod, containers }] : []
+  })
+}
+
+export const bytesOf = (milli: bigint): number => Number(milli / 1000n)
+export const total = (containers: readonly Measured[]) => ({
+  cpuMs: containers.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+  cpu: containers.reduce((sum, { amounts }) => sum + amounts.cpu, 0n),
+  memory: containers.reduce((sum, { amounts }) => sum + amounts.memory, 0n),
+})
+const startOf = ({ metadata }: NodeObject): number => Date.parse(metadata.creationTimestamp ?? '') || 0
+
+/** What the node itself uses, and its pods. */
+export function wholeNode(look: Look) {
+  const own = total(running(look).flatMap(({ containers }) => containers))
+  const upMs = Math.max(0, look.now - startOf(look.node))
+  return { cpuMs: own.cpuMs + (upMs * Number(OF_NODE.cpu)) / 1000, cpu: own.cpu + OF_NODE.cpu, memory: own.memory + OF_NODE.memory }
+}
