@@ -194,17 +194,17 @@ test('time can be put forward: jobs, cron jobs, nodes, tokens and events go with
 test('certificates are renewed when their time comes', patient, async t => {
   const server = await serverFor(t)
   const port = Number(new URL(server.url).port)
-  const issued = () =>
+  const lasts = () =>
     new Promise<number>((resolve, reject) => {
       const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
-        resolve(Date.parse(socket.getPeerCertificate().valid_from))
+        resolve(Date.parse(socket.getPeerCertificate().valid_to))
         socket.destroy()
       })
       socket.on('error', reject)
     })
-  const first = await issued()
+  const first = await lasts()
   await server.clock.advance('8000h')
-  await eventually('another certificate', async () => ((await issued()) > first ? true : undefined))
+  await eventually('another certificate', async () => ((await lasts()) > first ? true : undefined))
 })
 
 test('faults apply to the matching requests, as often as configured, and are reported', patient, async t => {
@@ -301,4 +301,33 @@ test('objects and lists can be read as they were', patient, async t => {
   }
   const before = Number(revisions[0]) - 1
   assert.equal((await server.fetch(`${MAPS}/a?resourceVersion=${before}&resourceVersionMatch=Exact`)).status, 404)
+})
+
+// At 6256f0f1 a day was 2,016 writes, and a year would have been 700,000.
+test('a year passes without a stop for every renewal, and its nodes are alive afterwards', patient, async t => {
+  const server = await serverFor(t, { controllers: ['*'], nodes: 2 })
+  await server.settled()
+  const before = server.changes().length
+  await server.clock.advance('8760h')
+  const changes = server.changes().slice(before)
+  assert.ok(changes.length < 100, `${changes.length} writes`)
+  const nodes = (await (await server.fetch('/api/v1/nodes')).json()) as { items: { status: { conditions: any[] } }[] }
+  assert.deepEqual(
+    nodes.items.map(({ status }) => status.conditions.find(({ type }) => type === 'Ready').status),
+    ['True', 'True'],
+  )
+})
+
+test('a node that fails is lost after its grace period, however far time is put forward', patient, async t => {
+  const server = await serverFor(t, { controllers: ['*'], nodes: 2 })
+  const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } }
+  const body = JSON.stringify({ metadata: { annotations: { 'sim.keelson.dev/failure': 'true' } } })
+  assert.equal((await server.fetch('/api/v1/nodes/simulated-1', { ...patch, body })).status, 200)
+  await server.settled()
+  const failed = server.clock.now().getTime()
+  await server.clock.advance('24h')
+  const node = (await (await server.fetch('/api/v1/nodes/simulated-1')).json()) as { status: { conditions: any[] } }
+  const ready = node.status.conditions.find(({ type }) => type === 'Ready')
+  assert.equal(ready.status, 'Unknown')
+  assert.ok(Date.parse(ready.lastTransitionTime) - failed < 120_000, `lost at ${ready.lastTransitionTime}`)
 })

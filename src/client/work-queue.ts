@@ -4,14 +4,17 @@
  *
  *     add(a) add(b) add(a) ─→ reconcile(a) reconcile(b)          a fails ─→ reconcile(a) after 5 ms, 10 ms, 20 ms …
  */
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock, type TimerOptions } from '../lib/clock.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { QueueMetrics } from './queue-metrics.ts'
 
+/** When a key is reconciled again: in so many milliseconds, with the options of that timer, or not at all, whatever was planned before. */
+export type Again = number | ({ readonly ms: number } & TimerOptions) | 'never'
+
 export type WorkQueueOptions<K> = {
   readonly name: string
-  /** Brings one object up to date. May say in how many milliseconds it wants to be called again. */
-  readonly reconcile: (key: K) => Promise<number | undefined | void>
+  /** Brings one object up to date. May say when it wants to be called again. */
+  readonly reconcile: (key: K) => Promise<Again | undefined | void>
   /** Told of every failure that is no conflict; the key is tried again. */
   readonly onError: (error: unknown, key: K) => void
   /** Ends the queue: nothing more is begun, what is under way is not interrupted. */
@@ -77,19 +80,24 @@ export class WorkQueue<K> {
   }
 
   /** Adds a key after a while, or earlier if it was to be added earlier already. */
-  addAfter(key: K, ms: number): void {
+  addAfter(key: K, again: Exclude<Again, 'never'>): void {
     if (this.#options.signal.aborted) return
+    const { ms, ...options } = typeof again === 'number' ? { ms: again } : again
     const at = this.#clock.now() + ms
     const planned = this.#delayed.get(key)
     if (planned && planned.at <= at) return
     planned?.cancel()
-    const { isRoutine = false } = this.#options
     const due = () => {
       this.#delayed.delete(key)
       this.add(key)
     }
-    const cancel = this.#clock.after(ms, due, { isRoutine })
+    const cancel = this.#clock.after(ms, due, { isRoutine: this.#options.isRoutine ?? false, ...options })
     this.#delayed.set(key, { at, cancel })
+  }
+
+  #forget(key: K): void {
+    this.#delayed.get(key)?.cancel()
+    this.#delayed.delete(key)
   }
 
   /** Resolves when nothing waits but for a time to pass, and nothing is under way. After the end of the queue: when the last one is done. */
@@ -133,7 +141,8 @@ export class WorkQueue<K> {
     try {
       const again = await this.#options.reconcile(key)
       this.#failures.delete(key)
-      if (typeof again === 'number') this.addAfter(key, again)
+      if (again === 'never') this.#forget(key)
+      else if (typeof again === 'number' || typeof again === 'object') this.addAfter(key, again)
     } catch (error) {
       this.#failed(key, error)
     }

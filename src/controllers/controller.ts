@@ -9,7 +9,7 @@ import { controllerIdentity, type Identity } from '../client/identity.ts'
 import type { AllHandler } from '../client/informer.ts'
 import { type Change, queueKey } from '../client/object-revision.ts'
 import type { QueueMetrics } from '../client/queue-metrics.ts'
-import { type BackOff, WorkQueue } from '../client/work-queue.ts'
+import { type Again, type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -35,8 +35,8 @@ export type Watch = { start(client: Client, add: (key: string) => void, signal: 
 
 export type Running = {
   readonly watches: readonly Watch[]
-  /** Brings what a key names up to date. May say in how many milliseconds it wants to be called again. */
-  readonly reconcile: (key: string) => Promise<number | undefined | void>
+  /** Brings what a key names up to date. May say when it wants to be called again. */
+  readonly reconcile: (key: string) => Promise<Again | undefined | void>
   /** Resolves when what is written beside reconciling is written, for those that do that. */
   readonly flushed?: () => Promise<void>
 }

@@ -1,24 +1,43 @@
 /** The time that stores, controllers and requests live by, handed in so that tests can move it. */
 
+export type TimerOptions = {
+  /** Renews something or looks at it again: where time is put forward, once is as good as a hundred times. */
+  readonly isRoutine?: boolean
+  /** Names a renewal: a routine timer performs it, and any other timer is a deadline that passes only without it. */
+  readonly renewal?: string
+}
+
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number
-  /**
-   * Runs something once after a delay; calling the result first cancels it. What is routine renews something or looks at it again: where
-   * time is put forward, once is as good as a hundred times.
-   */
-  after(delayMs: number, run: () => void, options?: { readonly isRoutine?: boolean }): () => void
+  /** Runs something once, never before the delay has passed; calling the result first cancels it. */
+  after(delayMs: number, run: () => void, options?: TimerOptions): () => void
 }
 
 // Node fires timers with a longer delay at once.
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
+// Node's timers count whole milliseconds of another clock and may fire early. By more than this, the machine's clock was set back.
+const MAX_EARLY_MS = 1000
 
 /** The machine's clock; its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, run) {
-    const timer = setTimeout(run, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS))
-    timer.unref()
+    let left = Math.max(Math.ceil(delayMs), 0)
+    const due = Date.now() + left
+    let timer: NodeJS.Timeout
+    const fired = () => {
+      const early = due - Date.now()
+      if (left === 0 && early > 0 && early <= MAX_EARLY_MS) left = early
+      if (left > 0) wait()
+      else run()
+    }
+    const wait = () => {
+      const ms = Math.min(left, MAX_TIMER_MS)
+      left -= ms
+      timer = setTimeout(fired, ms).unref()
+    }
+    wait()
     return () => clearTimeout(timer)
   },
 }

@@ -83,3 +83,34 @@ test('a routine is done once for all the time that was put forward, before what 
   base.advance(10)
   assert.deepEqual(seen.slice(3), ['renewed 110', 'renewed 120'])
 })
+
+test('time does not stop at a deadline that a routine renews before it passes', async () => {
+  const clock = new MovableClock(new ManualClock())
+  const start = clock.now()
+  const seen: string[] = []
+  const see = (name: string) => seen.push(`${name} ${clock.now() - start}`)
+  let isAlive = true
+  let last = start
+  const renew = () => {
+    if (!isAlive) return
+    last = clock.now()
+    see('renewed')
+    clock.after(10, renew, { isRoutine: true, renewal: 'lease' })
+  }
+  const check = () => {
+    const left = last + 40 - clock.now()
+    if (left < 0) return see('lost')
+    see('checked')
+    clock.after(left + 1, check, { renewal: 'lease' })
+  }
+  renew()
+  check()
+  await clock.advance(1000, atOnce)
+  assert.deepEqual(seen, ['renewed 0', 'checked 0', 'renewed 1000', 'checked 1000'])
+  isAlive = false
+  // The routine that is pending still holds: it is due, and only then it turns out that nothing is renewed any more.
+  clock.after(5, () => see('due'))
+  await clock.advance(12, atOnce)
+  await clock.advance(1000, atOnce)
+  assert.deepEqual(seen.slice(4), ['due 1005', 'lost 1041'])
+})

@@ -1,7 +1,12 @@
 /** A clock that goes as the machine's does until it is put forward. */
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock, type TimerOptions } from '../lib/clock.ts'
 
-type Timer = { readonly at: number; readonly run: () => void; isCancelled: boolean }
+type Timer = {
+  readonly at: number
+  readonly run: () => void
+  readonly renewal: string | undefined /** It ran or was cancelled. */
+  isOver: boolean
+}
 
 export class MovableClock implements Clock {
   readonly #base: Clock
@@ -9,6 +14,8 @@ export class MovableClock implements Clock {
   readonly #timers = new Timers()
   /** Those that only renew something or look at it again: they do not hold up time that is put forward. */
   readonly #routine = new Timers()
+  /** The next routine of each renewal. */
+  readonly #renewals = new Map<string, Timer>()
   #cancelWake = () => {}
   #isAdvancing = false
 
@@ -20,19 +27,23 @@ export class MovableClock implements Clock {
     return this.#base.now() + this.#aheadMs
   }
 
-  after(delayMs: number, run: () => void, { isRoutine = false } = {}): () => void {
-    const timer = { at: this.now() + Math.max(delayMs, 0), run, isCancelled: false }
+  after(delayMs: number, run: () => void, { isRoutine = false, renewal }: TimerOptions = {}): () => void {
+    const timer = { at: this.now() + Math.max(delayMs, 0), run, renewal, isOver: false }
     const timers = isRoutine ? this.#routine : this.#timers
     timers.push(timer)
+    if (isRoutine && renewal !== undefined) this.#renewals.set(renewal, timer)
     if (timers.next === timer) this.#wake()
     return () => {
-      timer.isCancelled = true
+      timer.isOver = true
     }
   }
 
   /**
-   * Puts the clock forward. Everything that falls due on the way happens in its order and at its time, and `settled` says when what
-   * it set off is done. Routines are due whenever time stops, before anything else, and at the end.
+   * Puts the clock forward. Everything that falls due on the way happens in its order and at its time, and `settled` resolves when
+   * its consequences are done. Routines are due whenever time stops, before anything else, and at the end. Time does not stop at a
+   * deadline that a routine would have renewed before:
+   *
+   *     lease renewed every 10 s, lost after 40 s, advance(1 h) ─→ one renewal at 1 h, no stop at 40 s, 80 s …
    */
   async advance(ms: number, settled: () => Promise<void>): Promise<void> {
     if (this.#isAdvancing) throw new Error('the clock is already being put forward')
@@ -40,9 +51,11 @@ export class MovableClock implements Clock {
     try {
       const until = this.now() + ms
       for (;;) {
+        const renewed = this.#setRenewedAside(until)
         const next = this.#timers.next
         const stop = next && next.at <= until ? next.at : until
         this.#aheadMs += Math.max(0, stop - this.now())
+        for (const timer of renewed) this.#timers.push(timer)
         if (this.#routine.runUntil(this.now())) await settled()
         // Those of one moment belong together.
         if (this.#timers.runUntil(Math.min(this.now(), until))) await settled()
@@ -52,6 +65,20 @@ export class MovableClock implements Clock {
       this.#isAdvancing = false
       this.#wake()
     }
+  }
+
+  /** Takes out the first deadlines, up to the first that no routine renews before it passes. */
+  #setRenewedAside(until: number): Timer[] {
+    const renewed: Timer[] = []
+    for (let next = this.#timers.next; next && next.at <= until && this.#isRenewed(next); next = this.#timers.next)
+      renewed.push(this.#timers.take())
+    return renewed
+  }
+
+  #isRenewed({ at, renewal }: Timer): boolean {
+    const routine = renewal === undefined ? undefined : this.#renewals.get(renewal)
+    if (routine?.isOver) this.#renewals.delete(renewal!)
+    return routine !== undefined && !routine.isOver && routine.at <= at
   }
 
   /** One timer of the machine for all of them. */
@@ -75,7 +102,7 @@ class Timers {
 
   /** The one that is due first. */
   get next(): Timer | undefined {
-    while (this.#heap[0]?.isCancelled) this.#pop()
+    while (this.#heap[0]?.isOver) this.take()
     return this.#heap[0]
   }
 
@@ -83,7 +110,8 @@ class Timers {
   runUntil(now: number): boolean {
     let isAny = false
     for (let due = this.next; due && due.at <= now; due = this.next) {
-      this.#pop()
+      this.take()
+      due.isOver = true
       due.run()
       isAny = true
     }
@@ -100,10 +128,12 @@ class Timers {
     heap[i] = timer
   }
 
-  #pop(): void {
+  /** Removes the one that is due first. */
+  take(): Timer {
     const heap = this.#heap
-    const last = heap.pop()
-    if (!last || heap.length === 0) return
+    const first = heap[0]!
+    const last = heap.pop()!
+    if (heap.length === 0) return first
     let i = 0
     for (;;) {
       let child = 2 * i + 1
@@ -113,5 +143,6 @@ class Timers {
       i = child
     }
     heap[i] = last
+    return first
   }
 }

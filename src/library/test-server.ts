@@ -82,7 +82,10 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
   }
   return {
     url,
-    kubeconfig: server.kubeconfig,
+    // Its certificate is renewed before it ends.
+    get kubeconfig() {
+      return server.kubeconfig
+    },
     fetch: (path, init) => fetchAs(url, server.credentials, path, init),
     close,
     [Symbol.asyncDispose]: close,

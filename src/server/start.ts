@@ -150,9 +150,11 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const { store, caches } = data
   const keysFor = async (at: Date) => (store.isShared ? openSharedKeys(store, at) : undefined)
   const directory = config.store === 'memory' ? undefined : config.dataDir
-  const pkiFor = (shared: SharedKeys, at: Date) => loadPki({ directory, shared, names: certificateNames(config), now: at })
+  const memory = new Map<string, KeyPair>()
+  const pkiFor = (shared: SharedKeys, at: Date) => loadPki({ directory, memory, shared, names: certificateNames(config), now: at })
   const sharedKeys = await keysFor(now())
   let pki: Pki = pkiFor(sharedKeys, now())
+  let renewal: Promise<void> = Promise.resolve()
 
   // Clients and controllers of the server's own components.
   const ending = new AbortController()
@@ -255,6 +257,9 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     files,
     pki,
     loadPki: async at => pkiFor(await keysFor(at), at),
+    onRenewal(done) {
+      renewal = done
+    },
     onClientCa: clientCa => trust.take({ clientCa }),
     onRenewed(renewed) {
       pki = renewed
@@ -272,17 +277,17 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     clock,
     onClose,
   })
-  const credentials = { ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key }
+  const credentials = () => ({ ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key })
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
-  const access = { server: url, ...credentials }
+  const access = () => ({ server: url, ...credentials() })
 
   // What the first clients rely on.
   const api = apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain })
   const duties = createDuties(context, {
     quota,
     added,
-    authority: credentials.ca,
+    authority: credentials().ca,
     signer: () => pki.authority,
     accounts: authentication.accounts,
     api,
@@ -299,7 +304,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     ),
     hooks.track(['start-legacy-token-tracking-controller'], controllers.run(legacyTokenTracking).idle()),
     hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
-    config.kubeconfig === undefined ? undefined : writeKubeconfig(config.kubeconfig, access),
+    config.kubeconfig === undefined ? undefined : writeKubeconfig(config.kubeconfig, access()),
   ])
   const identityLeases = store.isShared ? [identityLease(`${address} ${port}`)] : []
   for (const { controller } of identityLeases) controllers.run(controller)
@@ -326,7 +331,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     await rest
     for (let revision = -1; revision !== caches.revision; ) {
       revision = caches.revision
-      await controllers.idle()
+      await Promise.all([controllers.idle(), renewal])
       await new Promise(setImmediate)
     }
   }
@@ -354,8 +359,12 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
   return {
     url,
-    kubeconfig: kubeconfigText(access),
-    credentials,
+    get kubeconfig() {
+      return kubeconfigText(access())
+    },
+    get credentials() {
+      return credentials()
+    },
     client: clientFor(ADMIN),
     store,
     certify: (user, groups) => certify(pki, { commonName: user, organizations: groups }, now()),

@@ -70,9 +70,10 @@ class Compaction implements AsyncDisposable {
       if (!this.#stopped) this.#onError(error)
     }
     if (this.#stopped) return
-    this.#cancelTimer = this.#clock.after(this.#everyMs, () => {
+    const look = () => {
       this.#looking = this.#look()
-    })
+    }
+    this.#cancelTimer = this.#clock.after(this.#everyMs, look, { isRoutine: true })
   }
 
   /** The newest revision that is older than the age, as far as the checks show; 0 if none. */

@@ -13,6 +13,7 @@ import {
   evictionRate,
   type Grace,
   graceOf,
+  heartbeatOf,
   type NodeObject,
   olderLabels,
   readyOf,
@@ -82,7 +83,11 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
           if (left < 0 && (await markSilent(node))) return undefined
           if (await adjust(node)) return undefined
           const again = await driveAway(node)
-          return Math.min(again ?? Number.POSITIVE_INFINITY, left > 0 ? left + 1 : graceOf(node, grace))
+          if (left < 0) return again ?? { ms: graceOf(node, grace), isRoutine: true }
+          // A node counts as silent from the first millisecond after its grace period.
+          return again === undefined
+            ? { ms: left + 1, renewal: heartbeatOf(key) }
+            : Math.min(typeof again === 'number' ? again : again.ms, left + 1)
         },
       }
 
@@ -140,8 +145,8 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         return true
       }
 
-      /** Drives pods away from a node that is lost, as fast as its zone allows, or takes that back. In how many milliseconds it may be its turn. */
-      async function driveAway(node: NodeObject): Promise<number | undefined> {
+      /** Drives pods away from a node that is lost, as fast as its zone allows, or takes that back. Returns when it may be its turn. */
+      async function driveAway(node: NodeObject): Promise<number | { readonly ms: number; readonly isRoutine: true } | undefined> {
         const now = client.now.getTime()
         const zone = zoneOf(node)
         const wanted = drivingTaint(node)
@@ -150,7 +155,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         if (!taints) return undefined
         const isFirst = wanted !== undefined && rate !== 'all down' && evictingTaints(node, undefined, '') === undefined
         if (isFirst) {
-          if (rate === 0) return LOOK_AGAIN_MS
+          if (rate === 0) return { ms: LOOK_AGAIN_MS, isRoutine: true }
           const wait = (nextTaint.get(zone) ?? 0) - now
           if (wait > 0) return wait
           nextTaint.set(zone, now + 1000 / (rate as number))

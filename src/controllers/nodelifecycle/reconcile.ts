@@ -29,6 +29,9 @@ export const readyOf = (node: NodeObject | undefined): Condition | undefined =>
 /** How long a node may be silent from when it was last heard of. */
 export const graceOf = (node: NodeObject, { monitorMs, startupMs }: Grace): number => (readyOf(node) ? monitorMs : startupMs)
 
+/** Names the heartbeat of a node as a renewal, for clocks that are put forward. */
+export const heartbeatOf = (name: string): string => `heartbeat of node ${name}`
+
 /** Conditions of a node that was silent for too long; undefined when they say so already. */
 export function silentConditions({ metadata, status }: NodeObject, now: string): Condition[] | undefined {
   const conditions = [...(status?.conditions ?? [])]

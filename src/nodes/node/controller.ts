@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Client, Draft } from '../../client/client.ts'
 import { type Controller, defineController, watch } from '../../controllers/controller.ts'
+import { heartbeatOf } from '../../controllers/nodelifecycle/reconcile.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
@@ -96,7 +97,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           const node = nodes.get({ name })
           if (!node && missing.has(name)) await register(name)
           missing.delete(name)
-          if (!node || !isAlive(node)) return undefined
+          if (!node || !isAlive(node)) return 'never'
           const { podCIDRs, addresses } = allotmentOf(name, node)
           if (!node.spec.podCIDRs?.length && podCIDRs.length > 0) {
             await nodes.update({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs } })
@@ -106,7 +107,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           const self = client.as(nodeIdentity(name))
           const status = nodeStatus(node, addresses, { ...parts, isGiven: !own.has(name), now })
           if (!isDeepStrictEqual(status, node.status)) await self.of(Node).updateStatus({ ...node, status })
-          return renewLease(self, node, { now, everyMs: renewalMs(parts.count, parts.graceMs) })
+          return { ms: await renewLease(self, node, { now, everyMs: renewalMs(parts.count, parts.graceMs) }), renewal: heartbeatOf(name) }
         },
       }
     },

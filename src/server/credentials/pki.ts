@@ -21,6 +21,8 @@ export type Pki = {
 export type PkiOptions = {
   /** Where keys and certificates are kept; undefined keeps them in memory alone. */
   readonly directory: string | undefined
+  /** Keeps those of a server without a directory from one call to the next, so that its authority stays the same. */
+  readonly memory?: Map<string, KeyPair>
   /** What all servers over one store have in common, by name; they keep nothing else. */
   readonly shared?: ReadonlyMap<string, string> | undefined
   /** Names and addresses by which clients reach the server, beside those it always has. */
@@ -48,11 +50,11 @@ const TOKEN_KEY = 'service-accounts'
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1']
 
 /** Loads existing certificates that are still valid, and issues the rest. Called again later, it renews those that expire soon. */
-export function loadPki({ directory, shared, names, now }: PkiOptions): Pki {
+export function loadPki({ directory, memory = new Map(), shared, names, now }: PkiOptions): Pki {
   const folder = directory === undefined || shared ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
-  const keep = shared ? sharedKeys(shared) : keeper(folder, saves)
+  const keep = shared ? sharedKeys(shared) : folder === undefined ? memoryKeeper(memory) : keeper(folder, saves)
   const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
     'ca',
@@ -144,22 +146,34 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   }
 }
 
+type Keep = (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair) => KeyPair
+
 /** Keeps key pairs in a folder: returns the kept one if it is still valid, otherwise a new one. Key and certificate are in one file, so they always match. */
-function keeper(folder: string | undefined, saves: Promise<void>[]) {
-  return (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
-    const file = folder === undefined ? undefined : join(folder, `${name}.pem`)
-    const kept = file === undefined ? undefined : readPair(file)
+const keeper =
+  (folder: string, saves: Promise<void>[]): Keep =>
+  (name, isGood, issue) => {
+    const file = join(folder, `${name}.pem`)
+    const kept = readPair(file)
     if (kept !== undefined && isGood(kept)) return kept
     const made = issue()
-    if (file !== undefined) saves.push(writePrivateFile(file, made.cert + made.key))
+    saves.push(writePrivateFile(file, made.cert + made.key))
     return made
   }
-}
+
+const memoryKeeper =
+  (memory: Map<string, KeyPair>): Keep =>
+  (name, isGood, issue) => {
+    const kept = memory.get(name)
+    if (kept !== undefined && isGood(kept)) return kept
+    const made = issue()
+    memory.set(name, made)
+    return made
+  }
 
 /** Uses the shared keys, and issues the other certificates at every start. */
 const sharedKeys =
-  (shared: ReadonlyMap<string, string>) =>
-  (name: string, _: (pair: KeyPair) => boolean, issue: () => KeyPair): KeyPair => {
+  (shared: ReadonlyMap<string, string>): Keep =>
+  (name, _, issue) => {
     const text = shared.get(name)
     return text === undefined ? issue() : pairIn(text, name)
   }
@@ -186,8 +200,9 @@ function pairIn(text: string, from: string): KeyPair {
   return { cert, key }
 }
 
+/** Clients live by the machine's clock: a certificate is valid for them at once, also where a test has put the server's clock forward. */
 const validity = (now: Date, days: number): Validity => ({
-  notBefore: new Date(now.getTime() - SKEW_MS),
+  notBefore: new Date(Math.min(now.getTime(), Date.now()) - SKEW_MS),
   notAfter: new Date(now.getTime() + days * DAY),
 })
 
@@ -198,10 +213,11 @@ function leafValidity(now: Date, authority: KeyPair): Validity {
 }
 
 function lifeOf({ cert }: KeyPair): { start: number; renew: number; end: number } {
-  const { validFrom, validTo } = new X509Certificate(cert)
+  const { validFrom, validTo, ca } = new X509Certificate(cert)
   const start = Date.parse(validFrom)
   const end = Date.parse(validTo)
-  return { start, end, renew: end - (end - start) * RENEW_AT }
+  const life = Math.min(end - start, (ca ? AUTHORITY_DAYS : LEAF_DAYS) * DAY)
+  return { start, end, renew: end - life * RENEW_AT }
 }
 
 function isFresh(pair: KeyPair, now: Date): boolean {

@@ -45,6 +45,8 @@ export type PortParts = {
   readonly pki: Pki
   /** Loads or issues the certificates that are needed at a time. */
   readonly loadPki: (now: Date) => Promise<Pki>
+  /** Told of every renewal of certificates that begins. */
+  readonly onRenewal: (done: Promise<void>) => void
   /** Called when the authorities of clients have changed; PEM. */
   readonly onClientCa: (clientCa: string) => void
   readonly onRenewed: (pki: Pki) => void
@@ -112,8 +114,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const { loadPki: load, onClientCa, onRenewed, clock } = parts
-  const stop = keepTlsFresh(config, { pki, load, files, listener, onClientCa, onRenewed, url: `https://${address}`, log, clock })
+  const { loadPki: load, onClientCa, onRenewal, onRenewed, clock } = parts
+  const stop = keepTlsFresh(config, { pki, load, files, listener, onClientCa, onRenewal, onRenewed, url: `https://${address}`, log, clock })
   onClose(async () => stop())
   return listener
 }

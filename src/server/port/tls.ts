@@ -20,6 +20,7 @@ export type TlsParts = {
   readonly onClientCa?: (clientCa: string) => void
   /** Told of certificates that were renewed. */
   readonly onRenewed?: (pki: Pki) => void
+  readonly onRenewal?: (done: Promise<void>) => void
   readonly url: string
   readonly log: Log
   readonly clock: Clock
@@ -36,7 +37,7 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
  * connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log, clock, load, onClientCa = () => {}, onRenewed = () => {} } = parts
+  const { listener, url, log, clock, load, onClientCa = () => {}, onRenewal = () => {}, onRenewed = () => {} } = parts
   let { pki, files } = parts
   const reload = () => {
     const material = tlsMaterial(files, pki)
@@ -55,17 +56,19 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   }
   let isRenewing = false
   const look = () => {
-    stopLooking = clock.after(DAY_MS, look)
+    stopLooking = lookTomorrow()
     const now = new Date(clock.now())
     if (isRenewing || now.getTime() < renewalTime(pki)) return
     isRenewing = true
-    renew(now)
+    const done = renew(now)
       .catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
       .finally(() => {
         isRenewing = false
       })
+    onRenewal(done)
   }
-  let stopLooking = clock.after(DAY_MS, look)
+  const lookTomorrow = () => clock.after(DAY_MS, look, { isRoutine: true })
+  let stopLooking = lookTomorrow()
   const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
     files = { ...files, clientCa }
     reload()

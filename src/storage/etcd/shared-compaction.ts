@@ -49,9 +49,10 @@ class SharedCompaction implements AsyncDisposable {
   }
 
   #wait(): void {
-    this.#cancelTimer = this.#clock.after(this.#options.everyMs, () => {
+    const look = () => {
       this.#round = this.#take()
-    })
+    }
+    this.#cancelTimer = this.#clock.after(this.#options.everyMs, look, { isRoutine: true })
   }
 
   async #take(): Promise<void> {
