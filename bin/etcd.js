@@ -5,11 +5,13 @@ const { createServer } = require('node:http')
 const { mkdirSync } = require('node:fs')
 const { resolve } = require('node:path')
 
-/** A flag as `--name value`, `--name=value` or with one dash, or its environment variable. */
+const SWITCHES = ['exit-with-parent']
+
+/** The last of a flag, as `--name value`, `--name=value` or with one dash, or its environment variable. A switch takes its value only after `=`. */
 function flag(name) {
-  for (const [i, arg] of process.argv.entries()) {
-    const [, given, value] = /^--?([a-z-]+)(?:=(.*))?$/.exec(arg) ?? []
-    if (given === name) return value ?? process.argv[i + 1]
+  for (let i = process.argv.length - 1; i >= 0; i--) {
+    const [, given, value] = /^--?([a-z-]+)(?:=(.*))?$/.exec(process.argv[i]) ?? []
+    if (given === name) return value ?? (SWITCHES.includes(name) ? 'true' : process.argv[i + 1])
   }
   return process.env[`ETCD_${name.replaceAll('-', '_').toUpperCase()}`]
 }
@@ -37,6 +39,11 @@ const servers = (flag('listen-client-urls') ?? 'http://127.0.0.1:2379').split(',
   })
   return server.listen(Number(port), hostname.replace(/^\[(.*)\]$/, '$1'))
 })
+// Ends with the harness that started it, however that ends.
+if (flag('exit-with-parent') === 'true') {
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || process.exit(0), 250).unref()
+}
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
   process.on(signal, () => {
     for (const server of servers) server.close()

@@ -2,6 +2,8 @@
 
 import type { Command } from './commands/command.ts'
 import type { Described } from './commands/help.ts'
+import { UsageError, unknownText } from './flags/usage-error.ts'
+import { nearestName } from './lib/nearest-name.ts'
 import { ConfigError } from './server/config.ts'
 import { FeatureGateError } from './server/feature-gates.ts'
 import { StoreUnavailable } from './storage/store.ts'
@@ -60,7 +62,8 @@ export async function main(args: readonly string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(name)) return print((await import('./commands/help.ts')).helpText(COMMANDS))
   if (command && asksForHelp(name, rest)) return print((await import('./commands/help.ts')).helpOf(name, command))
   if (!command) {
-    process.stderr.write(`keelson: unknown command ${name}; see keelson help\n`)
+    const near = nearestName(name, [...Object.keys(COMMANDS), 'help', 'version'])
+    process.stderr.write(`keelson: ${unknownText(`unknown command ${name}`, near, 'keelson help')}\n`)
     return 2
   }
   try {
@@ -68,7 +71,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const expected = error instanceof ConfigError || error instanceof FeatureGateError || error instanceof StoreUnavailable
     process.stderr.write(`keelson: ${expected ? error.message : (error as Error).stack}\n`)
-    return 1
+    return error instanceof UsageError ? 2 : 1
   }
 }
 

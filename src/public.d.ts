@@ -50,9 +50,18 @@ export interface RunningServer extends AsyncDisposal {
   kubeconfigFor(user: string, groups?: readonly string[]): string
   /**
    * Waits until an object `exists` or is `deleted`, has a condition (`Available`, `Ready=False`), or a function of it says so.
-   * Rejects after ten seconds unless told otherwise. Resolves with the object.
+   * The object is named as `deployment/web`, or by what has its apiVersion, kind and name. Rejects at once where no such kind is
+   * served, and with the object as it is after ten seconds unless told otherwise. Resolves with the object.
    */
-  waitFor(object: ObjectReference, condition?: string | ((object: any) => unknown), options?: { readonly timeoutMs?: number }): Promise<any>
+  waitFor(
+    object: ObjectReference | string,
+    condition?: string | ((object: any) => unknown),
+    options?: {
+      readonly timeoutMs?: number
+      /** Where the object is; `default`, or what the reference says, unless told. */
+      readonly namespace?: string
+    },
+  ): Promise<any>
   /** Resolves when the server's own controllers have nothing to do but to wait for a time to pass. */
   settled(): Promise<void>
   /** The requests that clients have sent since the start or the last reset, oldest first; the last 10,000 at least. */

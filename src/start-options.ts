@@ -1,4 +1,5 @@
 /** Checks the options of the library: names and types, before the server checks what they mean. */
+import { nearestName } from './lib/nearest-name.ts'
 import type { OidcOptions, StartOptions } from './public.d.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
@@ -159,9 +160,9 @@ function checked<T extends object>(options: T, known: Readonly<Record<string, Op
 
 /** An option that is written nearly so, or that a flag of this name sets. */
 function suggestion(name: string, known: Readonly<Record<string, Option>>, prefix: string): string {
-  const plain = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '')
-  const near = Object.entries(known).find(([option, { flag }]) => plain(name) === plain(option) || plain(name) === plain(flag))
-  return near ? `; did you mean ${prefix}${near[0]}?` : `; the options are ${Object.keys(known).join(', ')}`
+  const options = new Map(Object.entries(known).flatMap(([option, { flag }]) => [[flag, option] as const, [option, option] as const]))
+  const near = nearestName(name, options.keys())
+  return near === undefined ? `; the options are ${Object.keys(known).join(', ')}` : `; did you mean ${prefix}${options.get(near)}?`
 }
 
 const shown = (value: unknown): string => (typeof value === 'function' ? 'a function' : (JSON.stringify(value) ?? String(value)))

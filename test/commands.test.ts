@@ -51,7 +51,7 @@ testWith('kubectl', 'run gives a command a server of its own and ends with its e
 test('run says what is wrong: no command, a command that is not there, manifests that cannot be applied', patient, async t => {
   const folder = temporaryDirectory(t)
   assert.deepEqual(await keelson('run', '--nodes=0').then(r => [r.code, r.stderr]), [
-    1,
+    2,
     'keelson: which command? Write it after two dashes: keelson run -- go test ./...\n',
   ])
   const missing = await keelson('run', '--', 'no-such-program-here')

@@ -281,3 +281,20 @@ test('unknown flags and a missing --etcd-servers are rejected in one line', pati
   const without = await keelson('kube-apiserver', '--secure-port=0')
   assert.deepEqual([without.code, without.stderr], [1, 'keelson: --etcd-servers must be specified\n'])
 })
+
+// At 6256f0f1 both lived on, and the port of the next run was taken.
+test('the programs end when the harness that started them is killed', patient, async t => {
+  const folder = temporaryDirectory(t)
+  assert.equal((await keelson('envtest', '--dir', folder)).code, 0)
+  const etcdUrl = `http://127.0.0.1:${await freePort()}`
+  const port = await freePort()
+  // A shell that starts both and waits, as a test binary does.
+  const script = `"$1/etcd" --listen-client-urls=${etcdUrl} --data-dir="$1/data" & "$1/kube-apiserver" --etcd-servers=${etcdUrl} --secure-port=${port} --cert-dir="$1/certs" --authorization-mode=RBAC & wait`
+  const harness = spawn('/bin/sh', ['-c', script, 'sh', folder], { stdio: 'ignore' })
+  t.after(() => harness.kill('SIGKILL'))
+  const health = `https://127.0.0.1:${port}/livez`
+  await eventually('the health of kube-apiserver', () => isOk(health))
+  harness.kill('SIGKILL')
+  await eventually('the end of kube-apiserver', async () => ((await isOk(health)) ? undefined : true))
+  await eventually('the end of etcd', async () => ((await isOk(`${etcdUrl}/health`)) ? undefined : true))
+})

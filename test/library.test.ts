@@ -96,7 +96,11 @@ test('options that do not exist or make no sense are refused, in the names of th
     assert.doesNotMatch(error.message, /--/)
     return error.message
   }
-  assert.match(await refused({ prot: 1 }), /^there is no option prot; the options are store, etcdServers, .*dataDir, host, port, /)
+  assert.equal(await refused({ prot: 1 }), 'there is no option prot; did you mean port?')
+  assert.match(
+    await refused({ gibberish: 1 }),
+    /^there is no option gibberish; the options are store, etcdServers, .*dataDir, host, port, /,
+  )
   assert.equal(await refused({ datadir: 'a' }), 'there is no option datadir; did you mean dataDir?')
   assert.equal(await refused({ 'secure-port': 1 }), 'there is no option secure-port; did you mean port?')
   assert.match(await refused({ oidc: { issuer: 'https://a' } }), /^there is no option oidc\.issuer; /)

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { connect } from 'node:tls'
+import { inspect } from 'node:util'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
 import { eventually, patient, temporaryDirectory } from './kit.ts'
@@ -140,11 +141,11 @@ test('waitFor tells what it waited for, and what there was instead', patient, as
   assert.equal((await server.waitFor(deployment('web'), ({ status }) => status.replicas === 2)).metadata.name, 'web')
   await assert.rejects(
     server.waitFor(deployment('web'), 'Available=False', { timeoutMs: 50 }),
-    /^Error: Deployment web was not Available=False within 50 ms; its conditions are .*Available=True \(MinimumReplicasAvailable\)/,
+    /^Error: Deployment default\/web was not Available=False within 50 ms; its conditions are .*Available=True \(MinimumReplicasAvailable\)/,
   )
   await assert.rejects(
     server.waitFor(configMap('none'), 'exists', { timeoutMs: 50 }),
-    /ConfigMap none was not exists within 50 ms; it is not there/,
+    /ConfigMap default\/none did not exist within 50 ms; it is not there/,
   )
   const gone = server.waitFor(deployment('web'), 'deleted')
   await server.fetch('/apis/apps/v1/namespaces/default/deployments/web', { method: 'DELETE' })
@@ -330,4 +331,66 @@ test('a node that fails is lost after its grace period, however far time is put 
   const ready = node.status.conditions.find(({ type }) => type === 'Ready')
   assert.equal(ready.status, 'Unknown')
   assert.ok(Date.parse(ready.lastTransitionTime) - failed < 120_000, `lost at ${ready.lastTransitionTime}`)
+})
+
+// At 6256f0f1 the first threw ten seconds later, from a timer: the whole process ended.
+test('a wait for what can never be is refused at once', patient, async t => {
+  const server = await serverFor(t)
+  const refused: readonly [reference: any, message: RegExp][] = [
+    ['configmp/a', /^TypeError: no kind configmp is served; did you mean configmap\?$/],
+    ['configmaps', /^TypeError: "configmaps" names no object; write KIND\/NAME/],
+    [
+      { kind: 'ConfigMap', metadata: { name: 'a' } },
+      /^TypeError: an object is named by 'KIND\/NAME', or by apiVersion, kind and metadata.name$/,
+    ],
+    [undefined, /^TypeError: an object is named by/],
+    [
+      { apiVersion: 'v1', kind: 'ConfgMap', metadata: { name: 'a' } },
+      /^TypeError: no kind ConfgMap is served in v1; did you mean ConfigMap\?$/,
+    ],
+  ]
+  for (const [reference, message] of refused) await assert.rejects(server.waitFor(reference), message)
+  await assert.rejects(server.waitFor('configmap/a', ''), /^TypeError: a condition is 'exists', 'deleted'/)
+  await assert.rejects(
+    server.waitFor('configmap/a', 'exists', { timeoutMs: -1 }),
+    /^TypeError: timeoutMs must be a number, 0 or more, not -1$/,
+  )
+})
+
+test('a wait names its object in few words, and shows it when the time is up', patient, async t => {
+  const server = await serverFor(t)
+  const waiting = server.waitFor('cm/a')
+  await server.apply(configMap('a', { v: '1' }))
+  assert.equal((await waiting).data.v, '1')
+  assert.equal((await server.waitFor('configmap/a', 'exists', { namespace: 'default' })).data.v, '1')
+  assert.equal((await server.waitFor('namespaces/default')).metadata.name, 'default')
+  await assert.rejects(
+    server.waitFor('configmaps/a', ({ data }) => data.v === '2', { timeoutMs: 1 }),
+    /^Error: configmaps default\/a was not as the function wants it within 1 ms; it has no conditions:\n\{[\s\S]*"v": "1"/,
+  )
+  await assert.rejects(
+    server.waitFor('deployment.apps/web', 'Available', { timeoutMs: 1 }),
+    /web was not Available within 1 ms; it is not there$/,
+  )
+})
+
+// At 6256f0f1 both were accepted and did nothing.
+test('a fault with a verb that does not exist and a clock that goes back are refused', patient, async t => {
+  const server = await serverFor(t)
+  assert.throws(
+    () => server.faults.add({ verb: 'updte', status: 409 }),
+    /^TypeError: verb must be one of .* not "updte"; did you mean update\?$/,
+  )
+  assert.throws(() => server.faults.add({ verbs: 'update', status: 409 } as any), /a fault has no "verbs"; did you mean verb\?$/)
+  await assert.rejects(server.clock.advance(-5), /^TypeError: the clock can be put forward only/)
+  await assert.rejects(server.clock.advance('-5s'), /^TypeError: the clock can be put forward only/)
+  await assert.rejects(server.clock.advance(Number.NaN), /^TypeError: the clock can be put forward only/)
+})
+
+test('a snapshot that is printed shows how many objects it has, and none of them', patient, async t => {
+  const server = await serverFor(t)
+  await server.apply(configMap('printed', { secret: 'hunter2' }))
+  const text = inspect(await server.snapshot(), { depth: 10 })
+  assert.match(text, /objects: \d+/)
+  assert.ok(!text.includes('hunter2') && text.length < 200, text.slice(0, 500))
 })

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { ConfigError } from '../server/config.ts'
+import { UsageError } from '../flags/usage-error.ts'
 import { VERSION } from '../version.ts'
 import type { Command } from './command.ts'
 
 export const envtest: Command = async args => {
   const [flag, value] = args
-  if (args.length > 0 && !(args.length === 2 && flag === '--dir')) throw new ConfigError('keelson envtest takes --dir DIR and nothing else')
+  if (args.length > 0 && !(args.length === 2 && flag === '--dir')) throw new UsageError('keelson envtest takes --dir DIR and nothing else')
   // The command is run as `node PACKAGE/bin/keelson.js envtest`, or by the link to it that npm makes.
   const bin = dirname(realpathSync(process.argv[1] ?? ''))
   const programs = programsOf(process.execPath, bin, kubectlOnPath())
@@ -34,8 +34,9 @@ function programsOf(node: string, bin: string, kubectl: string | undefined): Rec
   const start = (script: string, ...args: string[]) => `#!/bin/sh\nexec ${[node, join(bin, script), ...args].map(quoted).join(' ')} "$@"\n`
   const none = `#!/bin/sh\necho 'kubectl: none was on the PATH when keelson envtest was run; install one and run it again' >&2\nexit 127\n`
   return {
-    'kube-apiserver': start('keelson.js', 'kube-apiserver'),
-    etcd: start('etcd.js'),
+    // A harness that is killed leaves nothing behind.
+    'kube-apiserver': start('keelson.js', 'kube-apiserver', '--exit-with-parent'),
+    etcd: start('etcd.js', '--exit-with-parent'),
     kubectl: kubectl === undefined ? none : `#!/bin/sh\nexec ${quoted(kubectl)} "$@"\n`,
   }
 }

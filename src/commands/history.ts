@@ -2,6 +2,7 @@
 
 import { stringifyYaml } from '../codec/yaml-writer.ts'
 import { readFlags } from '../flags/read-flags.ts'
+import { UsageError } from '../flags/usage-error.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { type DiffLine, diffLines } from '../lib/line-diff.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
@@ -40,10 +41,10 @@ function readArguments(args: readonly string[]) {
     else if (/^--(data-dir|kubeconfig)$/.test(arg)) flags.push(arg, args[++i] ?? '')
     else if (arg.startsWith('--')) flags.push(arg)
     else if (named === undefined) named = arg
-    else throw new ConfigError(`what is ${arg}? ${USAGE}`)
+    else throw new UsageError(`what is ${arg}? ${USAGE}`)
   }
   const [, kind, name] = /^([^/]+)\/([^/]+)$/.exec(named ?? '') ?? []
-  if (kind === undefined || name === undefined) throw new ConfigError(`which object? ${USAGE}`)
+  if (kind === undefined || name === undefined) throw new UsageError(`which object? ${USAGE}`)
   return { kind, name, namespace, flags }
 }
 

@@ -1,6 +1,7 @@
 /** `keelson migrate`: copies a cluster between a data directory and etcd, in either direction. */
 import { resolve } from 'node:path'
 import { readFlags } from '../flags/read-flags.ts'
+import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
 import { type Location, locationName, type Migrated, migrate as migrateCluster } from '../server/data/migration.ts'
 import type { Command } from './command.ts'
@@ -41,14 +42,14 @@ function readArguments(args: readonly string[]): Arguments {
       continue
     }
     const isLocation = name === 'from' || name === 'to'
-    if (!isLocation && !SHARED_FLAGS.has(name)) throw new ConfigError(`unknown argument ${args[i]}: ${USAGE}`)
+    if (!isLocation && !SHARED_FLAGS.has(name)) throw new UsageError(`unknown argument ${args[i]}: ${USAGE}`)
     const value = inline ?? args[++i]
-    if (value === undefined) throw new ConfigError(`--${name} needs a value: ${USAGE}`)
+    if (value === undefined) throw new UsageError(`--${name} needs a value: ${USAGE}`)
     if (isLocation) locations.set(name, readLocation(name, value))
     else others.push(`--${name}=${value}`)
   }
   const [from, to] = [locations.get('from'), locations.get('to')]
-  if (!from || !to) throw new ConfigError(`--${from ? 'to' : 'from'} is missing: ${USAGE}`)
+  if (!from || !to) throw new UsageError(`--${from ? 'to' : 'from'} is missing: ${USAGE}`)
   if (locationName(from) === locationName(to)) throw new ConfigError('--from and --to are the same')
   return { from, to, skipUnreadable, others }
 }
@@ -57,7 +58,7 @@ function readLocation(flag: string, text: string): Location {
   const [, kind, rest = ''] = /^(embedded|etcd):(.+)$/.exec(text) ?? []
   if (kind === 'embedded') return { kind, dir: resolve(rest) }
   if (kind === 'etcd') return { kind, servers: rest.split(',') }
-  throw new ConfigError(`--${flag} takes embedded:DIR or etcd:URL,URL, not "${text}"`)
+  throw new UsageError(`--${flag} takes embedded:DIR or etcd:URL,URL, not "${text}"`)
 }
 
 /** The summary that is printed at the end. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readServeFlags } from '../flags/read-flags.ts'
-import { ConfigError } from '../server/config.ts'
+import { UsageError } from '../flags/usage-error.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import { startChild } from './child.ts'
@@ -13,7 +13,7 @@ import { askedToStop } from './signals.ts'
 export const run: Command = async args => {
   const end = args.indexOf('--')
   const [program, ...rest] = end < 0 ? [] : args.slice(end + 1)
-  if (program === undefined) throw new ConfigError('which command? Write it after two dashes: keelson run -- go test ./...')
+  if (program === undefined) throw new UsageError('which command? Write it after two dashes: keelson run -- go test ./...')
   const folder = mkdtempSync(join(tmpdir(), 'keelson-run-'))
   try {
     // What is given after these is what counts.

@@ -1,5 +1,6 @@
 /** A fault as it is written down, by a test or in the body of a request: every part of it is checked. */
 import { LIMITS } from '../lib/limits.ts'
+import { didYouMean } from '../lib/nearest-name.ts'
 import type { Fault } from '../public.d.ts'
 
 /** A fault that makes no sense; the message says what is wrong and what to write instead. */
@@ -9,9 +10,13 @@ type Check = { readonly takes: string; readonly fits: (value: any) => boolean }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.length <= LIMITS.faults.textLength
 const text: Check = { takes: 'a string', fits: isText }
-const texts: Check = {
-  takes: 'a string or a list of strings',
-  fits: value => isText(value) || (Array.isArray(value) && value.length > 0 && value.length <= LIMITS.faults.verbs && value.every(isText)),
+/** Verbs of resources, and methods, which are the verbs of other paths. */
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection', 'post', 'put', 'head', 'options']
+const verbs: Check = {
+  takes: `one of ${VERBS.join(', ')}, or a list of them`,
+  fits: value =>
+    VERBS.includes(value) ||
+    (Array.isArray(value) && value.length > 0 && value.length <= LIMITS.faults.verbs && value.every(each => VERBS.includes(each))),
 }
 const count: Check = { takes: 'a whole number, 0 or more', fits: value => Number.isSafeInteger(value) && value >= 0 }
 const isDelay = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= LIMITS.faults.delayMs
@@ -22,7 +27,7 @@ const only = (...values: readonly unknown[]): Check => ({
 })
 
 const SELECTORS: Readonly<Record<string, Check>> = {
-  verb: texts,
+  verb: verbs,
   resource: text,
   kind: text,
   subresource: text,
@@ -66,8 +71,11 @@ export function readFault(value: unknown): Fault {
   const given = Object.entries(value).filter(([, part]) => part !== undefined)
   for (const [name, part] of given) {
     const check = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined
-    if (!check) throw new FaultError(`a fault has no ${shown(name)}; it has ${Object.keys(KNOWN).join(', ')}`)
-    if (!check.fits(part)) throw new FaultError(`${name} must be ${check.takes}, not ${shown(part)}`)
+    if (!check)
+      throw new FaultError(
+        `a fault has no ${shown(name)}${didYouMean(name, Object.keys(KNOWN), `; it has ${Object.keys(KNOWN).join(', ')}`)}`,
+      )
+    if (!check.fits(part)) throw new FaultError(`${name} must be ${check.takes}, not ${shown(part)}${suggestion(name, part)}`)
   }
   const fault = Object.fromEntries(given) as Fault
   const has = (name: string) => Object.hasOwn(fault, name) && fault[name as keyof Fault] !== false
@@ -76,6 +84,9 @@ export function readFault(value: unknown): Fault {
     if (has(name) && !has(of)) throw new FaultError(`${name} says more about ${of}, which is not there`)
   return fault
 }
+
+const suggestion = (name: string, value: unknown): string =>
+  name === 'verb' ? [value].flat().reduce<string>((text, verb) => text || didYouMean(String(verb), VERBS), '') : ''
 
 const LONGEST_SHOWN = 60
 function shown(value: unknown): string {

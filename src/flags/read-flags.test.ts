@@ -70,8 +70,9 @@ test('values that make no sense are refused with what to write instead', () => {
   assert.equal(refusal('--store', 'etcd3'), '--store takes embedded, memory or etcd, not "etcd3"')
   assert.equal(refusal('--history-window', '10'), '--history-window takes a duration such as 90s or 10m, not "10"')
   assert.equal(refusal('--group-domain', 'Not A Name'), '--group-domain must be a DNS name such as k8s.io, not "Not A Name"')
-  assert.equal(refusal('--data-dri', 'x'), 'unknown argument --data-dri; see keelson serve --help')
-  assert.equal(refusal('--port', '1'), 'unknown argument --port; did you mean --secure-port?; see keelson serve --help')
+  assert.equal(refusal('--data-dri', 'x'), 'unknown argument --data-dri; did you mean --data-dir? See keelson serve --help')
+  assert.equal(refusal('--gibberish', 'x'), 'unknown argument --gibberish; see keelson serve --help')
+  assert.equal(refusal('--port', '1'), 'unknown argument --port; did you mean --secure-port? See keelson serve --help')
 })
 
 test('simulated nodes and what they have are counted and checked', () => {

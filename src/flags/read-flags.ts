@@ -1,8 +1,10 @@
 /** Reads a command line into the configuration of a server, by the declared flags. */
 import { join, resolve } from 'node:path'
-import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
+import { nearestName } from '../lib/nearest-name.ts'
+import { type Config, DEFAULTS } from '../server/config.ts'
 import type { Draft, Flag, ServeOptions } from './flag.ts'
 import { FLAGS } from './serve-flags.ts'
+import { UsageError, unknownText } from './usage-error.ts'
 
 /**
  * Reads the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, with underscores for dashes if
@@ -14,13 +16,13 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
     const [, written = '', , inline] = /^--([a-z0-9_-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
     const name = written.replaceAll('_', '-')
     const flag = FLAGS.find(f => f.name === name)
-    if (!flag) throw new ConfigError(`unknown argument ${args[i]}${suggest(name)}; see keelson serve --help`)
+    if (!flag) throw new UsageError(unknownText(`unknown argument ${args[i]}`, nearFlag(name), 'keelson serve --help'))
     const next = args[i + 1]
     // What looks like the next flag is the next flag; a value that begins so is written after `=`.
     const isNextValue = next !== undefined && !next.startsWith('--')
     if (inline === undefined && isNextValue) i++
     const value = inline ?? (isNextValue ? next : flag.isSwitch ? 'true' : undefined)
-    if (value === undefined) throw new ConfigError(`--${name} needs a value: --${name} ${flag.takes}`)
+    if (value === undefined) throw new UsageError(`--${name} needs a value: --${name} ${flag.takes}`)
     const values = given.get(flag)
     if (values) values.push(value)
     else given.set(flag, [value])
@@ -35,7 +37,9 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
 /** The settings of the server alone. */
 export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
 
-function suggest(name: string): string {
-  const near = FLAGS.find(f => name.length > 3 && (f.name.includes(name) || name.includes(f.name)))
-  return near ? `; did you mean --${near.name}?` : ''
+/** A flag that is written nearly so, or that has this for a part of its name. */
+function nearFlag(name: string): string | undefined {
+  const names = FLAGS.map(flag => flag.name)
+  const near = nearestName(name, names) ?? names.find(flag => name.length > 3 && (flag.includes(name) || name.includes(flag)))
+  return near && `--${near}`
 }

@@ -5,6 +5,7 @@ import { Namespace } from '../kinds/core/namespace.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type Manifest, ManifestError, readManifests } from './manifests.ts'
+import { isExpected } from './object-reference.ts'
 
 const MANAGER = 'keelson-apply'
 /** How long a custom kind may take until it is served. */
@@ -50,15 +51,4 @@ async function served(client: Client, apiVersion: string, kind: string): Promise
     if (found || !isExpected(client, apiVersion, kind) || performance.now() > until) return found
     await new Promise(resolve => setTimeout(resolve, 1))
   }
-}
-
-/** Whether a definition of this kind is there and may yet be served. */
-function isExpected(client: Client, apiVersion: string, kind: string): boolean {
-  const [group, version] = apiVersion.split('/')
-  for (const { spec, status } of client.of(CustomResourceDefinition).list()) {
-    if (spec.group !== group || spec.names.kind !== kind) continue
-    const isRefused = status?.conditions?.some(({ type, status }) => type === 'NamesAccepted' && status === 'False')
-    if (!isRefused && spec.versions.some(each => each.name === version && each.served)) return true
-  }
-  return false
 }

@@ -46,15 +46,18 @@ export class TestParts {
 
 const READS = ['get', 'list', 'watch', 'head', 'options']
 
+/** Shows its size alone where it is printed: its records are private. */
 class Kept implements Snapshot {
-  readonly state: SavedState
+  readonly #state: SavedState
+  readonly objects: number
 
   constructor(state: SavedState) {
-    this.state = state
+    this.#state = state
+    this.objects = state.size
   }
 
-  get objects(): number {
-    return this.state.size
+  get state(): SavedState {
+    return this.#state
   }
 }
 
@@ -118,7 +121,7 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
       now: () => new Date(clock.now()),
       async advance(duration) {
         await base
-        await clock.advance(typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6, settled)
+        await clock.advance(millisecondsOf(duration), settled)
       },
     },
     faults: {
@@ -128,6 +131,14 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
       report: () => faults.report(),
     },
   }
+}
+
+/** Milliseconds, or a duration such as `24h`. Time does not go back. */
+function millisecondsOf(duration: number | string): number {
+  const ms = typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6
+  if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))
+    throw new TypeError(`the clock can be put forward only: by milliseconds, 0 or more, or a duration such as '24h', not by ${duration}`)
+  return ms
 }
 
 /** Node's own fetch takes no client certificate; this one does, and answers with the same Response. */
