@@ -49,18 +49,24 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   kubeconfig: {
     usage: 'kubeconfig [flags]',
-    doc: 'print the kubeconfig of a server',
+    doc: 'print the kubeconfig of a server, or one for --user NAME --group NAME',
     load: async () => (await import('./commands/kubeconfig.ts')).kubeconfig,
+  },
+  completion: {
+    usage: 'completion SHELL',
+    doc: 'print what completes commands and flags in bash, zsh or fish',
+    load: async () => (await import('./commands/completion.ts')).completionOf([...Object.keys(COMMANDS), 'help', 'version']),
   },
 }
 
 /** Runs a command; resolves with the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  const [name = 'help', ...rest] = args
+  const isHelp = ['help', '--help', '-h'].includes(args[0] ?? 'help')
+  const [name, ...rest] = isHelp ? args.slice(1) : args
+  if (name === undefined) return print((await import('./commands/help.ts')).helpText(COMMANDS))
   if (name === 'version' || name === '--version') return print(`keelson ${VERSION} (Kubernetes 1.37)\n`)
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (['help', '--help', '-h'].includes(name)) return print((await import('./commands/help.ts')).helpText(COMMANDS))
-  if (command && asksForHelp(name, rest)) return print((await import('./commands/help.ts')).helpOf(name, command))
+  if (command && (isHelp || asksForHelp(name, rest))) return print((await import('./commands/help.ts')).helpOf(name, command))
   if (!command) {
     const near = nearestName(name, [...Object.keys(COMMANDS), 'help', 'version'])
     process.stderr.write(`keelson: ${unknownText(`unknown command ${name}`, near, 'keelson help')}\n`)

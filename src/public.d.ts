@@ -274,6 +274,8 @@ export interface StartOptions {
   readonly tlsSans?: readonly string[]
   /** Kubeconfig file that the admin's context is written to. Default: none is written. */
   readonly kubeconfig?: string | undefined
+  /** Name of context, cluster and user in kubeconfigs of this server. Default: keelson. */
+  readonly contextName?: string
   /** CSV file of token,user,uid,"group1,group2": users with bearer tokens. */
   readonly tokenAuthFile?: string | undefined
   /** PEM file of additional CAs of client certificates. */
@@ -418,6 +420,8 @@ export interface StartOptions {
   readonly enableFaultInjection?: boolean
   /** What is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** How lines of the log are written. Default: text on a terminal, JSON elsewhere. */
+  readonly loggingFormat?: 'json' | 'text' | undefined
   /** How long `close` goes on serving, unready, so that balancers notice, in milliseconds. Default: 0. */
   readonly shutdownDelayMs?: number
   /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { ask, eventually, KEELSON, keelson, patient, run, startProcess, temporaryDirectory } from './kit.ts'
+import { parse } from 'yaml'
+import { ask, eventually, KEELSON, keelson, patient, run, startProcess, targetOf, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const MANIFEST = `# what a team starts with
@@ -145,7 +146,10 @@ test('history shows every revision of an object with what changed and who change
   for (const wrong of ['', '0', '1,', 'x', '1'.repeat(20), new Array(1001).fill(1).join()]) assert.equal((await writes(wrong)).status, 400)
   assert.equal((await ask(server, '/keelson/writes?revisions=1', { method: 'POST', body: {} })).status, 405)
   const none = await keelson('history', 'configmap/none', '--data-dir', server.dataDir)
-  assert.deepEqual([none.code, none.stderr], [1, 'keelson: ConfigMap none is not there\n'])
+  assert.deepEqual(
+    [none.code, none.stderr],
+    [1, 'keelson: ConfigMap none is not there, and was not within the history that the server keeps\n'],
+  )
   assert.match((await keelson('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
   await server.stop()
   server = await startProcess(t, { dataDir: server.dataDir })
@@ -154,6 +158,73 @@ test('history shows every revision of an object with what changed and who change
   assert.match(later[0]![0]!, / {2}by jane {2}/)
   assert.match(later[1]![0]!, /^revision \d+ {2}joe Update {2}user not known {2}\d{4}-/)
   assert.match((await keelson('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
+})
+
+// At 6256f0f1 a deleted object was said not to be there, and the second of two writes within a second had no manager.
+test('history tells of an object that is deleted, and of every manager however fast it writes', patient, async t => {
+  const server = await startProcess(t)
+  const maps = '/api/v1/namespaces/default/configmaps'
+  await ask(server, `${maps}?fieldManager=maker`, { method: 'POST', body: { metadata: { name: 'a' }, data: { size: '0', mode: 'slow' } } })
+  const patch = (data: object) =>
+    ask(server, `${maps}/a?fieldManager=joe`, {
+      method: 'PATCH',
+      body: { data },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+  for (const size of ['1', '2', '3', '4']) await patch({ size })
+  await ask(server, `${maps}/a`, { method: 'DELETE' })
+  const { code, stdout } = await keelson('history', 'cm/a', '--data-dir', server.dataDir)
+  assert.equal(code, 0)
+  const heads = stdout.split('\n').filter(line => line.startsWith('revision '))
+  assert.match(heads[0]!, /^revision \d+, deleted {2}by kubernetes-admin {2}\d{4}-/)
+  for (const head of heads.slice(1, 5)) assert.match(head, /^revision \d+ {2}joe Update {2}by kubernetes-admin/)
+  assert.match(heads[5]!, /^revision \d+, created {2}maker Update/)
+  assert.equal(heads.length, 6)
+})
+
+test('kubeconfig prints the context of the server alone, and one for any user', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'config')
+  // At 6256f0f1 the token was printed.
+  const others = {
+    clusters: [{ name: 'work', cluster: { server: 'https://work.example' } }],
+    users: [{ name: 'me', user: { token: 'hunter2' } }],
+  }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'work',
+      contexts: [{ name: 'work', context: { cluster: 'work', user: 'me' } }],
+      ...others,
+    }),
+  )
+  const [one, two] = await Promise.all([
+    startProcess(t, { flags: ['--kubeconfig', file, '--context-name', 'one'] }),
+    startProcess(t, { flags: ['--kubeconfig', join(folder, 'two'), '--context-name', 'two'] }),
+  ])
+  const flags = ['--kubeconfig', file, '--context-name', 'one', '--data-dir', one.dataDir]
+  const printed = await keelson('kubeconfig', ...flags)
+  assert.equal(printed.code, 0)
+  assert.ok(!printed.stdout.includes('hunter2'))
+  const { contexts, 'current-context': current } = parse(printed.stdout)
+  assert.deepEqual([contexts.length, current], [1, 'one'])
+  assert.equal((await ask(targetOf(printed.stdout), '/api')).status, 200)
+  const bob = await keelson('kubeconfig', ...flags, '--user', 'bob', '--group', 'dev,ops')
+  const review = { method: 'POST', body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' } }
+  const { json } = await ask(targetOf(bob.stdout), '/apis/authentication.k8s.io/v1/selfsubjectreviews', review)
+  assert.deepEqual([json.status.userInfo.username, json.status.userInfo.groups], ['bob', ['dev', 'ops', 'system:authenticated']])
+  assert.match(
+    (await keelson('kubeconfig', '--kubeconfig', file)).stderr,
+    /has no context keelson that a server has written; --context-name names another/,
+  )
+  assert.deepEqual((await keelson('kubeconfig', '--group', 'dev')).code, 2)
+  assert.match(
+    (await keelson('kubeconfig', ...flags, '--data-dir', join(folder, 'none'), '--user', 'bob')).stderr,
+    /holds no authority that could certify bob/,
+  )
+  await Promise.all([one.stop(), two.stop()])
 })
 
 function isAlive(pid: number): boolean {

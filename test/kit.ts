@@ -138,10 +138,11 @@ export type Target = {
 }
 
 export function targetOf(kubeconfig: string): Target {
-  const { clusters, users } = parse(kubeconfig)
+  const { clusters, users } = parse(kubeconfig) as Record<'clusters' | 'users', any[]>
   const decode = (base64: string) => Buffer.from(base64, 'base64').toString()
-  const { server, 'certificate-authority-data': ca } = clusters[0].cluster
-  const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
+  // Other clusters may be in the file, too.
+  const { server, 'certificate-authority-data': ca } = clusters.find(({ cluster }) => cluster['certificate-authority-data']).cluster
+  const { 'client-certificate-data': cert, 'client-key-data': key } = users.find(({ user }) => user['client-key-data']).user
   return { url: server, port: Number(new URL(server).port), credentials: { ca: decode(ca), cert: decode(cert), key: decode(key) } }
 }
 

@@ -140,6 +140,8 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['flags', 'lib', 'durations'],
   ['flags', 'server', 'flags become its configuration'],
   ['cli.ts', 'commands', 'runs commands'],
+  ['cli.ts', 'flags', 'errors of the command line have their own exit'],
+  ['cli.ts', 'lib', 'names the command that was meant'],
   ['cli.ts', 'server', 'errors of the configuration have their own exit'],
   ['cli.ts', 'storage', 'errors of the store have their own exit'],
   ['cli.ts', 'version.ts', 'keelson version'],
@@ -166,6 +168,7 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
   ['index.ts', 'start-options.ts', 'checks what callers ask for'],
   ['index.ts', 'storage', 'errors that callers catch'],
   ['index.ts', 'version.ts', 'is exported'],
+  ['start-options.ts', 'lib', 'names the option that was meant'],
   ['start-options.ts', 'public.d.ts', 'says which options there are'],
   ['start-options.ts', 'server', 'options become its configuration'],
 ]

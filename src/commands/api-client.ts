@@ -1,11 +1,13 @@
-/** A client for commands that talk to a running server: its kubeconfig, and JSON over HTTPS. */
+/** A client for commands that talk to a running server: JSON over HTTPS. */
 import { request } from 'node:https'
-import { parseYaml } from '../codec/yaml.ts'
 import { ConfigError } from '../server/config.ts'
+import type { Access } from '../server/credentials/kubeconfig.ts'
 
 export type ApiClient = {
   /** What a GET is answered with; the caller knows what there is at the path. */
   get<Body>(path: string, accept?: string): Promise<Answer<Body>>
+  /** The lines of a watch that ends by itself. Throws ConfigError. */
+  lines<Line>(path: string): Promise<Line[]>
 }
 
 /** A body, or why there is none: what the Status says, or the code where there is no Status. */
@@ -13,40 +15,45 @@ export type Answer<Body> =
   | { readonly ok: true; readonly body: Body }
   | { readonly ok: false; readonly status: number; readonly message: string }
 
-/** What a kubeconfig of a server has; it has one of each. */
-type Kubeconfig = {
-  readonly clusters: readonly [{ readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string } }]
-  readonly users: readonly [{ readonly user: { readonly 'client-certificate-data': string; readonly 'client-key-data': string } }]
-}
-
-/** The client of a kubeconfig that a server has written. */
-export function apiClient(kubeconfig: string): ApiClient {
-  const { clusters, users } = parseYaml(kubeconfig).value as unknown as Kubeconfig
-  const decoded = (text: string) => Buffer.from(text, 'base64')
-  const { server, 'certificate-authority-data': ca } = clusters[0].cluster
-  const { 'client-certificate-data': cert, 'client-key-data': key } = users[0].user
-  const credentials = { ca: decoded(ca), cert: decoded(cert), key: decoded(key) }
+/** The client of a server, as its admin. */
+export function apiClient({ server, ca, cert, key }: Access): ApiClient {
+  const send = (path: string, accept: string) =>
+    new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
+      const sent = request(new URL(path, server), { ca, cert, key, headers: { accept } }, answer => {
+        const parts: Buffer[] = []
+        answer.on('data', part => parts.push(part))
+        answer.on('error', reject)
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }))
+      })
+      sent.on('error', error => reject(new ConfigError(`no server answers at ${server}: ${error.message}`)))
+      sent.end()
+    })
+  const refusal = (status: number, text: string) => {
+    const { message = `the server answered with ${status}` } = JSON.parse(text || '{}') as { message?: string }
+    return { ok: false, status, message } as const
+  }
   return {
-    get: <Body>(path: string, accept = 'application/json') =>
-      new Promise<Answer<Body>>((resolve, reject) => {
-        const sent = request(new URL(path, server), { ...credentials, headers: { accept } }, answer => {
-          const parts: Buffer[] = []
-          answer.on('data', part => parts.push(part))
-          answer.on('error', reject)
-          answer.on('end', () => {
-            const { statusCode: status = 0 } = answer
-            const body = JSON.parse(Buffer.concat(parts).toString() || 'null')
-            const refusal = { ok: false, status, message: body?.message ?? `the server answered with ${status}` } as const
-            resolve(status === 200 ? { ok: true, body } : refusal)
-          })
-        })
-        sent.on('error', error => reject(new ConfigError(`no server answers at ${server}: ${error.message}`)))
-        sent.end()
-      }),
+    async get<Body>(path: string, accept = 'application/json'): Promise<Answer<Body>> {
+      const { status, text } = await send(path, accept)
+      return status === 200 ? { ok: true, body: JSON.parse(text) } : refusal(status, text)
+    },
+    async lines<Line>(path: string): Promise<Line[]> {
+      const { status, text } = await send(path, 'application/json')
+      if (status !== 200) throw new ConfigError(refusal(status, text).message)
+      return text
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line) as Line)
+    },
   }
 }
 
-export type FoundResource = { readonly path: (namespace: string, name: string) => string; readonly kind: string }
+export type FoundResource = {
+  readonly path: (namespace: string, name: string) => string
+  /** The path of all of them in a namespace. */
+  readonly list: (namespace: string) => string
+  readonly kind: string
+}
 
 /** What this needs of an APIGroupDiscoveryList. */
 type Discovery = {
@@ -79,7 +86,8 @@ export async function findResource(api: ApiClient, wanted: string): Promise<Foun
           if (!names.includes(name) || (group !== '' && group !== metadata.name)) continue
           const base = root === '/api' ? `/api/${version}` : `/apis/${metadata.name}/${version}`
           const inside = (namespace: string) => (scope === 'Namespaced' ? `${base}/namespaces/${encodeURIComponent(namespace)}` : base)
-          return { kind: responseKind.kind, path: (namespace, object) => `${inside(namespace)}/${resource}/${encodeURIComponent(object)}` }
+          const list = (namespace: string) => `${inside(namespace)}/${resource}`
+          return { kind: responseKind.kind, list, path: (namespace, object) => `${list(namespace)}/${encodeURIComponent(object)}` }
         }
   }
   throw new ConfigError(`the server has no resource called ${wanted}`)

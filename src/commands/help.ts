@@ -1,4 +1,4 @@
-/** What `keelson help` and `keelson COMMAND --help` print: every command and every flag. */
+/** The texts of `keelson help`, every command, and `keelson help COMMAND`, every flag of one. */
 import { FLAGS } from '../flags/serve-flags.ts'
 
 /** A command as the usage lists it. */
@@ -16,6 +16,7 @@ const asForServe = (...names: readonly string[]): readonly DescribedFlag[] => {
 const SERVER: readonly DescribedFlag[] = [
   ['--data-dir DIR', 'data directory of the server (default ./keelson-data)'],
   ['--kubeconfig FILE', 'the kubeconfig that the server was told to write (default DATA_DIR/admin.kubeconfig)'],
+  ['--context-name NAME', 'the context of the server in that kubeconfig (default keelson)'],
 ]
 
 /** The flags of each command; kubectl and kube-apiserver have help of their own. */
@@ -46,29 +47,34 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
       ...asForServe('etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'),
     ],
   },
-  kubeconfig: { flags: SERVER },
+  kubeconfig: {
+    note: 'The context of the server alone, whatever else is in the file. With --user, for a user of the server that uses the data directory:\nthe certificate is valid for a year, and rights come with roles that are bound to the user or the groups.',
+    flags: [['--user NAME', 'user to certify (default: the admin)'], ['--group NAME,…', 'groups of that user'], ...SERVER],
+  },
+  completion: {
+    note: 'bash: source <(keelson completion bash)   zsh: source <(keelson completion zsh)   fish: keelson completion fish | source',
+    flags: [],
+  },
 }
 
-/** Commands, and the flags of all of them: those of serve, which are many, last. */
+/** Every command in one line; their flags are in `keelson help COMMAND`. */
 export function helpText(commands: Readonly<Record<string, Described>>): string {
-  const others = Object.keys(FLAGS_OF).filter(name => name !== 'serve')
   return `keelson — a Kubernetes-compatible API server that starts in milliseconds
 
 Usage
 ${Object.values(commands).map(usageLine).join('\n')}
   keelson ${'version'.padEnd(26)} print the version
-  keelson ${'help'.padEnd(26)} print this; keelson COMMAND --help prints what is about one command
+  keelson ${'help [COMMAND]'.padEnd(26)} print this, or the flags of a command: keelson help serve
 
 The first minute
   keelson serve &
   export KUBECONFIG=$PWD/keelson-data/admin.kubeconfig
   kubectl create configmap hello --from-literal=who=world
   kubectl get configmaps
-
-${[...others, 'serve'].map(flagsOf).join('\n')}`
+`
 }
 
-/** The same about one command. */
+/** One command with its flags. */
 export const helpOf = (name: string, command: Described): string => `Usage\n${usageLine(command)}\n\n${flagsOf(name)}`
 
 const usageLine = ({ usage, doc }: Described) => `  keelson ${usage.padEnd(26)} ${doc}`
@@ -80,5 +86,9 @@ function flagsOf(name: string): string {
 }
 
 const FLAG_WIDTH = 38
+/** The names of the flags of a command, for shells. */
+export const flagNamesOf = (name: string): string[] =>
+  (FLAGS_OF[name]?.flags ?? []).flatMap(([flag]) => flag.match(/--[a-z0-9-]+/g) ?? []).concat(name === 'run' ? flagNamesOf('serve') : [])
+
 const flagLines = ([flag, doc]: DescribedFlag) =>
   flag.length <= FLAG_WIDTH ? `  ${flag.padEnd(FLAG_WIDTH)} ${doc}` : `  ${flag}\n  ${' '.repeat(FLAG_WIDTH)} ${doc}`

@@ -1,31 +1,35 @@
 /** `keelson history KIND/NAME`: what an object was at every revision that the server still knows, and who changed what. */
-
+import { isDeepStrictEqual } from 'node:util'
 import { stringifyYaml } from '../codec/yaml-writer.ts'
 import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
-import type { JsonObject } from '../lib/json-value.ts'
+import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { type DiffLine, diffLines } from '../lib/line-diff.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { ConfigError } from '../server/config.ts'
 import { type ApiClient, apiClient, findResource } from './api-client.ts'
 import type { Command } from './command.ts'
-import { readKubeconfig } from './kubeconfig.ts'
+import { readAccess } from './kubeconfig.ts'
 
 const USAGE = 'keelson history KIND/NAME [-n NAMESPACE] [--data-dir DIR] [--kubeconfig FILE]'
 
 export const history: Command = async args => {
   const { kind, name, namespace, flags } = readArguments(args)
-  const { dataDir, kubeconfig } = readFlags(flags)
-  const api = apiClient(readKubeconfig(kubeconfig!, dataDir))
+  const api = apiClient(readAccess(readFlags(flags)))
   const resource = await findResource(api, kind)
-  const revisions = await revisionsOf(api, resource.path(namespace, name))
-  if (revisions.objects.length === 0) throw new ConfigError(`${resource.kind} ${name} is not there`)
+  const path = resource.path(namespace, name)
+  const present = await revisionsOf(api, path)
+  const deleted = present.objects.length === 0 ? await findDeletion(api, { path, list: resource.list(namespace), name }) : undefined
+  if (present.objects.length === 0 && !deleted)
+    throw new ConfigError(`${resource.kind} ${name} is not there, and was not within the history that the server keeps`)
+  const revisions = deleted ? await revisionsOf(api, path, before(deleted)) : present
   const paint = process.stdout.isTTY && !process.env['NO_COLOR'] ? painted : plain
-  const writers = await writersOf(
-    api,
-    revisions.objects.map(({ metadata }) => metadata.resourceVersion),
-  )
+  const writers = await writersOf(api, [
+    ...(deleted ? [deleted] : []),
+    ...revisions.objects.map(({ metadata }) => metadata.resourceVersion),
+  ])
   const sections = revisions.objects.map((object, i) => section({ object, before: revisions.objects[i + 1], revisions, writers, paint }))
+  if (deleted) sections.unshift(`${paint({ sign: '@', text: headOf([`revision ${deleted}, deleted`], writers.known.get(deleted)) })}\n`)
   process.stdout.write(sections.join('\n'))
   if (writers.note !== '') process.stderr.write(`keelson: ${writers.note}\n`)
   return 0
@@ -58,11 +62,14 @@ type Past = {
   readonly isWhole: boolean
 }
 
-/** Goes back from what is stored now: what was there just before each revision. */
-async function revisionsOf(api: ApiClient, path: string): Promise<Past> {
+const before = (revision: string): string => String(BigInt(revision) - 1n)
+const exactly = (path: string, revision: string): string => `${path}?resourceVersion=${revision}&resourceVersionMatch=Exact`
+
+/** Goes back from what is stored, now or at a revision: the object just before each revision. */
+async function revisionsOf(api: ApiClient, path: string, from = ''): Promise<Past> {
   const objects: ServedObject[] = []
-  for (let at = ''; ; ) {
-    const answer = await api.get<ServedObject>(at === '' ? path : `${path}?resourceVersion=${at}&resourceVersionMatch=Exact`)
+  for (let at = from; ; ) {
+    const answer = await api.get<ServedObject>(at === '' ? path : exactly(path, at))
     if (!answer.ok && answer.status === 404) return { objects, isWhole: true }
     if (!answer.ok && answer.status === 410) return { objects, isWhole: false }
     if (!answer.ok) throw new ConfigError(answer.message)
@@ -70,8 +77,36 @@ async function revisionsOf(api: ApiClient, path: string): Promise<Past> {
     // Another object that had the name before.
     if (objects.length > 0 && uid !== objects[0]!.metadata.uid) return { objects, isWhole: true }
     objects.push(answer.body)
-    at = String(BigInt(resourceVersion) - 1n)
+    at = before(resourceVersion)
   }
+}
+
+type Place = { readonly path: string; readonly list: string; readonly name: string }
+
+/** The revision at which an object was last deleted, as far as the server remembers: a watch from its oldest revision tells. */
+async function findDeletion(api: ApiClient, { path, list, name }: Place): Promise<string | undefined> {
+  const answer = await api.get<{ readonly metadata: { readonly resourceVersion: string } }>(`${list}?limit=1`)
+  if (!answer.ok) throw new ConfigError(answer.message)
+  const newest = answer.body.metadata.resourceVersion
+  const isForgotten = async (revision: bigint) => {
+    const there = await api.get(exactly(path, String(revision)))
+    return !there.ok && there.status === 410
+  }
+  // Revisions are forgotten from the oldest on, so halving finds the first that is not.
+  let [low, high] = [1n, BigInt(newest)]
+  while (low < high) {
+    const middle = (low + high) / 2n
+    if (await isForgotten(middle)) low = middle + 1n
+    else high = middle
+  }
+  const query = new URLSearchParams({
+    watch: 'true',
+    resourceVersion: String(low),
+    fieldSelector: `metadata.name=${name}`,
+    timeoutSeconds: '1',
+  })
+  const events = await api.lines<{ readonly type: string; readonly object: ServedObject }>(`${list}?${query}`)
+  return events.findLast(({ type }) => type === 'DELETED')?.object.metadata.resourceVersion
 }
 
 type Writer = { readonly user: string; readonly time: string }
@@ -125,16 +160,23 @@ function section({ object, before, revisions: { isWhole }, writers, paint }: Sec
   const parts = [
     `revision ${resourceVersion}${before ? '' : isWhole ? ', created' : ', the oldest that is known'}`,
     manager === undefined ? '' : `${manager}${subresource ? ` (${subresource})` : ''} ${operation}`,
-    writer ? `by ${writer.user}` : 'user not known',
-    writer?.time.replace(/\.\d+Z$/, 'Z') ?? time ?? '',
   ]
-  const head = paint({ sign: '@', text: parts.filter(part => part !== '').join('  ') })
+  const head = paint({ sign: '@', text: headOf(parts, writer, time) })
   const lines = diffLines(before ? linesOf(before) : [], linesOf(object))
   const isNear = (i: number) => lines.slice(Math.max(0, i - AROUND), i + AROUND + 1).some(({ sign }) => sign !== ' ')
   return [head, ...lines.filter((_, i) => isNear(i)).map(paint), ''].join('\n')
 }
 
-/** Whose entry of managedFields is new, or other than it was. One that only lost fields was written by somebody else. */
+/** The first line of a section, with the user and the time of the write. */
+const headOf = (parts: readonly string[], writer: Writer | undefined, time = ''): string =>
+  [...parts, writer ? `by ${writer.user}` : 'user not known', writer?.time.replace(/\.\d+Z$/, 'Z') ?? time]
+    .filter(part => part !== '')
+    .join('  ')
+
+/**
+ * Whose entry of managedFields is new, or other than it was; one that only lost fields was written by somebody else. Of two writes of
+ * one manager to the same fields within a second, the entry stays the same: then it is the owner of a changed field.
+ */
 function managerOf(object: ServedObject, before: ServedObject | undefined): ManagedFieldsEntry | undefined {
   const keyOf = ({ manager, operation, subresource = '' }: ManagedFieldsEntry) => `${operation} ${subresource} ${manager}`
   const known = new Map(before?.metadata.managedFields?.map(entry => [keyOf(entry), entry]))
@@ -143,8 +185,22 @@ function managerOf(object: ServedObject, before: ServedObject | undefined): Mana
     const was = known.get(keyOf(entry))
     return !was || was.time !== entry.time || size(was) < size(entry)
   }
-  const newer = (object.metadata.managedFields ?? []).filter(isNewer)
-  return newer.sort((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0]
+  const entries = object.metadata.managedFields ?? []
+  const newer = entries.filter(isNewer)
+  const candidates = newer.length > 0 || !before ? newer : entries.filter(entry => ownsAny(entry.fieldsV1, object, before))
+  return candidates.sort((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0]
+}
+
+/** Whether an entry owns a field that differs. A list counts as one field. */
+function ownsAny(fields: unknown, object: unknown, before: unknown): boolean {
+  if (!isObject(fields)) return false
+  if (!isObject(object) || !isObject(before)) return !isDeepStrictEqual(object, before)
+  const owned = Object.keys(fields).filter(key => key.startsWith('f:') && key !== 'f:managedFields')
+  return owned.some(key => {
+    const [now, then, below] = [object[key.slice(2)], before[key.slice(2)], fields[key]]
+    if (isDeepStrictEqual(now, then)) return false
+    return !isObject(now) || !isObject(then) || !isObject(below) || Object.keys(below).length === 0 || ownsAny(below, now, then)
+  })
 }
 
 /** The object as people read it: without what changes with every write. */

@@ -29,7 +29,7 @@ export const WITHOUT_MEANING = namesIn(`
   etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout
   etcd-servers-overrides external-hostname goaway-chance http2-max-streams-per-connection kubelet-timeout
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
-  log-text-split-stream logging-format max-connection-bytes-per-sec min-compatibility-version min-request-timeout
+  log-text-split-stream max-connection-bytes-per-sec min-compatibility-version min-request-timeout
   peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
   show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period

@@ -3,13 +3,13 @@ import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import { startChild } from './child.ts'
 import type { Command } from './command.ts'
-import { readKubeconfig } from './kubeconfig.ts'
+import { readAccess } from './kubeconfig.ts'
 
 export const kubectl: Command = async args => {
   const own = ownFlags(args)
-  const { dataDir, kubeconfig } = readFlags(own)
-  readKubeconfig(kubeconfig!, dataDir)
-  const child = startChild('kubectl', args.slice(own.length), { KUBECONFIG: kubeconfig! })
+  const config = readFlags(own)
+  readAccess(config)
+  const child = startChild('kubectl', args.slice(own.length), { KUBECONFIG: config.kubeconfig! })
   return await child.exited.catch(error => {
     throw new ConfigError(`${error.message}: keelson kubectl runs the one that is installed`)
   })

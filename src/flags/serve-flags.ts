@@ -53,8 +53,14 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'kubeconfig',
     takes: 'FILE',
-    doc: 'kubeconfig to write the context keelson to at every start; the rest of the file is kept (default DATA_DIR/admin.kubeconfig)',
+    doc: 'kubeconfig to write the context of this server to at every start; the rest of the file is kept (default DATA_DIR/admin.kubeconfig)',
     read: name('kubeconfig'),
+  },
+  {
+    name: 'context-name',
+    takes: 'NAME',
+    doc: 'name of the context, cluster and user in that kubeconfig; servers that share a file need one each (default keelson)',
+    read: text('contextName'),
   },
   {
     name: 'store',
@@ -576,6 +582,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'LEVEL',
     doc: 'debug, info, warn (default), error or silent',
     read: oneOf('logLevel', ['debug', 'info', 'warn', 'error', 'silent']),
+  },
+  {
+    name: 'logging-format',
+    takes: 'FORMAT',
+    doc: 'json or text (default: text on a terminal, json elsewhere)',
+    read: oneOf('loggingFormat', ['json', 'text']),
   },
 ]
 

@@ -61,6 +61,7 @@ export const DEFAULTS: Config = {
   advertiseAddress: undefined,
   tlsSans: [],
   kubeconfig: undefined,
+  contextName: 'keelson',
   tokenAuthFile: undefined,
   clientCaFile: undefined,
   requestheaderClientCaFile: undefined,
@@ -132,6 +133,7 @@ export const DEFAULTS: Config = {
   authorizationWebhookCacheAuthorizedMs: 300_000,
   authorizationWebhookCacheUnauthorizedMs: 30_000,
   logLevel: 'warn',
+  loggingFormat: undefined,
   shutdownDelayMs: 0,
   drainMs: 10_000,
   // A token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
@@ -170,6 +172,9 @@ export function checkConfig(config: Config): Config {
   } = config
   // The operating system takes an empty address to mean all of them, and an empty directory is the current one.
   if (host === '') throw new ConfigError('--bind-address must be an address; 0.0.0.0 is every one that this machine has')
+  // It stands in YAML as it is.
+  if (!/^[A-Za-z0-9]([-A-Za-z0-9._@]*[A-Za-z0-9])?$/.test(config.contextName))
+    throw new ConfigError(`--context-name takes letters, digits, dashes, dots and @, not "${config.contextName.slice(0, 100)}"`)
   if (dataDir === '') throw new ConfigError('--data-dir must name a directory')
   if (!Number.isInteger(port) || port < 0 || port > 65535)
     throw new ConfigError(`--secure-port must be a port between 0 and 65535, not ${port}`)

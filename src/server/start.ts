@@ -128,7 +128,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 
   // Whatever the configuration can have wrong is found before anything is opened.
   const gate = readFeatureGates(config.featureGates)
-  const log = createLog(config.logLevel)
+  const log = createLog(config.logLevel, config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
   log.info(
     {
       version: VERSION,
@@ -280,7 +280,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const credentials = () => ({ ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key })
   const { address, port } = listener.address
   const url = `https://${reachableHost(address, config)}:${port}`
-  const access = () => ({ server: url, ...credentials() })
+  const access = () => ({ server: url, ...credentials(), name: config.contextName })
 
   // What the first clients rely on.
   const api = apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain })

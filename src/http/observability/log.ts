@@ -1,8 +1,11 @@
-/** Structured logs: one JSON line an event on standard error. Never a token, a header or a body. */
+/** Structured logs: one line an event on standard error, as JSON or as text. Never a token, a header or a body. */
+import { writeSync } from 'node:fs'
 import type { Logger } from 'pino'
+import { textLine } from './text-line.ts'
 
 export type Fields = { readonly [name: string]: string | number | boolean | object | undefined }
 export type Level = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export type Format = 'json' | 'text'
 
 export interface Log {
   /** Whether lines of this level are written, so that expensive fields are only computed when needed. */
@@ -19,8 +22,8 @@ const ORDER: readonly Level[] = ['debug', 'info', 'warn', 'error', 'silent']
 type Line = readonly [level: Exclude<Level, 'silent'>, fields: Fields, message: string]
 
 /** A log that drops lines below a level. The logger itself is loaded with the first line: a quiet start pays nothing for it. */
-export function createLog(level: Level): Log {
-  let logger: Logger | undefined
+export function createLog(level: Level, format: Format = 'json'): Log {
+  let logger: Pick<Logger, Line[0]> | undefined
   let waiting: Line[] | undefined
   let problem: string | undefined
   const enabled = (asked: Level) => ORDER.indexOf(asked) >= ORDER.indexOf(level)
@@ -30,7 +33,9 @@ export function createLog(level: Level): Log {
     else if (waiting !== undefined) waiting.push(line)
     else {
       waiting = [line]
-      void openLogger(level, error => (problem = error.message)).then(opened => {
+      const onError = (error: Error | undefined) => (problem = error?.message)
+      const opening = format === 'text' ? Promise.resolve(textLogger(onError)) : openLogger(level, onError)
+      void opening.then(opened => {
         logger = opened
         for (const [at, fields, message] of waiting ?? []) logger[at](fields, message)
         waiting = undefined
@@ -52,4 +57,20 @@ async function openLogger(level: Level, onError: (error: Error) => void): Promis
   const output = destination({ fd: 2, sync: true })
   output.on('error', onError)
   return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } }, output)
+}
+
+/** Lines for people, who look at a terminal. */
+function textLogger(onError: (error: Error | undefined) => void): Pick<Logger, Line[0]> {
+  const colours = process.stderr.isTTY === true && !process.env['NO_COLOR']
+  const at =
+    (level: Line[0]) =>
+    (fields: Fields, message: string): void => {
+      try {
+        writeSync(2, textLine(level, fields, message, { now: new Date(), colours }))
+        onError(undefined)
+      } catch (error) {
+        onError(error as Error)
+      }
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } as Pick<Logger, Line[0]>
 }

@@ -2,37 +2,65 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
+import { isObject, type JsonObject } from '../../lib/json-value.ts'
 import { ConfigError } from '../config.ts'
 import { writePrivateFile } from './pki.ts'
 
 /** How a client gets in; certificates and key in PEM. */
-export type Access = { readonly server: string; readonly ca: string; readonly cert: string; readonly key: string }
+export type Access = {
+  readonly server: string
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
+  /** The name of cluster, user and context; `keelson` unless told. */
+  readonly name?: string
+}
 
-/** What cluster, user and context are called. */
-const NAME = 'keelson'
+export const CONTEXT_NAME = 'keelson'
 
 /** A kubeconfig with everything embedded, for kubectl and every other client. */
 export function kubeconfigText(access: Access): string {
-  const { cluster, user } = entriesOf(access)
+  const { cluster, user, name } = entriesOf(access)
   return `apiVersion: v1
 kind: Config
-current-context: ${NAME}
+current-context: ${name}
 clusters:
-- name: ${NAME}
+- name: ${name}
   cluster:
     server: ${cluster.server}
     certificate-authority-data: ${cluster['certificate-authority-data']}
 contexts:
-- name: ${NAME}
+- name: ${name}
   context:
-    cluster: ${NAME}
-    user: ${NAME}
+    cluster: ${name}
+    user: ${name}
 users:
-- name: ${NAME}
+- name: ${name}
   user:
     client-certificate-data: ${user['client-certificate-data']}
     client-key-data: ${user['client-key-data']}
 `
+}
+
+/** The access that a context of a kubeconfig gives, whatever else is in it; undefined where it has none of that name with a certificate. */
+export function accessIn(kubeconfig: JsonObject, name: string): Access | undefined {
+  const entry = (list: string, of: string, wanted: unknown): JsonObject | undefined => {
+    const all = kubeconfig[list]
+    const found = Array.isArray(all) ? all.find(each => isObject(each) && each['name'] === wanted) : undefined
+    const value = isObject(found) ? found[of] : undefined
+    return isObject(value) ? value : undefined
+  }
+  const context = entry('contexts', 'context', name)
+  const cluster = context && entry('clusters', 'cluster', context['cluster'])
+  const user = context && entry('users', 'user', context['user'])
+  const decoded = (text: unknown) => (typeof text === 'string' ? Buffer.from(text, 'base64').toString() : '')
+  const [ca, cert, key] = [
+    decoded(cluster?.['certificate-authority-data']),
+    decoded(user?.['client-certificate-data']),
+    decoded(user?.['client-key-data']),
+  ]
+  const server = cluster?.['server']
+  return typeof server === 'string' && ca && cert && key ? { server, ca, cert, key, name } : undefined
 }
 
 /**
@@ -51,17 +79,17 @@ export async function writeKubeconfig(file: string, access: Access): Promise<voi
     if (error.code === 'ENOENT') return ''
     throw new ConfigError(`${file} cannot be read, and was left as it is: ${error.message}`)
   })
-  const text = isOnlyOurs(existing) ? kubeconfigText(access) : await merge(existing, { file, access })
+  const text = isOnlyOurs(existing, access.name) ? kubeconfigText(access) : await merge(existing, { file, access })
   await writePrivateFile(target, text)
 }
 
 /** Whether a file holds nothing, or what this server wrote and nobody changed: then it need not be parsed. */
-function isOnlyOurs(text: string): boolean {
+function isOnlyOurs(text: string, name: string | undefined): boolean {
   if (text.trim() === '') return true
   const [server = ''] = /(?<=\n {4}server: )\S+/.exec(text) ?? []
   const data = (field: string) => Buffer.from(new RegExp(`(?<=${field}: )\\S+`).exec(text)?.[0] ?? '', 'base64').toString()
   const [ca, cert, key] = ['certificate-authority-data', 'client-certificate-data', 'client-key-data'].map(data) as [string, string, string]
-  return text === kubeconfigText({ server, ca, cert, key })
+  return text === kubeconfigText({ server, ca, cert, key, ...(name !== undefined && { name }) })
 }
 
 async function merge(existing: string, { file, access }: { file: string; access: Access }): Promise<string> {
@@ -74,27 +102,28 @@ async function merge(existing: string, { file, access }: { file: string; access:
   if (!isMap(document.contents)) throw refuse('it is not a mapping')
   const kind = document.get('kind')
   if (kind !== undefined && kind !== 'Config') throw refuse(`its kind is ${String(kind)}`)
-  const { cluster, user } = entriesOf(access)
-  const lists = { clusters: { cluster }, contexts: { context: { cluster: NAME, user: NAME } }, users: { user } }
+  const { cluster, user, name } = entriesOf(access)
+  const lists = { clusters: { cluster }, contexts: { context: { cluster: name, user: name } }, users: { user } }
   for (const [list, entry] of Object.entries(lists)) {
     const present = document.get(list, true)
     const items = isSeq(present) ? present.items : undefined
     if (!items && present !== undefined && !(isScalar(present) && present.value === null)) throw refuse(`${list} is not a list`)
-    const named = document.createNode({ name: NAME, ...entry })
-    const index = items?.findIndex(item => isMap(item) && item.get('name') === NAME) ?? -1
-    if (!items) document.set(list, document.createNode([{ name: NAME, ...entry }]))
+    const named = document.createNode({ name, ...entry })
+    const index = items?.findIndex(item => isMap(item) && item.get('name') === name) ?? -1
+    if (!items) document.set(list, document.createNode([{ name, ...entry }]))
     else if (index >= 0) items[index] = named
     else items.push(named)
   }
-  if (!document.get('current-context')) document.set('current-context', NAME)
+  if (!document.get('current-context')) document.set('current-context', name)
   if (!document.has('apiVersion')) document.set('apiVersion', 'v1')
   if (!document.has('kind')) document.set('kind', 'Config')
   return document.toString({ lineWidth: 0 })
 }
 
-function entriesOf({ server, ca, cert, key }: Access) {
+function entriesOf({ server, ca, cert, key, name = CONTEXT_NAME }: Access) {
   const base64 = (text: string) => Buffer.from(text).toString('base64')
   return {
+    name,
     cluster: { server, 'certificate-authority-data': base64(ca) },
     user: { 'client-certificate-data': base64(cert), 'client-key-data': base64(key) },
   }

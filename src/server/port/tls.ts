@@ -51,7 +51,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     onRenewed(pki)
     const ca = files.server?.cert ?? pki.authority.cert
     const { cert, key } = pki.admin
-    if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key })
+    if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key, name: config.contextName })
     log.info({}, 'certificates renewed')
   }
   let isRenewing = false
