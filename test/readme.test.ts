@@ -5,7 +5,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
-import { patient, ROOT, run, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
+import { KEELSON, patient, ROOT, run, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 type Block = { readonly language: string; readonly text: string }
@@ -19,6 +19,8 @@ testWith(
     const home = temporaryDirectory(t)
     const bin = temporaryDirectory(t)
     symlinkSync(program, join(bin, 'kubectl'))
+    // As in the folder of a clone, where npx finds the command of the package itself.
+    writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${KEELSON}' "$@"\n`, { mode: 0o755 })
     const reader = new Reader(t, home, { HOME: home, PATH: `${bin}${delimiter}${process.env['PATH']}` })
     for (const { language, text } of blocksOf('The first five minutes')) {
       if (language === 'yaml') writeFileSync(join(home, /^# (\S+)\n/.exec(text)?.[1] ?? ''), text)
@@ -46,7 +48,7 @@ class Reader {
 
   async follow({ command, output }: Shown): Promise<void> {
     this.count++
-    if (command === 'npx keelson serve') return this.#serve(output)
+    if (command === 'npm start') return this.#serve(output)
     if (command.startsWith('export KUBECONFIG=')) return void (this.#env['KUBECONFIG'] = join(this.#home, 'keelson-data/admin.kubeconfig'))
     if (command.includes(' --watch')) return this.#watch({ command, output })
     const { stdout, stderr } = await run('sh', ['-c', command], { cwd: this.#home, env: this.#env })
@@ -58,7 +60,7 @@ class Reader {
   async #serve(output: string): Promise<void> {
     await this.#server?.stop('SIGKILL')
     this.#server = await startProcess(this.#t, { dataDir: join(this.#home, 'keelson-data'), flags: ['--nodes=1'] })
-    same(this.#server.readyLine.replace(this.#home, '/home/you'), output, 'npx keelson serve')
+    same(this.#server.readyLine.replace(this.#home, '/home/you'), output, 'npm start')
   }
 
   async #watch({ command, output }: Shown): Promise<void> {
@@ -98,13 +100,15 @@ function commandsIn(text: string): Shown[] {
     })
 }
 
-/** Equal, but for times, ports and spaces at the ends of lines; a line of three dots stands for any further lines. */
+/** Equal, but for times, revisions, ports and spaces at the ends of lines; a line of three dots stands for any further lines. */
 function same(printed: string, shown: string, what: string): void {
   const normal = (text: string) =>
     text
       .trimEnd()
       .replace(/\bin \d+ ms\b/g, 'in N ms')
       .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
+      .replace(/^revision \d+/gm, 'revision N')
+      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
       .replace(/ +$/gm, '')
       .replace(/\b\d+s$/gm, 'AGE')
   const [until, isOpen] = shown.endsWith('\n...') ? [shown.slice(0, -'\n...'.length), true] : [shown, false]
