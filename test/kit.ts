@@ -66,6 +66,7 @@ export type ProcessOptions = {
   /** What to run instead of the built command with this Node. */
   readonly command?: readonly [program: string, ...args: string[]]
   readonly cwd?: string
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /** Starts the built command with a data directory of its own on a free port, and waits until it says that it is ready. */
@@ -94,7 +95,7 @@ const CONTROLLERS = '*,-root-ca-certificate-publisher-controller'
 /** Starts the built command and does not wait. It is killed with the test. */
 export function launch(
   t: Scope,
-  { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT }: ProcessOptions,
+  { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT, env = process.env }: ProcessOptions,
 ) {
   const [program, ...args] = command
   const isGiven = (name: string) => flags.some(flag => flag.startsWith(name))
@@ -104,6 +105,7 @@ export function launch(
   const own = ['--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...nodes]
   const child = spawn(program, [...args, 'serve', ...own, ...flags], {
     cwd,
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let errors = ''

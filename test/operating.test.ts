@@ -1,6 +1,6 @@
 /** What an operator does and sees: flags, logs, signals, certificates, health, metrics, a full disk. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -22,6 +22,7 @@ import {
   targetOf,
   temporaryDirectory,
 } from './kit.ts'
+import { testWith } from './programs.ts'
 
 const linesOf = (server: Pick<ServerProcess, 'stderr'>) =>
   server
@@ -247,3 +248,21 @@ async function conditionOf(server: Parameters<typeof ask>[0], name: string, stat
     await new Promise(resolve => setTimeout(resolve, 50))
   }
 }
+
+testWith('systemd-notify', 'systemd is told when the server is ready and when it stops', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const socket = join(folder, 'notify')
+  // Node has no datagram sockets of files.
+  const script =
+    'import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\ns.bind(sys.argv[1])\nprint("bound", flush=True)\nwhile True: print(s.recv(4096).decode().replace("\\n", " "), flush=True)\n'
+  const listener = spawn('python3', ['-c', script, socket], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => listener.kill('SIGKILL'))
+  let heard = ''
+  listener.stdout.setEncoding('utf8').on('data', text => (heard += text))
+  await eventually('the socket', async () => heard.includes('bound') || undefined)
+  const server = await startProcess(t, { env: { ...process.env, NOTIFY_SOCKET: socket } })
+  await eventually('READY=1', async () => heard.includes('READY=1') || undefined)
+  assert.match(heard, new RegExp(`MAINPID=${server.child.pid}\\b`))
+  await server.stop()
+  await eventually('STOPPING=1', async () => heard.includes('STOPPING=1') || undefined)
+})

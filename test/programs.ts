@@ -29,6 +29,7 @@ const PROGRAMS = {
     hint: 'https://helm.sh/docs/intro/install',
     isOptional: process.arch !== 'x64',
   },
+  'systemd-notify': { variable: 'SYSTEMD_NOTIFY', commands: ['systemd-notify'], hint: 'Debian: apt-get install systemd', isOptional: true },
   'ansible-playbook': {
     variable: 'ANSIBLE_PLAYBOOK',
     commands: ['ansible-playbook'],

@@ -3,6 +3,7 @@ import { readServeFlags } from '../flags/read-flags.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import type { Command } from './command.ts'
+import { notifyServiceManager } from './service-manager.ts'
 import { askedToStop, parentGone } from './signals.ts'
 
 export const serve: Command = async args => {
@@ -18,7 +19,9 @@ export const serve: Command = async args => {
   const ready = { url: server.url, kubeconfig: config.kubeconfig, ca: server.credentials.ca, pid: process.pid }
   const inWords = () => `keelson ready in ${Math.round(performance.now())} ms  ${server.url}  kubeconfig ${config.kubeconfig}`
   process.stdout.write(`${output === 'json' ? JSON.stringify(ready) : inWords()}\n`)
+  notifyServiceManager('ready')
   const reason = await Promise.race([stop, server.failed.then(error => ({ error }))])
+  notifyServiceManager('stopping')
   await server.close(typeof reason === 'string' ? reason : 'the store failed')
   if (typeof reason === 'string') return 0
   process.stderr.write(`keelson: the store failed and the server has stopped: ${(reason.error as Error)?.message ?? reason.error}\n`)
