@@ -61,6 +61,17 @@ test('a kept admin certificate with another subject is replaced', () =>
     assert.equal(new X509Certificate(second.admin.cert).subject, 'O=system:masters\nCN=kubernetes-admin')
   }))
 
+test('the certificate for kubelets names a user of its own in no group, also in a folder that has the other certificates already', () =>
+  inFolder(async directory => {
+    const first = await load({ directory, names: [], now })
+    rmSync(join(directory, 'pki', 'apiserver-kubelet-client.pem'))
+    const { kubeletClient, ...others } = await load({ directory, names: [], now })
+    assert.equal(new X509Certificate(kubeletClient.cert).subject, 'CN=kube-apiserver-kubelet-client')
+    assert.ok(new X509Certificate(kubeletClient.cert).verify(new X509Certificate(first.authority.cert).publicKey))
+    const { kubeletClient: _, ...before } = first
+    assert.deepEqual(others, before)
+  }))
+
 test('certificates are renewed well before they expire, the authority too', () =>
   inFolder(async directory => {
     const first = await load({ directory, names: [], now })

@@ -11,6 +11,8 @@ export type Pki = {
   readonly authority: KeyPair
   readonly server: KeyPair
   readonly admin: KeyPair
+  /** Identifies this server to kubelets. Its user has no rights in this API: what a kubelet may be told to do is for the kubelet to decide. */
+  readonly kubeletClient: KeyPair
   /** Vouches for this server to those behind it: an authority of its own, so that no client certificate can pass for it. */
   readonly proxyAuthority: KeyPair
   readonly proxyClient: KeyPair
@@ -42,6 +44,8 @@ const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.s
 /** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
 const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
 const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
+/** The user of this server at kubelets, named as kubeadm names it, in no group. */
+export const KUBELET_CLIENT = 'kube-apiserver-kubelet-client'
 /** What this server calls itself to those behind it. */
 export const PROXY_CLIENT = 'front-proxy-client'
 /** Not the name of the server: a certificate with the name of its issuer would be taken for self-signed. */
@@ -72,6 +76,11 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
     pair => isOurs(pair) && new X509Certificate(pair.cert).subject === ADMIN_SUBJECT,
     () => issueClient(authority, ADMIN, leafValidity(now, authority)),
   )
+  const kubeletClient = keep(
+    'apiserver-kubelet-client',
+    pair => isOurs(pair) && new X509Certificate(pair.cert).subject === `CN=${KUBELET_CLIENT}`,
+    () => issueClient(authority, { commonName: KUBELET_CLIENT }, leafValidity(now, authority)),
+  )
   const proxyAuthority = keep(
     'front-proxy-ca',
     pair => isFresh(pair, now),
@@ -82,7 +91,7 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
     pair => isFresh(pair, now) && isIssuedBy(pair, proxyAuthority),
     () => issueClient(proxyAuthority, { commonName: PROXY_CLIENT }, leafValidity(now, proxyAuthority)),
   )
-  return { authority, server, admin, proxyAuthority, proxyClient, saved: Promise.all(saves) }
+  return { authority, server, admin, kubeletClient, proxyAuthority, proxyClient, saved: Promise.all(saves) }
 }
 
 /** A certificate for a user, valid for as long as those of the server. */
@@ -123,8 +132,8 @@ export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date):
 ])
 
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
-export function renewalTime({ authority, server, admin, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
-  return Math.min(...[authority, server, admin, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
+export function renewalTime({ authority, server, admin, kubeletClient, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
+  return Math.min(...[authority, server, admin, kubeletClient, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
 }
 
 /** Replaces a file atomically, readable by its owner only. */
