@@ -344,7 +344,7 @@ export interface StartOptions {
   readonly nodeStartupGraceMs?: number
   /** PEM file of the CA of kubelet certificates. Default: they are not verified. */
   readonly kubeletCertificateAuthority?: string | undefined
-  /** PEM file of the client certificate for kubelets. Default: that of the administrator. */
+  /** PEM file of the client certificate for kubelets. Default: one of the user `kube-apiserver-kubelet-client`, which has no rights in this API. */
   readonly kubeletClientCertificate?: string | undefined
   /** PEM file of the key of `kubeletClientCertificate`. */
   readonly kubeletClientKey?: string | undefined
@@ -352,6 +352,11 @@ export interface StartOptions {
   readonly proxyClientCertFile?: string | undefined
   /** PEM file of the key of `proxyClientCertFile`. */
   readonly proxyClientKeyFile?: string | undefined
+  /**
+   * Networks, such as `127.0.0.0/8`, in which nodes, pods and endpoints are connected to even if their addresses are loopback, link-local
+   * or otherwise special. Default: none.
+   */
+  readonly proxyAllowedNetworks?: readonly string[]
   /** Types of node addresses to connect to kubelets, in order of preference. */
   readonly kubeletPreferredAddressTypes?: readonly string[]
   /** PEM file of the CA that issues certificates for requests. Default: that of the server. */

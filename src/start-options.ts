@@ -72,6 +72,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   kubeletClientKey: { flag: 'kubelet-client-key', ...text },
   proxyClientCertFile: { flag: 'proxy-client-cert-file', ...text },
   proxyClientKeyFile: { flag: 'proxy-client-key-file', ...text },
+  proxyAllowedNetworks: { flag: 'proxy-allowed-networks', ...texts },
   kubeletPreferredAddressTypes: { flag: 'kubelet-preferred-address-types', ...texts },
   nodeCapacity: { flag: 'node-capacity', ...record },
   horizontalPodAutoscalerSyncMs: { flag: 'horizontal-pod-autoscaler-sync-period', ...count },

@@ -177,6 +177,8 @@ const MAY_IMPORT: readonly (readonly [from: string, to: string, why: string])[] 
 const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
   ['config.ts', 'controller-table.ts', 'which controllers can be named'],
   ['context.ts', 'config.ts', 'components know the configuration'],
+  ['context.ts', 'destinations.ts', 'components connect to where they may'],
+  ['destinations.ts', 'config.ts', 'which networks are open'],
   ['files', 'config.ts', 'it names the files; mistakes in them are errors of the configuration'],
   ['credentials', 'config.ts', 'which authorities sign; a kubeconfig that cannot be written is an error of the configuration'],
   ['credentials', 'files', 'authorities that are read from files, and read again'],
@@ -195,7 +197,7 @@ const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
   ['admission', 'context.ts', 'policies and webhooks are followed beside requests'],
   ['admission', 'files', 'configurations of plugins, and manifests that are read again'],
   ['admission', 'access', 'plugins and expressions ask what users may do'],
-  ['admission', 'extensions', 'where a service is that a webhook names'],
+  ['admission', 'destinations.ts', 'where webhooks are called'],
   ['own-objects', 'config.ts', 'which proxies are published as trusted'],
   ['own-objects', 'files', 'authorities that are published as trusted'],
   ['own-objects', 'credentials', 'the authority of the server is published as trusted'],
@@ -215,7 +217,7 @@ const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
   ['port', 'access', 'who sends a request'],
   ...[
     ...['access', 'admission', 'clients', 'controllers', 'credentials', 'data', 'extensions', 'files', 'network', 'own-objects', 'port'],
-    ...['validation', 'config.ts', 'context.ts', 'feature-gates.ts', 'start-hooks.ts'],
+    ...['validation', 'config.ts', 'context.ts', 'destinations.ts', 'feature-gates.ts', 'start-hooks.ts'],
   ].map(to => ['start.ts', to, 'puts all parts together'] as const),
 ]
 

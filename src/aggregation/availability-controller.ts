@@ -1,6 +1,8 @@
 /** Sets the condition Available of APIServices: looks for their Service and its endpoints, and asks their server what it serves. */
 import { serverIdentity } from '../client/identity.ts'
 import { type Controller, defineController, watch } from '../controllers/controller.ts'
+import { slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
+import { SERVICE_NAME } from '../controllers/endpointslice/slices.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { Service } from '../kinds/core/service/service.ts'
 import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
@@ -8,7 +10,6 @@ import { LIMITS } from '../lib/limits.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 import { conditionsAfter, type Finding, failedCheck, findingAbout, LOCAL, PASSED } from './availability.ts'
 import type { Backend } from './backend.ts'
-import { SERVICE_NAME, slicesOf } from './endpoint.ts'
 import type { Registration, Registrations } from './registrations.ts'
 
 /** Who asks: other servers let the aggregator of a cluster do all. */
@@ -66,14 +67,13 @@ export const availabilityController = (registrations: Registrations): Controller
 /** Asks several times at once: each may meet another endpoint, and one that answers is enough. */
 async function ask(backend: Backend, path: string, signal: AbortSignal): Promise<Finding> {
   const { aggregatedCheckMs: timeoutMs, aggregatedDocumentBytes: maxBytes } = LIMITS
-  const address = () => {
-    const { host, port } = backend.endpoint() ?? { host: backend.host, port: backend.spec.port }
-    return `https://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}${path}`
-  }
   const attempt = async () => {
-    const url = address()
+    let url = `https://${backend.host}${path}`
     try {
-      const { status } = await backend.send({ path, user: AGGREGATOR, timeoutMs, maxBytes, signal })
+      const destination = backend.destination()
+      const { host, port } = destination
+      url = `https://${host.includes(':') ? `[${host}]` : host}:${port}${path}`
+      const { status } = await backend.send({ path, user: AGGREGATOR, timeoutMs, maxBytes, signal }, destination)
       if (status >= 200 && status < 300) return
       throw new Error(`bad status from ${url}: ${status}`)
     } catch (error) {

@@ -1,5 +1,6 @@
 /** Whether the server behind an APIService can be used, as far as objects tell, and the condition that says so. */
-import type { ServiceReference, Slice } from './endpoint.ts'
+import type { Slice } from '../controllers/endpointslice/service-endpoints.ts'
+import type { ServiceReference } from './endpoint.ts'
 
 export type Finding = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
 

@@ -1,21 +1,20 @@
 /** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
-import type { Client } from '../client/client.ts'
+import type { Destination } from '../lib/destination.ts'
 import { trustingAgent } from '../lib/trusting-agent.ts'
 import { goMessage } from '../lib/webhook-transport.ts'
 import type { User } from '../schema/user.ts'
-import { endpointOf, type ServiceReference } from './endpoint.ts'
+import type { ServiceDestination, ServiceReference } from './endpoint.ts'
 import { remoteUserHeaders } from './remote-user.ts'
 
 export type BackendParts = {
-  readonly client: Client
+  readonly destination: ServiceDestination
   /** What this server shows to be believed about users; PEM. */
   readonly certificate: () => { readonly cert: string; readonly key: string }
   /** Names this server in `Via`, so that a request that comes back is known. */
   readonly serverName: string
   readonly sendsUid: boolean
-  readonly random: () => number
 }
 
 export type BackendSpec = ServiceReference & { readonly ca: string; readonly skipsVerification: boolean }
@@ -36,6 +35,9 @@ export type BackendAnswer = { readonly status: number; readonly headers: Incomin
 /** That there is no way to the server, or no answer from it. */
 class BackendError extends Error {}
 
+/** The way out where the pods of a Service are simulated. */
+const INSTEAD =
+  'run the API server where this server reaches it, and give the Service its address: in an EndpointSlice of your own, or as type ExternalName'
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
@@ -54,9 +56,9 @@ export class Backend implements Disposable {
     return `${name}.${namespace}.svc:${port}`
   }
 
-  /** One of its addresses. */
-  endpoint(): { readonly host: string; readonly port: number } | undefined {
-    return endpointOf(this.#parts.client, this.spec, this.#parts.random)
+  /** One of its addresses; throws UnreachableService. */
+  destination(): Destination {
+    return this.#parts.destination(this.spec, INSTEAD)
   }
 
   /** Connections that are used again, or one that is made for a request that cannot be repeated. */
@@ -88,11 +90,11 @@ export class Backend implements Disposable {
     return { host: this.host, via: via === undefined ? own : `${via}, ${own}`, ...remoteUserHeaders(sendsUid ? user : anonymous) }
   }
 
-  /** Sends a request of this server and reads the whole answer. Throws BackendError. */
-  async send({ method = 'GET', path, user, headers, body, timeoutMs, maxBytes, signal }: BackendRequest): Promise<BackendAnswer> {
-    const endpoint = this.endpoint()
-    if (!endpoint) throw new BackendError(`no endpoints available for service "${this.spec.name}"`)
-    const { host, port } = endpoint
+  /** Sends a request of this server to one of its addresses and reads the whole answer. Throws BackendError or UnreachableService. */
+  async send(
+    { method = 'GET', path, user, headers, body, timeoutMs, maxBytes, signal }: BackendRequest,
+    { host, port, lookup }: Destination = this.destination(),
+  ): Promise<BackendAnswer> {
     for (;;) {
       const answer = await new Promise<BackendAnswer | 'closed'>((resolve, reject) => {
         const fail = (error: Error) => reject(new BackendError(error.message))
@@ -101,6 +103,7 @@ export class Backend implements Disposable {
           port,
           path,
           method,
+          ...(lookup && { lookup }),
           agent: this.agent(method === 'GET' ? 'kept' : 'single'),
           headers: {
             accept: 'application/json',

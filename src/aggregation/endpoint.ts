@@ -1,41 +1,55 @@
-/** Where the Service of an APIService is reached: at one of its endpoints that are ready, or by its external name. */
+/**
+ * Where a Service is reached that an APIService or a webhook names: by its external name, which leads wherever it leads, also to this
+ * machine, as with kube-apiserver, or else at one of its endpoints that are ready and that the server may connect to.
+ */
 import type { Client } from '../client/client.ts'
+import { readyEndpoints, slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
 import { Service } from '../kinds/core/service/service.ts'
-import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
-import { isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIPSloppy } from '../lib/ip.ts'
-import type { ObjectOf } from '../schema/kind.ts'
+import {
+  AddressNotAllowed,
+  configuredDestination,
+  type Destination,
+  MadeUpAddress,
+  oneDestination,
+  type ReportedDestination,
+  UnreachableService,
+} from '../lib/destination.ts'
 
 export type ServiceReference = { readonly namespace: string; readonly name: string; readonly port: number }
-export type Slice = ObjectOf<typeof EndpointSlice>
 
-/** The slices of a Service. */
-export const slicesOf = (client: Client, { namespace, name }: ServiceReference): Slice[] => [
-  ...client.of(EndpointSlice).list({ namespace, labels: [{ key: SERVICE_NAME, operator: '=', values: [name] }] }),
-]
-export const SERVICE_NAME = 'kubernetes.io/service-name'
-
-/** One of the places where a Service is reached; undefined when there is none. `random` says which, from 0 to 1. */
-export function endpointOf(client: Client, to: ServiceReference, random: () => number): { host: string; port: number } | undefined {
-  const service = client.of(Service).get(to)
-  if (!service) return undefined
-  const { type, externalName = '', ports = [] } = service.spec
-  if (type === 'ExternalName') return isAllowed(externalName) ? { host: externalName, port: to.port } : undefined
-  const served = ports.find(each => each.port === to.port)
-  if (!served) return undefined
-  const all = slicesOf(client, to).flatMap(slice => addressesIn(slice, served.name ?? ''))
-  return all[Math.floor(random() * all.length)]
+export type EndpointParts = {
+  readonly client: Client
+  readonly reported: ReportedDestination
+  /** This server itself, once it listens. */
+  readonly self: () => Destination | undefined
+  /** From 0 to 1. */
+  readonly random: () => number
 }
 
-function addressesIn({ ports, endpoints }: Slice, portName: string): { host: string; port: number }[] {
-  const port = ports?.find(each => (each.name ?? '') === portName)?.port
-  if (port === undefined) return []
-  const ready = (endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false)
-  return ready.flatMap(({ addresses }) => (addresses?.[0] !== undefined && isAllowed(addresses[0]) ? [{ host: addresses[0], port }] : []))
-}
+/** Finds where a Service is reached; throws UnreachableService. `instead` says what helps where its pods are simulated. */
+export type ServiceDestination = (to: ServiceReference, instead: string) => Destination
 
-/** Whoever may write a Service must not reach through it what only this machine can reach. Names are for the resolver to judge. */
-function isAllowed(host: string): boolean {
-  if (host === '' || host === 'localhost' || host.endsWith('.localhost')) return false
-  const ip = parseIPSloppy(host)
-  return !ip || (!isUnspecified(ip) && !isLoopback(ip) && !isLinkLocalUnicast(ip) && !isMulticast(ip))
-}
+export const serviceDestinations =
+  ({ client, reported, self, random }: EndpointParts): ServiceDestination =>
+  (to, instead) => {
+    const { namespace, name, port } = to
+    const named = JSON.stringify(name)
+    // Its endpoints may be other servers, and are written by hand at times.
+    const itself = namespace === 'default' && name === 'kubernetes' && port === 443 ? self() : undefined
+    if (itself) return itself
+    const service = client.of(Service).get(to)
+    if (!service) throw new UnreachableService(`service ${named} not found`)
+    const { type, externalName = '', ports = [] } = service.spec
+    if (type === 'ExternalName') return configuredDestination(externalName, port)
+    const served = ports.find(each => each.port === port)
+    if (!served) throw new UnreachableService(`no service port ${port} found for service ${named}`)
+    try {
+      const found = oneDestination(readyEndpoints(slicesOf(client, to), served.name ?? ''), reported, random)
+      if (found) return found
+    } catch (error) {
+      if (error instanceof MadeUpAddress) throw new UnreachableService(`service ${named}: ${error.message}; ${instead}`)
+      if (error instanceof AddressNotAllowed) throw new UnreachableService(`service ${named}: ${error.message}`)
+      throw error
+    }
+    throw new UnreachableService(`no endpoints available for service ${named}`)
+  }

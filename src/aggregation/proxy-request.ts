@@ -1,6 +1,7 @@
 /** Proxies a request to the server of an APIService, with its user in headers. */
 import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
 import { header, type Request, type Response, textResponse } from '../http/message.ts'
+import { type Destination, UnreachableService } from '../lib/destination.ts'
 import { goMessage } from '../lib/webhook-transport.ts'
 import type { User } from '../schema/user.ts'
 import type { Backend } from './backend.ts'
@@ -19,9 +20,14 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
   }
   const [own] = String(headers['via']).split(', ').slice(-1)
   if (via?.split(',').some(each => each.trim() === own)) return textResponse(508, 'the request was passed on by this server before\n')
-  const endpoint = backend.endpoint()
-  if (!endpoint) return textResponse(503, 'service unavailable\n')
-  const { host, port } = endpoint
+  let destination: Destination
+  try {
+    destination = backend.destination()
+  } catch (error) {
+    if (error instanceof UnreachableService) return unreached(error.message)
+    throw error
+  }
+  const { host, port } = destination
   // Only a request without a body can be sent again when a kept connection turns out to be closed.
   const isRepeatable = request.stream === undefined && request.upgrade === undefined
   const agent = backend.agent(isRepeatable ? 'kept' : 'single')
@@ -31,7 +37,7 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
     'x-forwarded-proto': 'https',
     'x-forwarded-uri': path,
   }
-  const to = { host, port, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...headers } } as const
+  const to = { ...destination, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...headers } } as const
   try {
     const { name, namespace } = backend.spec
     const failed = (error: Error) => new Unreached(goMessage(error, { host, port, servername: `${name}.${namespace}.svc` }))
@@ -39,6 +45,10 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
     if (answer.type === 'upgraded') return tunnel(answer)
     const { message } = answer
     const status = message.statusCode ?? 502
+    if (request.upgrade !== undefined && status < 400) {
+      message.destroy()
+      return textResponse(503, `invalid upgrade response: status code ${status}\n`)
+    }
     if (status >= 300 && status < 400 && message.headers.location) {
       message.destroy()
       return textResponse(502, 'the backend attempted to redirect this request, which is not permitted')

@@ -2,7 +2,7 @@
 import { LIMITS } from '../lib/limits.ts'
 import { type WebhookCall, type WebhookTransport, webhookUrl } from '../lib/webhook-transport.ts'
 
-export type Post = Pick<WebhookCall, 'host' | 'port' | 'path' | 'servername' | 'ca' | 'body'>
+export type Post = Pick<WebhookCall, 'host' | 'port' | 'lookup' | 'path' | 'servername' | 'ca' | 'body'>
 
 export const WEBHOOK_TIMEOUT_SECONDS = 30
 

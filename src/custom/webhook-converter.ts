@@ -16,8 +16,8 @@ import { type Post, WEBHOOK_TIMEOUT_SECONDS } from './https-post.ts'
 export type ServiceReference = { readonly namespace: string; readonly name: string; readonly port: number }
 export type WebhookParts = {
   readonly post: (request: Post) => Promise<string>
-  /** Where a service can be reached. */
-  readonly resolve: (service: ServiceReference) => { readonly host: string; readonly port: number } | undefined
+  /** Where a service can be reached; throws an Error for people when it cannot. */
+  readonly resolve: (service: ServiceReference) => Pick<Post, 'host' | 'port' | 'lookup'>
   readonly newUid: () => string
   readonly groupDomain: string
 }
@@ -81,9 +81,7 @@ function addressOf({ spec }: CustomDefinition, { resolve }: WebhookParts): Omit<
   const ca = caBundle ? { ca: Buffer.from(caBundle, 'base64').toString('utf8') } : {}
   if (service) {
     const { namespace, name, port = 443, path = '/' } = service
-    const found = resolve({ namespace, name, port })
-    if (!found) throw new Error(`service ${goQuote(name)} not found`)
-    return { ...found, path: withTimeout(webhookPath(path)), servername: `${name}.${namespace}.svc`, ...ca }
+    return { ...resolve({ namespace, name, port }), path: withTimeout(webhookPath(path)), servername: `${name}.${namespace}.svc`, ...ca }
   }
   const { hostname, port, pathname, search } = new URL(url ?? '')
   return {

@@ -351,7 +351,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'kubelet-client-certificate',
     takes: 'FILE',
-    doc: 'PEM of the client certificate for kubelets, instead of that of the administrator',
+    doc: 'PEM of the client certificate for kubelets (default: one of the user kube-apiserver-kubelet-client, which has no rights in this API)',
     read: name('kubeletClientCertificate'),
   },
   {
@@ -371,6 +371,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'FILE',
     doc: 'PEM of the key that belongs to --proxy-client-cert-file',
     read: name('proxyClientKeyFile'),
+  },
+  {
+    name: 'proxy-allowed-networks',
+    takes: 'LIST',
+    doc: 'networks such as 127.0.0.0/8 in which nodes, pods and endpoints are connected to even if their addresses are loopback, link-local or otherwise special (default: none)',
+    read: list('proxyAllowedNetworks'),
   },
   {
     name: 'kubelet-preferred-address-types',

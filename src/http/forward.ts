@@ -4,30 +4,56 @@
  */
 import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
+import { posix } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { AddressNotAllowed, type Destination } from '../lib/destination.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { escapePath } from '../lib/url.ts'
+import { goMessage } from '../lib/webhook-transport.ts'
 import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
 import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
 import { collect } from './streams.ts'
 
 export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
-  if (upstream.isUpgrade && request.upgrade === undefined) throw badRequest('Upgrade request required')
-  const { host, port, tls } = upstream
-  const { prefix, rest } = splitTarget(request.target, call)
-  const failed = (error: Error) => internalError(`error dialing backend: ${host}:${port}: ${error.message}`)
-  const answer = await exchangeWith(request, { host, port, tls, path: upstream.path ?? rest, agent: false }, failed)
+  const isUpgrade = request.upgrade !== undefined
+  if (upstream.isUpgrade && !isUpgrade) throw badRequest('Upgrade request required')
+  const { host, port, lookup, tls } = upstream
+  const rest = call.query.get('path') ?? ''
+  const query = queryOf(request.target)
+  // Links of a page are relative to its folder.
+  if (upstream.path === undefined && rest === '' && !isUpgrade && (request.method === 'GET' || request.method === 'HEAD'))
+    return { status: 301, headers: { location: `${pathOf(call)}/${query}` }, body: NOTHING }
+  const path = upstream.path ?? escapePath(cleanPath(rest)) + query
+  const url = `${originOf(upstream)}${path}`
+  const failed = (error: Error) => failureToConnect(error, { upstream, url, isUpgrade })
+  const answer = await exchangeWith(request, { host, port, lookup, tls, path, agent: false }, failed)
   if (answer.type === 'upgraded') return tunnel(answer)
   const { message } = answer
   const status = message.statusCode ?? 502
-  if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, status)
-  return streamed(message, redirected(responseHeaders(message.headers), message.headers, upstream, prefix))
+  // A redirect is for the client to follow, if anybody: never for this server, which is let in where the client is not.
+  if (isUpgrade && status < 400) {
+    message.destroy()
+    throw new StatusError(500, '', `invalid upgrade response: status code ${status}`)
+  }
+  if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, { status, url })
+  return streamed(message, redirected(ownHeaders(responseHeaders(message.headers)), message.headers, upstream, pathOf(call)))
+}
+
+/** Why there was no answer, in kube-apiserver's words. */
+function failureToConnect(
+  error: Error,
+  { upstream, url, isUpgrade }: { readonly upstream: Upstream; readonly url: string; readonly isUpgrade: boolean },
+): StatusError {
+  if (error instanceof AddressNotAllowed) return badRequest(error.message)
+  const why = goMessage(error, upstream)
+  if (isUpgrade) return new StatusError(500, '', `error dialing backend: ${why}`)
+  if (upstream.isChecked) return new StatusError(500, '', `Get ${JSON.stringify(url)}: ${why}`)
+  return unavailable(`error trying to reach service: ${why}`)
 }
 
 /** Where a request goes, and what it says there beside what the client has sent. */
-export type Destination = {
-  readonly host: string
-  readonly port: number
+export type Target = Destination & {
   /** With the query. */
   readonly path: string
   readonly tls?: UpstreamTls | undefined
@@ -39,7 +65,7 @@ export type Destination = {
 }
 
 /** Sends a request on and waits for the beginning of the answer. Throws what `failed` makes of an error. */
-export async function exchangeWith(request: Request, to: Destination, failed: (error: Error) => Error): Promise<Answer> {
+export async function exchangeWith(request: Request, to: Target, failed: (error: Error) => Error): Promise<Answer> {
   // A kept connection that the other side has closed meanwhile says nothing about the other side; each is used up by that.
   for (;;) {
     const answer = await answerTo(send(request, to), request, failed)
@@ -55,10 +81,10 @@ export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Re
 })
 
 /** Host, port and path are never put together to a URL: what a client sends as a path cannot lead to another host. */
-function send(request: Request, { host, port, path, tls, agent, isSecure, headers: more }: Destination): ClientRequest {
+function send(request: Request, { host, port, lookup, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
   const { method } = request
   const headers = { ...requestHeaders(request), ...more }
-  const options = { host, port, path, method, headers, agent, timeout: LIMITS.connectMs }
+  const options = { host, port, ...(lookup && { lookup }), path, method, headers, agent, timeout: LIMITS.connectMs }
   const outgoing = tls || isSecure ? httpsRequest({ ...options, ...tls } as RequestOptions) : httpRequest(options)
   const connected = () => outgoing.setTimeout(0)
   outgoing.once('socket', socket =>
@@ -73,19 +99,22 @@ function send(request: Request, { host, port, path, tls, agent, isSecure, header
   return outgoing
 }
 
-/** A request's target at its subresource, such as `proxy`: the path up to it, and the path behind it with the query. */
-function splitTarget(target: string, { namespace, subresource }: Pick<Call, 'namespace' | 'subresource'>) {
-  const [path, query] = splitOnce(target, '?')
-  // `/api/v1/nodes/NAME/proxy/…` or `/api/v1/namespaces/NAMESPACE/pods/NAME/proxy/…`
-  const segments = path.split('/')
-  const at = segments.indexOf(subresource, namespace ? 7 : 5) + 1
-  const rest = `/${segments.slice(at).join('/')}`
-  return { prefix: segments.slice(0, at).join('/'), rest: query === undefined ? rest : `${rest}?${query}` }
+/** The path that was authorized, up to the subresource. It is made of what the router found: nobody splits the target a second time. */
+function pathOf({ resource: { group, version, plural }, namespace, name, subresource }: Call): string {
+  const root = group === '' ? '/api' : `/apis/${group}`
+  return escapePath(`${root}/${version}${namespace && `/namespaces/${namespace}`}/${plural}/${name}/${subresource}`)
 }
 
-function splitOnce(text: string, separator: string): [string, string | undefined] {
-  const at = text.indexOf(separator)
-  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
+/** Without dots and empty segments, as kube-apiserver joins paths: what is behind a proxy cannot be left by going up. */
+function cleanPath(path: string): string {
+  const clean = posix.join('/', path)
+  return path.endsWith('/') && !clean.endsWith('/') ? `${clean}/` : clean
+}
+
+/** With its question mark. */
+function queryOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? '' : target.slice(at)
 }
 
 /** Headers that are about one connection, or that must not be forwarded to the backend. */
@@ -137,17 +166,24 @@ export function responseHeaders(headers: IncomingHttpHeaders): Record<string, st
   return passed
 }
 
+/** Which origins may read an answer is for this server to say. */
+const ownHeaders = (headers: Record<string, string | string[]>): Record<string, string | string[]> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('access-control-allow-')))
+
+const originOf = ({ host, port, tls }: Upstream): string => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** Redirects within the other server go through this one. Those to elsewhere stay as they are, and so do relative ones, which a client reads rightly. */
 function redirected(
   passed: Record<string, string | string[]>,
   { location }: IncomingHttpHeaders,
-  { host, port, tls, path }: Upstream,
+  upstream: Upstream,
   prefix: string,
 ): ResponseHeaders {
-  const origin = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
-  // Redirects within the other server go through this one.
-  if (path === undefined && location !== undefined && URL.canParse(location, origin)) {
-    const to = new URL(location, origin)
-    if (to.origin === new URL(origin).origin) passed['location'] = `${prefix}${to.pathname}${to.search}`
+  const origin = originOf(upstream)
+  const isAbsolute = location !== undefined && (location.startsWith('/') || URL.canParse(location))
+  if (upstream.path === undefined && isAbsolute && URL.canParse(location, origin)) {
+    const { origin: to, pathname, search, hash } = new URL(location, origin)
+    if (to === new URL(origin).origin) passed['location'] = `${prefix}${pathname}${search}${hash}`
   }
   return passed
 }
@@ -203,8 +239,18 @@ function pipe(message: IncomingMessage, outlet: Outlet): void {
   })
 }
 
+/** Those that Go's clients follow. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
 /** What went wrong at the other end, as an error of this server. */
-async function failureOf(message: IncomingMessage, status: number): Promise<StatusError> {
+async function failureOf(
+  message: IncomingMessage,
+  { status, url }: { readonly status: number; readonly url: string },
+): Promise<StatusError> {
+  if (REDIRECTS.has(status)) {
+    message.destroy()
+    return new StatusError(500, '', `Get ${JSON.stringify(url)}: redirects forbidden`)
+  }
   const bytes = await collect(message, LIMITS.smallBytes).catch(() => undefined)
   message.destroy()
   const text = Buffer.from(bytes ?? [])

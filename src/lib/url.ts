@@ -68,6 +68,9 @@ export function parseRequestUri(text: string): ParsedUrl {
   }
 }
 
+/** A path with escapes where it needs them. */
+export const escapePath = (path: string): string => fromBytes(percentEncode(toBytes(path), 'path'))
+
 /** Byte strings: each character is a byte. */
 interface Parts {
   readonly scheme: string

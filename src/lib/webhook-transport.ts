@@ -4,7 +4,7 @@
  */
 import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { posix } from 'node:path'
 import type { PeerCertificate } from 'node:tls'
 import type { Cancellation } from './cancellation.ts'
@@ -13,6 +13,8 @@ import { trustingAgent } from './trusting-agent.ts'
 export type WebhookCall = {
   readonly host: string
   readonly port: number
+  /** Resolves the host when connecting; as the system does unless said. */
+  readonly lookup?: LookupFunction | undefined
   /** With the query. */
   readonly path: string
   /** How the address is called in messages and to the webhook, where it is not host and port: those of a service. */
@@ -85,14 +87,15 @@ export class WebhookTransport implements Disposable {
 
   /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
   #send(call: WebhookCall, ending: Ending): Promise<WebhookAnswer | 'connection was closed'> {
-    const { host, port, path, shownHost, body, maxResponseBytes } = call
+    const { host, port, lookup, path, shownHost, body, maxResponseBytes } = call
     return new Promise((resolve, reject) => {
       let isAnswered = false
       // Names and values in turn are sent as they are; of an object, Node would make another first.
       const headers = ['Host', shownHost ?? hostHeader(call), ...FIXED_HEADERS, 'Content-Length', String(Buffer.byteLength(body))]
       for (const name in call.headers) headers.push(name, call.headers[name]!)
       const send = call.isPlain ? plainRequest : request
-      const sent = send({ host, port, path, method: 'POST', agent: this.#agentFor(call), headers }, answer => {
+      const to = { host, port, ...(lookup && { lookup }), path, method: 'POST', agent: this.#agentFor(call), headers }
+      const sent = send(to, answer => {
         isAnswered = true
         const parts: Buffer[] = []
         let size = 0
@@ -125,9 +128,19 @@ export class WebhookTransport implements Disposable {
     this.#agents.clear()
   }
 
-  #agentFor({ host, port, ca = '', servername = '', client, skipsVerification = false, isPlain = false }: WebhookCall): Agent | PlainAgent {
+  #agentFor({
+    host,
+    port,
+    lookup,
+    ca = '',
+    servername = '',
+    client,
+    skipsVerification = false,
+    isPlain = false,
+  }: WebhookCall): Agent | PlainAgent {
     const address = `${host}:${port}`
-    const key = `${address} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
+    // Connections that were made without a check are not used where there is one.
+    const key = `${address} ${lookup !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
     let agent = this.#agents.get(key)
     if (!agent) {
       if (this.#agents.size >= MAX_AGENTS) {

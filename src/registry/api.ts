@@ -3,6 +3,7 @@
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { Transcoded } from '../codec/transcode.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { Destination } from '../lib/destination.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
@@ -91,17 +92,14 @@ export type Result =
   | { readonly type: 'bytes'; readonly code: 200 | 204; readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
 
 /** Where a request is passed on to. */
-export type Upstream = {
-  /** A name or an address, without brackets. */
-  readonly host: string
-  readonly port: number
+export type Upstream = Destination & {
   /** Path and query there; what the request has behind its subresource unless told. */
   readonly path?: string
   /** Plain HTTP without. */
   readonly tls?: UpstreamTls | undefined
   /** The connection has to be upgraded: without that there is no answer. */
   readonly isUpgrade?: true
-  /** Failures are answered as this server's own. */
+  /** Failures are answered as this server's own, redirects among them. */
   readonly isChecked?: true
 }
 export type UpstreamTls = {

@@ -100,6 +100,7 @@ export const DEFAULTS: Config = {
   kubeletClientKey: undefined,
   proxyClientCertFile: undefined,
   proxyClientKeyFile: undefined,
+  proxyAllowedNetworks: [],
   kubeletPreferredAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   clusterSigningCertFile: undefined,
   clusterSigningKeyFile: undefined,
@@ -278,10 +279,13 @@ function checkNodes({ nodes, nodeCapacity, nodeDevices, kubeletClientCertificate
     throw new ConfigError(`--node-capacity: pods must be a number, ${LIMITS.podsOfSimulatedNode} at most, not "${pods}"`)
 }
 
-function checkAddresses({ advertiseAddress, tlsSans }: Config): void {
+function checkAddresses({ advertiseAddress, tlsSans, proxyAllowedNetworks }: Config): void {
   const ip = advertiseAddress === undefined ? undefined : parseIP(advertiseAddress)
   if (advertiseAddress !== undefined && (ip === undefined || isUnspecified(ip)))
     throw new ConfigError(`--advertise-address must be an IP address that others can reach, not "${advertiseAddress}"`)
+  for (const network of proxyAllowedNetworks)
+    if (!parseCIDR(network))
+      throw new ConfigError(`--proxy-allowed-networks takes networks such as 127.0.0.0/8 or ::1/128, not "${network}"`)
   for (const name of tlsSans)
     if (!isIP(name) && !HOST_NAME.test(name)) throw new ConfigError(`--tls-san takes names and IP addresses, not "${name}"`)
 }

@@ -6,6 +6,7 @@ import type { Log } from '../http/observability/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
+import type { Destinations } from './destinations.ts'
 
 export type ServerContext = {
   readonly config: Config
@@ -16,6 +17,8 @@ export type ServerContext = {
   readonly clientFor: ClientFor
   /** Runs a controller until the server ends. */
   readonly run: (controller: Controller) => RunningController
+  /** Where the server may connect. */
+  readonly destinations: Destinations
   readonly gate: (name: string) => boolean
   readonly now: () => Date
   readonly log: Log

@@ -41,6 +41,7 @@ import { kubeconfigText, writeKubeconfig } from './credentials/kubeconfig.ts'
 import { certify, loadPki, type Pki } from './credentials/pki.ts'
 import { openSharedKeys } from './credentials/shared-keys.ts'
 import { openData } from './data/open-data.ts'
+import { type DestinationsParts, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
 import { startCustomKinds } from './extensions/custom-kinds.ts'
 import { readFeatureGates } from './feature-gates.ts'
@@ -92,6 +93,8 @@ export type StartParts = {
   readonly store?: Store
   /** What tests put around the handling of requests. */
   readonly surroundings?: PortParts['surroundings']
+  /** Resolves the names of nodes and endpoints, instead of the system. */
+  readonly resolveName?: DestinationsParts['resolve']
   /** What is to go wrong. */
   readonly faults?: PortParts['faults']
 }
@@ -177,8 +180,10 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     ending.abort()
     await controllers.idle()
   })
-  const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, gate, now, log, signal }
   const client = clientFor(serverIdentity())
+  let listening: { readonly address: string; readonly port: number } | undefined
+  const destinations = openDestinations(config, { client, listening: () => listening, resolve: assembly.resolveName })
+  const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, destinations, gate, now, log, signal }
   const reader = objectReader(catalog, client)
   const namespace = (name: string) => reader.get(NAMESPACES, name)
 
@@ -212,7 +217,11 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     writers,
     allocations: network.allocations,
     admission: admission.chain,
-    connect: nodeConnections(client, kubeletParts(config, files, pki), signal),
+    connect: nodeConnections(
+      client,
+      kubeletParts(context, files, () => pki),
+      signal,
+    ),
     transcoder,
     validator,
     newUid: randomUUID,
@@ -279,6 +288,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   })
   const credentials = () => ({ ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key })
   const { address, port } = listener.address
+  listening = { address, port }
   const url = `https://${reachableHost(address, config)}:${port}`
   const access = () => ({ server: url, ...credentials(), name: config.contextName })
 

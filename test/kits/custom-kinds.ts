@@ -1,5 +1,6 @@
 /** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
 
+import assert from 'node:assert/strict'
 import { Caches } from '../../src/cache/caches.ts'
 import { startController } from '../../src/controllers/controller.ts'
 import { customKindControllers } from '../../src/custom/custom-kinds.ts'
@@ -59,7 +60,12 @@ export async function openCustomBench(
   const [groupDomain, gate] = ['k8s.io', () => false]
   const { signal } = ending
   const { clientFor } = createClients({ caches, catalog, groupDomain, gate, now, registry: () => registry, onError: fail, signal })
-  const webhook = { post: post ?? (() => Promise.reject(new Error('nobody there'))), newUid, groupDomain, resolve: () => undefined }
+  const webhook = {
+    post: post ?? (() => Promise.reject(new Error('nobody there'))),
+    newUid,
+    groupDomain,
+    resolve: () => assert.fail('no service is called'),
+  }
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
   const onError = (error: unknown, name: string | undefined) => errors.push(`${name}: ${error}`)
   const [serving, cleanup] = customKindControllers({ catalog, caches, converter })

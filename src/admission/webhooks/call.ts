@@ -1,6 +1,7 @@
 /** One call of an admission webhook, and what comes of it. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
+import { type Destination, UnreachableService } from '../../lib/destination.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
@@ -10,8 +11,8 @@ import type { ClientConfig, Webhook } from './webhook.ts'
 
 export type CallParts = {
   readonly transport: WebhookTransport
-  /** Where a service can be reached; throws an Error for people when it cannot. */
-  readonly resolve: (service: NonNullable<ClientConfig['service']>) => { readonly host: string; readonly port: number }
+  /** Where a service can be reached; throws UnreachableService when it cannot. */
+  readonly resolve: (service: Required<Pick<NonNullable<ClientConfig['service']>, 'namespace' | 'name' | 'port'>>) => Destination
   readonly newUid: () => string
   /** The credentials for the webhook at `HOST:PORT`; none unless configured. */
   readonly credentials?: ((address: string) => Pick<WebhookCall, 'client' | 'headers'>) | undefined
@@ -62,7 +63,7 @@ export async function callWebhook(
   } catch (error) {
     if (error instanceof InvalidReview)
       return failed(`${error.stage === 'reading' ? 'failed to call webhook' : 'received invalid webhook response'}: ${error.message}`)
-    if (error instanceof WebhookCallError || error instanceof UnresolvedService) return failed(`failed to call webhook: ${error.message}`)
+    if (error instanceof WebhookCallError || error instanceof UnreachableService) return failed(`failed to call webhook: ${error.message}`)
     throw error
   }
 }
@@ -71,9 +72,6 @@ export async function callWebhook(
 function secondsFor({ timeoutSeconds }: Webhook, { remainingMs }: Attributes): number {
   return remainingMs === undefined || remainingMs <= 0 ? timeoutSeconds : Math.min(timeoutSeconds, Math.ceil(remainingMs / 1000))
 }
-
-/** That a service cannot be reached. */
-export class UnresolvedService extends Error {}
 
 /** Where a webhook is called. */
 function addressOf({ client }: Webhook, timeoutSeconds: number, { resolve, credentials }: CallParts): CalledAt {
@@ -84,9 +82,10 @@ function addressOf({ client }: Webhook, timeoutSeconds: number, { resolve, crede
     const { namespace, name, port = 443 } = service
     const servername = `${name}.${namespace}.svc`
     const shownHost = `${servername}:${port}`
+    const path = known.path + query
     return {
-      ...resolve({ ...service, port }),
-      path: known.path + query,
+      ...resolved({ namespace, name, port }, resolve, `https://${shownHost}${path}`),
+      path,
       servername,
       shownHost,
       ...known.trust,
@@ -95,6 +94,15 @@ function addressOf({ client }: Webhook, timeoutSeconds: number, { resolve, crede
   }
   const { host, port, path, shown } = known.at ?? urlOf('')
   return { host, port, path: path + query, ...known.trust, ...credentials?.(shown) }
+}
+
+/** Without a way to the service, the call fails as if the connection had. */
+function resolved(service: Parameters<CallParts['resolve']>[0], resolve: CallParts['resolve'], url: string): Destination {
+  try {
+    return resolve(service)
+  } catch (error) {
+    throw error instanceof UnreachableService ? new UnreachableService(`Post ${JSON.stringify(url)}: ${error.message}`) : error
+  }
 }
 
 type CalledAt = Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'timeoutMs' | 'signal'>

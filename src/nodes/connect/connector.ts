@@ -3,11 +3,12 @@
  * and node are meant; what answers for the node is a `NodeConnection`.
  */
 import type { Client } from '../../client/client.ts'
-import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Node } from '../../kinds/core/node.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
-import type { Connect } from '../../registry/api.ts'
+import { AddressNotAllowed, type ReportedDestination } from '../../lib/destination.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { Connect, Connection, Result } from '../../registry/api.ts'
 import { badRequest, notFound } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import type { NodeConnection } from './node-connection.ts'
@@ -17,17 +18,20 @@ export type ConnectorParts = {
   readonly client: Client
   /** What answers for a node. */
   readonly connectionTo: (node: NodeObject) => NodeConnection
+  /** Where this server may connect. */
+  readonly reported: ReportedDestination
   /** Which of several endpoints of a Service is taken; from 0 to 1. */
   readonly random: () => number
 }
 
-export function nodeConnector({ client, connectionTo, random }: ConnectorParts): Connect {
-  const [nodes, endpoints] = [client.of(Node), client.of(Endpoints)]
-  return ({ call, object, ctx }) => {
+export function nodeConnector(parts: ConnectorParts): Connect {
+  const { client, connectionTo } = parts
+  const nodes = client.of(Node)
+  const connect = ({ call, object, ctx }: Connection): MaybePromise<Result> => {
     const { name = '' } = object.metadata
     if (call.resource.plural === 'nodes') return connectionTo(object as unknown as NodeObject).node(name, call, ctx)
     if (call.resource.plural === 'services')
-      return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as ServiceObject, endpoints, random) }
+      return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as ServiceObject, parts) }
     const pod = object as unknown as PodObject
     const container = OF_CONTAINER.includes(call.subresource) ? containerOf(pod, call.query.get('container') ?? '') : ''
     const { nodeName } = pod.spec
@@ -38,6 +42,13 @@ export function nodeConnector({ client, connectionTo, random }: ConnectorParts):
     const node = nodes.get({ name: nodeName })
     if (!node) throw notFound({ group: '', plural: 'nodes', kind: 'Node' }, nodeName)
     return connectionTo(node).pod({ pod, container, node, call, ctx })
+  }
+  return connection => {
+    try {
+      return connect(connection)
+    } catch (error) {
+      throw error instanceof AddressNotAllowed ? badRequest(error.message) : error
+    }
   }
 }
 

@@ -1,43 +1,49 @@
 /** What real nodes answer: requests are passed on to their kubelet, those for a proxy of a pod to the pod itself. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { addressedBy, portNumberOf } from '../../lib/addressed-name.ts'
+import type { Destination, ReportedDestination } from '../../lib/destination.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIPSloppy } from '../../lib/ip.ts'
+import { parseIPSloppy } from '../../lib/ip.ts'
 import type { Result, UpstreamTls } from '../../registry/api.ts'
 import { badRequest, internalError } from '../../schema/status-error.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 export type KubeletParts = {
-  readonly tls: UpstreamTls
+  /** As whom this server connects to kubelets, and whether it verifies them. */
+  readonly tls: () => UpstreamTls
+  /** Where it may connect. */
+  readonly reported: ReportedDestination
   /** Types of node addresses, the preferred ones first. */
   readonly addressTypes: readonly string[]
 }
 
 const DEFAULT_PORT = 10250
 
+/** Throws AddressNotAllowed, as connections do. */
 export function kubeletConnection(target: NodeObject, parts: KubeletParts): NodeConnection {
+  const destination = (port: number): Destination => parts.reported(hostOf(target, parts.addressTypes), port)
   return {
     pod(request) {
       const { pod, container, call } = request
-      if (call.subresource === 'proxy') return proxyToPod(pod, call.name)
+      if (call.subresource === 'proxy') return proxyToPod(pod, call.name, parts.reported)
       const { namespace = '', name = '' } = pod.metadata
-      const kubelet = { host: hostOf(target, parts.addressTypes), port: kubeletPort(target) }
+      const kubelet = destination(kubeletPort(target))
       const query = kubeletQuery(request)
       const of = [namespace, name, ...(container ? [container] : [])].map(encodeURIComponent).join('/')
       const path = `/${PATHS[call.subresource]}/${of}${query && `?${query}`}`
       if (call.subresource === 'log') {
         const isInsecure = isTrue(call.query.get('insecureSkipTLSVerifyBackend'))
-        const tls = isInsecure ? { ...parts.tls, rejectUnauthorized: false } : parts.tls
+        const tls = isInsecure ? { ...parts.tls(), rejectUnauthorized: false } : parts.tls()
         return { type: 'forward', upstream: { ...kubelet, path, tls, isChecked: true } }
       }
-      return { type: 'forward', upstream: { ...kubelet, path, tls: parts.tls, isUpgrade: true } }
+      return { type: 'forward', upstream: { ...kubelet, path, tls: parts.tls(), isUpgrade: true } }
     },
     node(_, call) {
-      const host = hostOf(target, parts.addressTypes)
       const { scheme, port } = portOf(call.name, kubeletPort(target))
-      if (port === kubeletPort(target) && scheme !== 'http') return { type: 'forward', upstream: { host, port, tls: parts.tls } }
-      return { type: 'forward', upstream: { host, port, tls: tlsOf(scheme) } }
+      // As with kube-apiserver, the scheme counts at other ports only: kubelets have TLS.
+      const tls = port === kubeletPort(target) ? parts.tls() : tlsOf(scheme)
+      return { type: 'forward', upstream: { ...destination(port), tls } }
     },
   }
 }
@@ -89,16 +95,9 @@ function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
 }
 
 /** Pods are reached at their own address. */
-function proxyToPod({ spec, status }: PodObject, asked: string): Result {
+function proxyToPod({ spec, status }: PodObject, asked: string, reported: ReportedDestination): Result {
   const ip = status?.podIP || status?.podIPs?.[0]?.ip || ''
-  if (!isReachable(ip)) throw badRequest('address not allowed')
+  if (!parseIPSloppy(ip)) throw badRequest('address not allowed')
   const { scheme, port } = portOf(asked, (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])[0]?.containerPort)
-  return { type: 'forward', upstream: { host: ip, port, tls: tlsOf(scheme) } }
-}
-
-/** Loopback, link-local and other special addresses would lead into this machine instead of to a pod. */
-export function isReachable(text: string): boolean {
-  const ip = parseIPSloppy(text)
-  if (!ip) return false
-  return !isUnspecified(ip) && !isLoopback(ip) && !isLinkLocalUnicast(ip) && !isMulticast(ip) && text !== '255.255.255.255'
+  return { type: 'forward', upstream: { ...reported(ip, port), tls: tlsOf(scheme) } }
 }

@@ -1,31 +1,40 @@
-/** Where a proxy of a Service leads: to one of its endpoints. */
-import type { ResourceClient } from '../../client/client.ts'
-import type { Endpoints } from '../../kinds/core/endpoints.ts'
+/** Where a proxy of a Service leads: to one of the pods behind it. */
+import type { Client } from '../../client/client.ts'
+import { readyEndpoints, type ServiceEndpoint, slicesOf } from '../../controllers/endpointslice/service-endpoints.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { addressedBy } from '../../lib/addressed-name.ts'
+import { MadeUpAddress, oneDestination, type ReportedDestination } from '../../lib/destination.ts'
 import type { Upstream } from '../../registry/api.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
-import { badRequest, unavailable } from '../../schema/status-error.ts'
-import { isReachable, tlsOf } from './kubelet.ts'
+import { unavailable } from '../../schema/status-error.ts'
+import { tlsOf } from './kubelet.ts'
 
 export type ServiceObject = ObjectOf<typeof Service>
+export type ServiceProxyParts = { readonly client: Client; readonly reported: ReportedDestination; readonly random: () => number }
 
-export function serviceUpstream(
-  asked: string,
-  { metadata, spec }: ServiceObject,
-  endpoints: ResourceClient<ObjectOf<typeof Endpoints>>,
-  random: () => number,
-): Upstream {
+/** Throws AddressNotAllowed, as connections do. */
+export function serviceUpstream(asked: string, { metadata, spec }: ServiceObject, parts: ServiceProxyParts): Upstream {
+  const { client, reported, random } = parts
   const { scheme = '', name = '', port = '' } = addressedBy(asked) ?? {}
   const portName = /^\d+$/.test(port) ? spec.ports?.find(each => each.port === Number(port)) : { name: port }
   if (!portName) throw unavailable(`no service port ${port} found for service "${name}"`)
-  const { subsets = [] } = endpoints.get(metadata) ?? {}
-  const found = subsets.flatMap(({ addresses = [], ports = [] }) => {
-    const at = ports.find(each => (each.name ?? '') === (portName.name ?? ''))
-    return at ? addresses.map(({ ip }) => ({ ip, port: at.port })) : []
-  })
-  const chosen = found[Math.floor(random() * found.length)]
-  if (!chosen) throw unavailable(`no endpoints available for service "${asked}"`)
-  if (!isReachable(chosen.ip)) throw badRequest('address not allowed')
-  return { host: chosen.ip, port: chosen.port, tls: tlsOf(scheme) }
+  const { namespace = '' } = metadata
+  const pods = readyEndpoints(slicesOf(client, metadata), portName.name ?? '').filter(each => isPod(each, namespace, client))
+  try {
+    const chosen = oneDestination(pods, reported, random)
+    if (!chosen) throw unavailable(`no endpoints available for service "${asked}"`)
+    return { ...chosen, tls: tlsOf(scheme) }
+  } catch (error) {
+    if (error instanceof MadeUpAddress)
+      throw unavailable(`service "${name}": ${error.message}; run the program where you can reach it, and use its own url`)
+    throw error
+  }
+}
+
+/** As with kube-apiserver: whoever writes endpoints by hand must not lead the server to what is no pod of the namespace. */
+function isPod({ host, targetRef }: ServiceEndpoint, namespace: string, client: Client): boolean {
+  if (!targetRef?.name || targetRef.namespace !== namespace) return false
+  const pod = client.of(Pod).get({ namespace, name: targetRef.name })
+  return (pod?.status?.podIPs ?? []).some(({ ip }) => ip === host)
 }

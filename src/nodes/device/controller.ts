@@ -3,7 +3,8 @@ import { type Controller, defineController, watch } from '../../controllers/cont
 import { Node } from '../../kinds/core/node.ts'
 import { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
 import { nodeIdentity } from '../node/identity.ts'
-import { isAlive, SIMULATED_LABEL } from '../node/simulated-node.ts'
+import { SIMULATED_LABEL } from '../node/is-simulated.ts'
+import { isAlive } from '../node/simulated-node.ts'
 import { type DriverSpec, planSlices, sliceContents } from './driver.ts'
 
 export type SimulatedDriversParts = { readonly drivers: readonly DriverSpec[]; readonly gate: (name: string) => boolean }

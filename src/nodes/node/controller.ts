@@ -10,17 +10,8 @@ import { integerValue, parseQuantity } from '../../lib/quantity.ts'
 import { formatMicroTime, instantOf, millisecondsOf, parseMicroTime } from '../../lib/time.ts'
 import { freeNodeAddress, freePodCIDR } from './addresses.ts'
 import { nodeIdentity } from './identity.ts'
-import {
-  DEFAULT_CAPACITY,
-  HEARTBEAT_MS,
-  internalIPs,
-  isAlive,
-  labelsOf,
-  type NodeObject,
-  nodeName,
-  nodeStatus,
-  SIMULATED_LABEL,
-} from './simulated-node.ts'
+import { SIMULATED_LABEL } from './is-simulated.ts'
+import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, type NodeObject, nodeName, nodeStatus } from './simulated-node.ts'
 
 export type SimulatedNodesParts = {
   /** How many nodes there are when the server starts. */

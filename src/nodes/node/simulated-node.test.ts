@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  CONDITIONS_ANNOTATION,
-  FAILURE_ANNOTATION,
-  isAlive,
-  isSimulated,
-  type NodeObject,
-  nodeStatus,
-  SIMULATED_LABEL,
-} from './simulated-node.ts'
+import { isSimulated, SIMULATED_LABEL } from './is-simulated.ts'
+import { CONDITIONS_ANNOTATION, FAILURE_ANNOTATION, isAlive, type NodeObject, nodeStatus } from './simulated-node.ts'
 
 const NOW = Date.UTC(2026, 6, 1, 12)
 const node = ({

@@ -4,15 +4,12 @@ import type { Node } from '../../kinds/core/node.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { SCRIPT_DOMAIN } from '../script/script.ts'
+import { isSimulated, RUNTIME, SIMULATED_LABEL } from './is-simulated.ts'
 
 export type NodeObject = ObjectOf<typeof Node>
 type NodeStatus = NodeObject['status']
 type NodeCondition = NonNullable<NodeStatus['conditions']>[number]
 
-/** The name of the container runtime. */
-export const RUNTIME = 'simulated'
-/** Every simulated node has this label, and a Node that is created with it is simulated from then on. */
-export const SIMULATED_LABEL = 'keelson.dev/simulated'
 /** `true`: the node is dead. It reports nothing, and its pods stay as they are. */
 export const FAILURE_ANNOTATION = `${SCRIPT_DOMAIN}/failure`
 /** Conditions that the node reports instead of its usual ones, such as `Ready=False,DiskPressure=True`. */
@@ -27,12 +24,6 @@ export const DEFAULT_CAPACITY: Readonly<Record<string, string>> = {
 
 /** The name of the node with a number; the first is number 1. */
 export const nodeName = (number: number) => `simulated-${number}`
-
-/** Whether a node is simulated here. What a real kubelet has registered is not, whatever labels it has. */
-export function isSimulated(node: NodeObject | undefined): boolean {
-  const runtime = node?.status.nodeInfo.containerRuntimeVersion ?? ''
-  return node?.metadata.labels?.[SIMULATED_LABEL] === 'true' && (runtime === '' || runtime.startsWith(`${RUNTIME}://`))
-}
 
 /** Whether it works: a dead one does nothing. */
 export const isAlive = (node: NodeObject | undefined): boolean =>

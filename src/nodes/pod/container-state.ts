@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
-import { RUNTIME } from '../node/simulated-node.ts'
+import { RUNTIME } from '../node/is-simulated.ts'
 
 const SCHEME = `${RUNTIME}://`
 

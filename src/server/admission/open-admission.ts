@@ -39,6 +39,7 @@ export async function openAdmission(
   const dynamic = dynamicAdmission({
     settings,
     transport,
+    webhookService: context.destinations.webhookService,
     namespace,
     manifests,
     client,

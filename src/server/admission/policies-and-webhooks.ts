@@ -7,7 +7,6 @@ import type { Plugin } from '../../admission/plugin.ts'
 import { mutatingPolicyPlugin } from '../../admission/policies/mutating.ts'
 import { compileMutating, compileValidating, mutatingPolicies, validatingPolicies } from '../../admission/policies/policy.ts'
 import { validatingPolicyPlugin } from '../../admission/policies/validating.ts'
-import { type CallParts, UnresolvedService } from '../../admission/webhooks/call.ts'
 import { mutatingWebhooks, validatingWebhooks } from '../../admission/webhooks/dispatch.ts'
 import { compileWebhooks, webhooksOf } from '../../admission/webhooks/webhook.ts'
 import type { Authorizer } from '../../authz/authorizer.ts'
@@ -18,13 +17,12 @@ import { MutatingWebhookConfiguration } from '../../kinds/admissionregistration/
 import { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from '../../kinds/admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from '../../kinds/admissionregistration/validatingwebhookconfiguration.ts'
-import { Service } from '../../kinds/core/service/service.ts'
 import type { WebhookTransport } from '../../lib/webhook-transport.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { serviceResolver } from '../extensions/custom-kinds.ts'
+import type { Destinations } from '../destinations.ts'
 import type { AdmissionSettings } from './admission-configuration.ts'
 import type { StaticManifests } from './static-manifests.ts'
 
@@ -36,6 +34,7 @@ export type DynamicAdmissionParts = {
   readonly observer: AdmissionObserver
   readonly settings: AdmissionSettings
   readonly transport: WebhookTransport
+  readonly webhookService: Destinations['webhookService']
   readonly newUid: () => string
   /** Those that come from files. */
   readonly manifests: StaticManifests | undefined
@@ -54,7 +53,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   }
   const webhooks = {
     transport,
-    resolve: serviceAddress(client),
+    resolve: parts.webhookService,
     newUid,
     namespace,
     expressions,
@@ -133,17 +132,3 @@ export function perGeneration<T>(compile: (stored: AnyObject) => T): (stored: An
   }
 }
 const MAX_COMPILED = 10_000
-
-/** Where a service can be reached; throws when it cannot. */
-function serviceAddress(client: Client): CallParts['resolve'] {
-  const resolve = serviceResolver(client)
-  return ({ namespace, name, port = 443 }) => {
-    const found = resolve({ namespace, name, port })
-    if (found) return found
-    throw new UnresolvedService(
-      client.of(Service).get({ namespace, name })
-        ? `no endpoints available for service ${JSON.stringify(name)}`
-        : `service ${JSON.stringify(name)} not found`,
-    )
-  }
-}

@@ -71,13 +71,15 @@ export function nodeSources(client: Client): Readonly<Record<string, VirtualSour
 
 /** How kubelets are reached. As with kube-apiserver, their certificates are checked only where an authority is named. */
 export function kubeletParts(
-  { kubeletPreferredAddressTypes }: Config,
+  { config, destinations }: Pick<ServerContext, 'config' | 'destinations'>,
   { kubelet: { ca, client } }: OwnFiles,
-  { admin }: Pki,
+  pki: () => Pki,
 ): KubeletParts {
-  const { cert, key } = client ?? admin
-  const tls = ca === undefined ? { cert, key, rejectUnauthorized: false } : { cert, key, ca, rejectUnauthorized: true }
-  return { tls, addressTypes: kubeletPreferredAddressTypes }
+  const tls = () => {
+    const { cert, key } = client ?? pki().kubeletClient
+    return ca === undefined ? { cert, key, rejectUnauthorized: false } : { cert, key, ca, rejectUnauthorized: true }
+  }
+  return { tls, reported: destinations.reported, addressTypes: config.kubeletPreferredAddressTypes }
 }
 
 /** Answers requests that are for nodes. What does is loaded with the first of them. */
@@ -88,11 +90,11 @@ export function nodeConnections(client: Client, kubelets: KubeletParts, signal: 
       import('../../nodes/connect/connector.ts'),
       import('../../nodes/connect/kubelet.ts'),
       import('../../nodes/connect/simulated.ts'),
-      import('../../nodes/node/simulated-node.ts'),
+      import('../../nodes/node/is-simulated.ts'),
     ])
     const simulated = simulatedConnection(client, signal)
     const connectionTo = (node: NodeObject) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
-    return nodeConnector({ client, connectionTo, random: Math.random })
+    return nodeConnector({ client, connectionTo, reported: kubelets.reported, random: Math.random })
   }
   return async connection => (await (loading ??= load()))(connection)
 }

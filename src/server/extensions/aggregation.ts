@@ -15,15 +15,14 @@ export type AggregatedApis = {
   start(api: ApiAccess): Promise<void>
 }
 
-export function aggregatedApis({ config, clientFor, run, gate, signal, certificate }: AggregationParts): AggregatedApis {
+export function aggregatedApis({ config, clientFor, destinations, run, gate, signal, certificate }: AggregationParts): AggregatedApis {
   const client = clientFor(serverIdentity())
   const registrations = new Registrations(
     {
-      client,
+      destination: destinations.service,
       certificate,
       serverName: `keelson-${randomBytes(8).toString('hex')}`,
       sendsUid: gate('RemoteRequestHeaderUID'),
-      random: Math.random,
     },
     config.groupDomain,
   )
@@ -56,4 +55,5 @@ export function aggregatedApis({ config, clientFor, run, gate, signal, certifica
   }
 }
 
-export type AggregationParts = Pick<ServerContext, 'config' | 'clientFor' | 'run' | 'gate' | 'signal'> & Pick<BackendParts, 'certificate'>
+export type AggregationParts = Pick<ServerContext, 'config' | 'clientFor' | 'destinations' | 'run' | 'gate' | 'signal'> &
+  Pick<BackendParts, 'certificate'>

@@ -1,0 +1,27 @@
+/** Where the endpoints of a Service are that are ready, as its EndpointSlices say. */
+import type { Client } from '../../client/client.ts'
+import type { Named } from '../../client/object-revision.ts'
+import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { SERVICE_NAME } from './slices.ts'
+
+export type Slice = ObjectOf<typeof EndpointSlice>
+type TargetRef = NonNullable<NonNullable<Slice['endpoints']>[number]['targetRef']>
+
+export type ServiceEndpoint = { readonly host: string; readonly port: number; readonly targetRef: TargetRef | undefined }
+
+/** The slices of a Service. */
+export const slicesOf = (client: Client, { namespace = '', name = '' }: Named): Slice[] => [
+  ...client.of(EndpointSlice).list({ namespace, labels: [{ key: SERVICE_NAME, operator: '=', values: [name] }] }),
+]
+
+/** The endpoints in the slices that serve a port, by the name of the port. */
+export const readyEndpoints = (slices: readonly Slice[], portName: string): ServiceEndpoint[] =>
+  slices.flatMap(({ ports, endpoints }) => {
+    const port = ports?.find(each => (each.name ?? '') === portName)?.port
+    if (port === undefined) return []
+    return (endpoints ?? []).flatMap(({ conditions, addresses, targetRef }) => {
+      const host = addresses?.[0]
+      return host === undefined || conditions?.ready === false ? [] : [{ host, port, targetRef }]
+    })
+  })

@@ -1,0 +1,50 @@
+/**
+ * The addresses of simulated nodes and of the pods on them. They are made up: on the network of this machine nobody has them, or somebody
+ * else. Which ones they are is told by the objects, not by ranges: real nodes can be beside simulated ones.
+ */
+import type { Client } from '../../client/client.ts'
+import type { IndexDefinition } from '../../client/informer.ts'
+import { Node } from '../../kinds/core/node.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
+import { isSimulated } from '../node/is-simulated.ts'
+
+const canonical = (texts: readonly (string | undefined)[]): string[] => {
+  const ips = texts.flatMap(text => parseIPSloppy(text ?? '') ?? [])
+  return [...new Set(ips.map(formatIP))]
+}
+
+const POD_ADDRESSES: IndexDefinition<ObjectOf<typeof Pod>> = {
+  name: 'address',
+  valuesOf: ({ object }) => canonical([object?.status?.podIP, ...(object?.status?.podIPs ?? []).map(({ ip }) => ip)]),
+}
+
+const NODE_ADDRESSES: IndexDefinition<ObjectOf<typeof Node>> = {
+  name: 'address',
+  valuesOf: ({ object }) => canonical((object?.status?.addresses ?? []).map(({ address }) => address)),
+}
+
+/** Says what an address was made up for; undefined when nothing is known of it, or when something real reports it, too. */
+export function madeUpAddresses(client: Client): (address: string) => string | undefined {
+  const nodes = client.of(Node)
+  const pods = client.of(Pod)
+  const isReal = (nodeName: string) => {
+    const node = nodes.get({ name: nodeName })
+    return node !== undefined && !isSimulated(node)
+  }
+  return address => {
+    const here = [...pods.byIndex(POD_ADDRESSES, address)].filter(pod => pod.spec.nodeName)
+    const owners = [...nodes.byIndex(NODE_ADDRESSES, address)]
+    if (here.some(pod => isReal(pod.spec.nodeName!)) || owners.some(node => !isSimulated(node))) return undefined
+    const [pod] = here
+    const [node] = owners
+    if (node && (!pod || pod.spec.hostNetwork))
+      return `${address} is the address of node "${node.metadata.name}", which is simulated: nothing answers there`
+    if (!pod) return undefined
+    const { namespace, name } = pod.metadata
+    const { nodeName } = pod.spec
+    const state = nodes.exists({ name: nodeName! }) ? 'which is simulated' : 'which does not exist'
+    return `${address} is the address of pod "${namespace}/${name}" on node "${nodeName}", ${state}: nothing answers there`
+  }
+}

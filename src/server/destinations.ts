@@ -1,0 +1,53 @@
+/** Where this server may connect: the rule about addresses that objects report, with all that it depends on. */
+import { type ServiceDestination, type ServiceReference, serviceDestinations } from '../aggregation/endpoint.ts'
+import type { Client } from '../client/client.ts'
+import {
+  configuredDestination,
+  type Destination,
+  type DestinationRules,
+  type ReportedDestination,
+  reportedDestinations,
+} from '../lib/destination.ts'
+import { parseCIDR } from '../lib/ip.ts'
+import { madeUpAddresses } from '../nodes/connect/made-up-addresses.ts'
+import type { Config } from './config.ts'
+
+export type Destinations = {
+  /** At the address of a node, a pod or an endpoint. */
+  readonly reported: ReportedDestination
+  /** At a Service that an APIService names. */
+  readonly service: ServiceDestination
+  /** At a Service that a webhook names; throws UnreachableService. */
+  readonly webhookService: (service: ServiceReference) => Destination
+}
+
+export type DestinationsParts = Pick<DestinationRules, 'resolve'> & {
+  readonly client: Client
+  /** Where the server listens, once it does. */
+  readonly listening: () => { readonly address: string; readonly port: number } | undefined
+}
+
+/** The way out for a webhook whose pods are simulated. */
+const INSTEAD = 'run the webhook where this server reaches it, and call it by clientConfig.url or by a Service of type ExternalName'
+
+export function openDestinations(config: Config, { client, listening, resolve }: DestinationsParts): Destinations {
+  const { host, port, advertiseAddress, proxyAllowedNetworks } = config
+  const reported = reportedDestinations({
+    allowed: proxyAllowedNetworks.map(text => parseCIDR(text)!),
+    own: () => ({
+      port: listening()?.port ?? (port || undefined),
+      addresses: [host, ...(advertiseAddress === undefined ? [] : [advertiseAddress])],
+    }),
+    madeUpFor: madeUpAddresses(client),
+    resolve,
+  })
+  const self = () => {
+    const at = listening()
+    return at && configuredDestination(EVERYWHERE[at.address] ?? at.address, at.port)
+  }
+  const service = serviceDestinations({ client, reported, self, random: Math.random })
+  return { reported, service, webhookService: to => service(to, INSTEAD) }
+}
+
+/** Addresses that stand for all of a machine, and one of them that answers. */
+const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
