@@ -25,26 +25,20 @@ const NODE_ADDRESSES: IndexDefinition<ObjectOf<typeof Node>> = {
   valuesOf: ({ object }) => canonical((object?.status?.addresses ?? []).map(({ address }) => address)),
 }
 
-/** Says what an address was made up for; undefined when nothing is known of it, or when something real reports it, too. */
+/** Says what an address was made up for; undefined when nothing simulated has it. That something else reports it, too, makes it no more real. */
 export function madeUpAddresses(client: Client): (address: string) => string | undefined {
   const nodes = client.of(Node)
   const pods = client.of(Pod)
-  const isReal = (nodeName: string) => {
-    const node = nodes.get({ name: nodeName })
-    return node !== undefined && !isSimulated(node)
-  }
   return address => {
-    const here = [...pods.byIndex(POD_ADDRESSES, address)].filter(pod => pod.spec.nodeName)
-    const owners = [...nodes.byIndex(NODE_ADDRESSES, address)]
-    if (here.some(pod => isReal(pod.spec.nodeName!)) || owners.some(node => !isSimulated(node))) return undefined
-    const [pod] = here
-    const [node] = owners
-    if (node && (!pod || pod.spec.hostNetwork))
-      return `${address} is the address of node "${node.metadata.name}", which is simulated: nothing answers there`
-    if (!pod) return undefined
-    const { namespace, name } = pod.metadata
-    const { nodeName } = pod.spec
-    const state = nodes.exists({ name: nodeName! }) ? 'which is simulated' : 'which does not exist'
-    return `${address} is the address of pod "${namespace}/${name}" on node "${nodeName}", ${state}: nothing answers there`
+    for (const node of nodes.byIndex(NODE_ADDRESSES, address))
+      if (isSimulated(node)) return `${address} is the address of node "${node.metadata.name}", which is simulated: nothing answers there`
+    for (const { metadata, spec } of pods.byIndex(POD_ADDRESSES, address)) {
+      if (!spec.nodeName) continue
+      const node = nodes.get({ name: spec.nodeName })
+      if (node && !isSimulated(node)) continue
+      const state = node ? 'is simulated' : 'does not exist'
+      return `${address} is the address of pod "${metadata.namespace}/${metadata.name}" on node "${spec.nodeName}", which ${state}: nothing answers there`
+    }
+    return undefined
   }
 }
