@@ -224,6 +224,8 @@ test('the proxy of a service reaches pods of its namespace alone', networked, as
   }
   for (const [name, targetRef] of Object.entries(targets)) {
     await serviceAt(server, name, { address: ownAddress!, port, ...(targetRef && { targetRef }) })
+    const addresses = [{ ip: ownAddress, ...(targetRef && { targetRef }) }]
+    await make(server, `${DEFAULT}/endpoints`, { metadata: { name }, subsets: [{ addresses, ports: [{ name: 'https', port }] }] })
     const answer = await ask(server, `${DEFAULT}/services/${name}:https/proxy/secret`)
     assert.equal(told(answer), `503 no endpoints available for service "${name}:https"`)
   }

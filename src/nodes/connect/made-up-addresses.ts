@@ -17,7 +17,8 @@ const canonical = (texts: readonly (string | undefined)[]): string[] => {
 
 const POD_ADDRESSES: IndexDefinition<ObjectOf<typeof Pod>> = {
   name: 'address',
-  valuesOf: ({ object }) => canonical([object?.status?.podIP, ...(object?.status?.podIPs ?? []).map(({ ip }) => ip)]),
+  // A pod that has no address yet need not be decoded to know that.
+  valuesOf: pod => (pod.fields['status.podIP'] ? canonical((pod.object?.status?.podIPs ?? []).map(({ ip }) => ip)) : []),
 }
 
 const NODE_ADDRESSES: IndexDefinition<ObjectOf<typeof Node>> = {
