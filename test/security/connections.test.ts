@@ -262,6 +262,20 @@ test('webhooks and API servers behind a Service are never this server, nor what 
   assert.equal(connections(), 0)
 })
 
+// At 6256f0f1 the endpoints of the Service were tried, which need not be this server.
+test(
+  'the Service `kubernetes` is this server to a webhook, as with kube-apiserver, and nobody in particular calls it',
+  patient,
+  async t => {
+    const server = await startInProcess(t)
+    const service = { namespace: 'default', name: 'kubernetes', path: '/apis/example.com/v1/reviews' }
+    const caBundle = Buffer.from(server.credentials.ca).toString('base64')
+    await configure(server, 'validating', 'a', { hook: { clientConfig: { caBundle, service } as never } })
+    const refused = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('x') })
+    assert.match(told(refused), /failed to call webhook: .*User \\?"system:anonymous\\?" cannot /)
+  },
+)
+
 // At 6256f0f1 APIServices refused a loopback address that webhooks were allowed.
 test('a Service of type ExternalName leads webhooks and API servers alike to this machine', patient, async t => {
   const server = await startInProcess(t)
