@@ -1,11 +1,13 @@
 // Starts the bundled command. Compiling it would take longer than all else at a start, so V8's compiled code is kept between
-// starts: by Node itself from 22 on, before that beside the bundle, where the build and the end of a first run leave it.
-const { readFileSync, renameSync, writeFileSync } = require('node:fs')
+// starts: by Node itself from 22 on, before that beside the bundle, where the build and the end of a first run leave it. It is used
+// only from where nobody else can write: V8 does not compare it with the source.
+const { readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
 const { createRequire, enableCompileCache, wrap } = require('node:module')
 const { availableParallelism } = require('node:os')
-const { join } = require('node:path')
+const { dirname, join } = require('node:path')
 const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
+const { compiledCodeFolder, isBeyondDoubt } = require('../dist/compiled-code.cjs')
 
 /** V8's own choices, under which Node's modules were compiled and the bundle is: compiled code is of use only under the same flags. */
 const USUAL_FLAGS = ['--allocation-site-pretenuring', '--concurrent-marking-max-worker-num=7']
@@ -34,7 +36,7 @@ function loadWithCache() {
 
 function kept() {
   try {
-    return readFileSync(cache)
+    return isBeyondDoubt(cache) ? readFileSync(cache) : undefined
   } catch {
     return undefined
   }
@@ -42,13 +44,17 @@ function kept() {
 
 /** Where the package may not be written to, every start compiles anew. */
 function keep(script) {
+  const draft = `${cache}.${process.pid}`
   try {
-    writeFileSync(`${cache}.${process.pid}`, script.createCachedData())
-    renameSync(`${cache}.${process.pid}`, cache)
+    if (!isBeyondDoubt(dirname(cache))) return
+    rmSync(draft, { force: true })
+    writeFileSync(draft, script.createCachedData(), { flag: 'wx', mode: 0o644 })
+    renameSync(draft, cache)
   } catch {}
 }
 
-enableCompileCache?.()
+const folder = enableCompileCache && compiledCodeFolder(dirname(bundle))
+if (folder !== undefined) enableCompileCache(folder)
 const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
 // Node's own modules that are loaded under other flags than it was built with are compiled anew, and a start loads many.
 setTimeout(() => FLAGS.forEach(setFlagsFromString), AFTER_START_MS).unref()

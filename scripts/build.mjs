@@ -94,6 +94,8 @@ async function bundle(folder) {
       external: ['pino', 'ws'],
       plugins: [bundleLmdb, lazyBuiltins],
     }),
+    // Loaded before the command, to find where its compiled code may be kept.
+    build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.cjs'), banner: { js: REQUIRE_NODE } }),
   ])
   // One that fails does not stop the other, which would go on writing to where everything has been cleared away.

@@ -15,6 +15,7 @@ function smallPackage(t: Scope): string {
     mkdirSync(dirname(join(folder, worker)), { recursive: true })
     writeFileSync(join(folder, worker), '')
   }
+  for (const file of ['compiled-code.ts', 'trusted-place.ts']) cpSync(join(ROOT, 'src/lib', file), join(folder, 'src/lib', file))
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
   writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
   return folder
@@ -59,7 +60,7 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.match(readFileSync(cli, 'utf8'), /other/)
   assert.deepEqual(
     readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache')),
-    ['cli.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js'],
+    ['cli.cjs', 'compiled-code.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js'],
   )
   assert.deepEqual(
     readdirSync(folder).filter(file => file.startsWith('.build')),

@@ -54,6 +54,8 @@ const PROGRAMS = {
   },
   jest: { variable: 'JEST', commands: [], installed: '../jest/node_modules/jest/bin/jest.js', hint: 'node scripts/install-programs.mjs' },
   'node-26': { variable: 'NODE_26', commands: [], installed: 'node_modules/node-26/bin/node', hint: 'node scripts/install-programs.mjs' },
+  // No program, but what only root can do: give files to other users.
+  root: { variable: 'KEELSON_ROOT', commands: [], hint: 'run the tests as root', isOptional: true },
 } as const satisfies Record<string, Program>
 
 export type ProgramName = keyof typeof PROGRAMS

@@ -1,9 +1,12 @@
 /** `keelson envtest`: a folder with the programs that test harnesses start, for KUBEBUILDER_ASSETS. */
 import { createHash } from 'node:crypto'
-import { accessSync, constants, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { UsageError } from '../flags/usage-error.ts'
+import { makeFolders } from '../lib/folders.ts'
+import { replaceFile } from '../lib/private-files.ts'
+import { trustPlace } from '../server/files/trusted-files.ts'
 import { VERSION } from '../version.ts'
 import type { Command } from './command.ts'
 
@@ -14,13 +17,11 @@ export const envtest: Command = async args => {
   const bin = dirname(realpathSync(process.argv[1] ?? ''))
   const programs = programsOf(process.execPath, bin, kubectlOnPath())
   const folder = value === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(value)
-  mkdirSync(folder, { recursive: true })
-  for (const [name, script] of Object.entries(programs)) {
-    // Put in place at once: another run may be about to start the one that is there.
-    const draft = join(folder, `.${name}.${process.pid}`)
-    writeFileSync(draft, script, { mode: 0o755 })
-    renameSync(draft, join(folder, name))
-  }
+  makeFolders(folder, 0o755)
+  // Whoever else can write there could change the programs before they are started.
+  const { path } = trustPlace(folder, message => process.stderr.write(`keelson: ${message}\n`))
+  // Put in place at once: another run may be about to start the one that is there.
+  for (const [name, script] of Object.entries(programs)) replaceFile(join(path, name), script, 0o755)
   process.stdout.write(`${folder}\n`)
   return 0
 }

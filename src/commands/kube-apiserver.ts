@@ -2,12 +2,15 @@
  * `keelson kube-apiserver`: takes the flags of kube-apiserver, for harnesses that start one. Controllers and simulated nodes are
  * off, as they are no part of kube-apiserver. The data is where the stand-in for etcd says, or in a real etcd.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { FLAGS } from '../flags/serve-flags.ts'
+import { makeFolders } from '../lib/folders.ts'
+import { replaceFile } from '../lib/private-files.ts'
 import { issueAuthority, issueServer } from '../lib/x509/issue.ts'
 import { ConfigError } from '../server/config.ts'
+import { trustPlace } from '../server/files/trusted-files.ts'
 import type { Command } from './command.ts'
 import { MISSED, SWITCHES, WITHOUT_MEANING } from './kube-apiserver-flags.ts'
 import { serve } from './serve.ts'
@@ -107,6 +110,7 @@ const DAY_MS = 24 * 3_600_000
 function certificatesIn(folder: string | undefined, passed: readonly string[]): string[] {
   if (folder === undefined || folder === '') return []
   const [cert, key] = [join(folder, 'apiserver.crt'), join(folder, 'apiserver.key')]
+  for (const path of [folder, cert, key]) trustPlace(path)
   if (!existsSync(cert) || !existsSync(key)) {
     const now = Date.now()
     const validity = { notBefore: new Date(now - 3_600_000), notAfter: new Date(now + 365 * DAY_MS) }
@@ -114,9 +118,9 @@ function certificatesIn(folder: string | undefined, passed: readonly string[]): 
     const addresses = passed.flatMap(flag => /^--(?:bind|advertise)-address=(.+)$/.exec(flag)?.[1] ?? [])
     const names = [...new Set(['localhost', '127.0.0.1', ...addresses.filter(address => address !== '0.0.0.0' && address !== '::')])]
     const made = issueServer(authority, 'kube-apiserver', { names, ...validity })
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(key, made.key, { mode: 0o600 })
-    writeFileSync(cert, made.cert + authority.cert)
+    makeFolders(folder, 0o755)
+    replaceFile(key, made.key)
+    replaceFile(cert, made.cert + authority.cert, 0o644)
   }
   return [`--tls-cert-file=${cert}`, `--tls-private-key-file=${key}`]
 }

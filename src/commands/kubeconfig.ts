@@ -8,6 +8,7 @@ import { isObject } from '../lib/json-value.ts'
 import { type Config, ConfigError } from '../server/config.ts'
 import { type Access, accessIn, kubeconfigText } from '../server/credentials/kubeconfig.ts'
 import { certify, loadPki } from '../server/credentials/pki.ts'
+import { trustPlace } from '../server/files/trusted-files.ts'
 import type { Command } from './command.ts'
 
 export const kubeconfig: Command = async args => {
@@ -18,12 +19,13 @@ export const kubeconfig: Command = async args => {
   return 0
 }
 
-/** How to reach a server as its admin, from the kubeconfig that it has written. Contexts of others in that file are left alone. Throws ConfigError. */
+/** How to reach a server as its admin, from the kubeconfig that it has written. Contexts of others in that file are left alone. Throws ConfigError, also for a file that anyone could have put there. */
 export function readAccess({
   kubeconfig: file = '',
   dataDir,
   contextName,
 }: Pick<Config, 'kubeconfig' | 'dataDir' | 'contextName'>): Access {
+  trustPlace(file)
   let text: string
   try {
     text = readFileSync(file, 'utf8')

@@ -46,6 +46,7 @@ import { aggregatedApis } from './extensions/aggregation.ts'
 import { startCustomKinds } from './extensions/custom-kinds.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { readOwnFiles } from './files/own-files.ts'
+import { prepareDataFolder, warnOfNamedFiles } from './files/trusted-files.ts'
 import { nodeRanges } from './network/node-cidrs.ts'
 import { openServiceNetwork } from './network/service-network.ts'
 import { apiServiceController, ensureApiServices } from './own-objects/api-services.ts'
@@ -143,12 +144,15 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     },
     'starting',
   )
+  const distrust = (message: string) => log.warn({}, message)
+  warnOfNamedFiles(config, distrust)
   const files = readOwnFiles(config)
   const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const settings = await readSettings(config, gate, message => log.warn({}, message))
 
   // The data, and the keys that are kept with it.
   const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], groupDomain))
+  if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, distrust)
   const data = await openData(config, { given, files, catalog, log, clock, onClose })
   const { store, caches } = data
   const keysFor = async (at: Date) => (store.isShared ? openSharedKeys(store, at) : undefined)

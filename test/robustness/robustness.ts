@@ -1,5 +1,5 @@
 /** The whole test: stretches of work and disturbance one after another on one server, each checked when it is over. */
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ProcessOptions, Scope } from '../kit.ts'
@@ -48,7 +48,7 @@ export async function robustness(scope: Scope, { ms, seed, log, command, etcd }:
 
 /** Chance does not come again with its seed: what the server did is in the record alone. */
 function keep(history: History, seed: number): string {
-  const file = join(tmpdir(), `keelson-robustness-${seed}.json`)
+  const file = join(mkdtempSync(join(tmpdir(), 'keelson-robustness-')), `${seed}.json`)
   writeFileSync(file, JSON.stringify(history))
   return file
 }

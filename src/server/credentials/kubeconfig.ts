@@ -1,10 +1,11 @@
 /** The kubeconfig that leads to this server: one cluster, user and context in a file that may hold others. */
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
 import { isObject, type JsonObject } from '../../lib/json-value.ts'
+import { writePrivateFile } from '../../lib/private-files.ts'
 import { ConfigError } from '../config.ts'
-import { writePrivateFile } from './pki.ts'
+import { trustPlace } from '../files/trusted-files.ts'
 
 /** How a client gets in; certificates and key in PEM. */
 export type Access = {
@@ -70,11 +71,11 @@ export function accessIn(kubeconfig: JsonObject, name: string): Access | undefin
  */
 export async function writeKubeconfig(file: string, access: Access): Promise<void> {
   makeFolders(dirname(file))
-  // A link stays a link.
-  const target = await realpath(file).catch(() => file)
   // A device would be replaced by a file, and a pipe waited for.
-  const found = await stat(target).catch(() => undefined)
+  const found = await stat(file).catch(() => undefined)
   if (found && !found.isFile()) throw new ConfigError(`${file} is no file, and was left as it is: a kubeconfig cannot be written there`)
+  // A link stays a link. What else is in the file is kept, and may name commands for kubectl to run.
+  const { path: target } = trustPlace(file)
   const existing = await readFile(target, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw new ConfigError(`${file} cannot be read, and was left as it is: ${error.message}`)

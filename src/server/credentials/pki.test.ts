@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { issueClient } from '../../lib/x509/issue.ts'
-import { loadPki, renewalTime, writePrivateFile } from './pki.ts'
+import { loadPki, renewalTime } from './pki.ts'
 
 const DAY = 24 * 3_600_000
 const now = new Date('2026-01-01T00:00:00Z')
@@ -94,13 +94,4 @@ test('a damaged file is an error that names it, and is not replaced', () =>
       () => loadPki({ directory, names: [], now }),
       /ca\.pem does not hold a certificate and a key; remove it to have new ones made$/,
     )
-  }))
-
-test('a private file is replaced atomically, without leftovers', () =>
-  inFolder(async directory => {
-    const file = join(directory, 'admin.kubeconfig')
-    writeFileSync(file, 'old', { mode: 0o644 })
-    await writePrivateFile(file, 'new')
-    assert.equal(statSync(file).mode & 0o777, 0o600)
-    assert.deepEqual(readdirSync(directory), ['admin.kubeconfig'])
   }))

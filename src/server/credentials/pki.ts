@@ -1,10 +1,10 @@
 /** The server's certificate authority and certificates: created at first start, kept in the data directory, renewed before they expire. */
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
 import { parseIP } from '../../lib/ip.ts'
+import { writePrivateFile } from '../../lib/private-files.ts'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Subject, type Validity } from '../../lib/x509/issue.ts'
 
 export type Pki = {
@@ -134,25 +134,6 @@ export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date):
 /** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
 export function renewalTime({ authority, server, admin, kubeletClient, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
   return Math.min(...[authority, server, admin, kubeletClient, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
-}
-
-/** Replaces a file atomically, readable by its owner only. */
-export async function writePrivateFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.${process.pid}.tmp`
-  try {
-    const handle = await open(draft, 'w', 0o600)
-    try {
-      await handle.chmod(0o600)
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, file)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
 }
 
 type Keep = (name: string, isGood: (pair: KeyPair) => boolean, issue: () => KeyPair) => KeyPair

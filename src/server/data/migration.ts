@@ -16,14 +16,16 @@ import { createLog } from '../../http/observability/log.ts'
 import { builtinKinds } from '../../kinds/all.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { makeFolders } from '../../lib/folders.ts'
+import { writePrivateFile } from '../../lib/private-files.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourcesOf } from '../../schema/resource.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../../storage/store.ts'
 import { type Config, ConfigError, checkConfig } from '../config.ts'
-import { SHARED_KEYS, writePrivateFile } from '../credentials/pki.ts'
+import { SHARED_KEYS } from '../credentials/pki.ts'
 import { SHARED_KEYS_PREFIX } from '../credentials/shared-keys.ts'
 import { readOwnFiles } from '../files/own-files.ts'
+import { prepareDataFolder } from '../files/trusted-files.ts'
 import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
 
 /** Where a cluster is: in a data directory, or in etcd. */
@@ -85,6 +87,7 @@ async function openLocation(location: Location, { config, catalog, mustExist }: 
   if (location.kind === 'embedded') {
     const dir = join(location.dir, 'store')
     if (mustExist && !existsSync(dir)) throw new ConfigError(`there is no data in ${location.dir}: it has no folder store`)
+    prepareDataFolder(location.dir, message => createLog(config.logLevel).warn({}, message))
     return openEmbeddedStore({ dir })
   }
   const reaching = checkConfig({ ...config, store: 'etcd', etcdServers: location.servers })

@@ -1,7 +1,8 @@
 /** The lock of a data directory: a small file that names the process, so that a second process gets a clear error. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { replaceFile } from '../../lib/private-files.ts'
 import { StoreUnavailable } from '../store.ts'
 
 /** A process that has the directory open; `started` distinguishes it from a later process with the same id. */
@@ -20,9 +21,7 @@ export function refuseIfOwned(lockFile: string, dir: string): void {
 /** Records this process as the owner. The caller must hold a lock between the check and this. */
 export function takeOwnership(lockFile: string): Owner {
   const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID() }
-  const draft = `${lockFile}.${owner.id}`
-  writeFileSync(draft, `${JSON.stringify(owner)}\n`)
-  renameSync(draft, lockFile)
+  replaceFile(lockFile, `${JSON.stringify(owner)}\n`)
   return owner
 }
 

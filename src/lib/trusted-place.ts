@@ -1,0 +1,115 @@
+/** Whether other users of the machine could have changed what is at a path, or can: by owner, mode and links of it and of all its parents. */
+import { lstatSync, mkdirSync, readlinkSync, type Stats } from 'node:fs'
+import { dirname, join, parse, resolve, sep } from 'node:path'
+
+/** A user of the machine, as files name their owners. */
+export type LocalUser = { readonly uid: number; readonly gid: number }
+
+/** A reason not to trust a path, in its owner or its mode: `anyone` could have put it there or changed it, or `others`, whom those name. */
+export type Doubt = { readonly by: 'anyone' | 'others'; readonly about: 'owner' | 'mode'; readonly path: string; readonly problem: string }
+
+export type Place = {
+  /** The path without links. To use it instead of the one that was examined is to follow no link that appears later. */
+  readonly path: string
+  /** What is there, if anything is. */
+  readonly found: Stats | undefined
+  readonly doubts: readonly Doubt[]
+}
+
+const ROOT = 0
+const STICKY = 0o1000
+const GROUP_WRITES = 0o020
+const ANYONE_WRITES = 0o002
+const NOT_FOR_OTHERS = 0o077
+/** As many as Linux follows. */
+const MAX_LINKS = 40
+
+/** The user who runs this process; undefined on Windows, where owners and modes mean nothing. */
+export function localUser(): LocalUser | undefined {
+  const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  return uid === undefined || gid === undefined ? undefined : { uid, gid }
+}
+
+/**
+ * Looks at a path from its root on. A path is beyond doubt when it and every parent belong to root or to the user, no one else may
+ * write to it, and no one else may rename what leads to it: a parent that others may write to must be sticky. Links are followed
+ * here, each as trustworthy as its owner and its folder, and their targets are looked at in the same way.
+ */
+export function examinePlace(path: string, user: LocalUser | undefined = localUser()): Place {
+  const absolute = resolve(path)
+  if (user === undefined) return { path: absolute, found: lstatSync(absolute, { throwIfNoEntry: false }), doubts: [] }
+  const { root } = parse(absolute)
+  const doubts: Doubt[] = []
+  let at = root
+  let found: Stats = lstatSync(root)
+  let ahead = namesIn(absolute.slice(root.length))
+  let links = 0
+  while (ahead.length > 0) {
+    const isShared = (found.mode & ANYONE_WRITES) !== 0
+    const [name = '', ...rest] = ahead
+    const next = name === '..' ? dirname(at) : join(at, name)
+    const entry = lstatSync(next, { throwIfNoEntry: false })
+    if (!entry) return { path: join(next, ...rest), found: undefined, doubts }
+    if (entry.uid !== ROOT && entry.uid !== user.uid) {
+      const problem = `it belongs to another user (uid ${entry.uid})`
+      doubts.push({ by: isShared ? 'anyone' : 'others', about: 'owner', path: next, problem })
+    }
+    if (entry.isSymbolicLink()) {
+      if (++links > MAX_LINKS) throw Object.assign(new Error(`${path}: too many links`), { code: 'ELOOP' })
+      const target = readlinkSync(next)
+      if (resolve(at, target) === target) [at, found] = [root, lstatSync(root)]
+      ahead = [...namesIn(target), ...rest]
+      continue
+    }
+    const doubt = writersOf(entry, { user, isLast: rest.length === 0 })
+    if (doubt) doubts.push({ ...doubt, about: 'mode', path: next })
+    ;[at, found, ahead] = [next, entry, rest]
+  }
+  return { path: at, found, doubts }
+}
+
+/** Whether nobody but root and the user can have changed a file or folder, which must exist. */
+export function isBeyondDoubt(path: string): boolean {
+  try {
+    const { found, doubts } = examinePlace(path)
+    return found !== undefined && doubts.length === 0
+  } catch {
+    return false
+  }
+}
+
+/**
+ * A folder of this user alone, created with its parents if it is not there: its path without links, or undefined if it cannot be
+ * one. Whatever is in it was put there by this user or by root.
+ */
+export function privateFolder(path: string): string | undefined {
+  const user = localUser()
+  try {
+    const before = examinePlace(path, user)
+    if (before.doubts.length > 0) return undefined
+    if (!before.found) mkdirSync(before.path, { recursive: true, mode: 0o700 })
+    const { path: folder, found, doubts } = examinePlace(before.path, user)
+    const isPrivate = user === undefined || (found?.uid === user.uid && (found.mode & NOT_FOR_OTHERS) === 0)
+    return found?.isDirectory() && isPrivate && folder === before.path && doubts.length === 0 ? folder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const namesIn = (path: string) => path.split(sep).filter(name => name !== '' && name !== '.')
+
+/** Who else may write to a file or folder, or rename what is in a folder. */
+function writersOf(
+  { mode, gid }: Stats,
+  { user, isLast }: { user: LocalUser; isLast: boolean },
+): Pick<Doubt, 'by' | 'problem'> | undefined {
+  // In a sticky folder only the owner of an entry can rename or remove it, so an entry is as good as its owner.
+  if (!isLast && (mode & STICKY) !== 0) return undefined
+  // Only the last one can have been changed without a trace of another owner.
+  if ((mode & ANYONE_WRITES) !== 0) return { by: isLast ? 'anyone' : 'others', problem: 'every user may write to it' }
+  if ((mode & GROUP_WRITES) !== 0 && !isOwnGroup(gid, user)) return { by: 'others', problem: `its group (gid ${gid}) may write to it` }
+  return undefined
+}
+
+/** The group that has one member: many systems give each user one with the same number. */
+const isOwnGroup = (gid: number, user: LocalUser) => gid === ROOT || (gid === user.gid && gid === user.uid)
