@@ -11,10 +11,22 @@ fail() {
 
 command -v npm >/dev/null || fail 'npm is not on the PATH; put actions/setup-node with Node 20 or newer before this step'
 
+# The version that belongs to this action: the same commit of the action always installs the same package.
+version=${KEELSON_VERSION:-$(node -p 'require(process.argv[1]).version' "$GITHUB_ACTION_PATH/package.json")}
+# npm would also take an address, a folder, another package or an option.
+case $version in
+latest) ;;
+*[!0-9A-Za-z.-]*) fail 'the version must be one such as 1.2.3 or 1.2.3-rc.1, or latest' ;;
+*)
+  printf '%s\n' "$version" | LC_ALL=C grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?' ||
+    fail 'the version must be one such as 1.2.3 or 1.2.3-rc.1, or latest'
+  ;;
+esac
+
 # One folder for each server: a job may have several, also of different versions.
 folder=$(mktemp -d "$RUNNER_TEMP/keelson-XXXXXX")
-npm install --prefix "$folder/package" --no-audit --no-fund --loglevel=error "keelson@${KEELSON_VERSION:-latest}" ||
-  fail "keelson@${KEELSON_VERSION:-latest} could not be installed"
+npm install --prefix "$folder/package" --no-audit --no-fund --loglevel=error "keelson@$version" ||
+  fail "keelson@$version could not be installed"
 bin=$folder/package/node_modules/.bin
 PATH=$bin:$PATH
 

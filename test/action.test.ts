@@ -46,16 +46,62 @@ test('a job gets a server with its manifests, tells the next steps, and stops it
 test('inputs are data: nothing in them is run', patient, async t => {
   const job = newJob(t)
   const started = await job.uses({
-    version: '$(touch version)`touch version`',
     flags: '--nodes 0 --kubeconfig=$(touch\tflags)`touch\tflags`',
   })
   assert.equal(started.code, 1)
   assert.match(started.stderr, /^keelson: unknown argument flags\)`touch/m)
-  assert.match(job.npm(), /keelson@\$\(touch version\)`touch version`\n$/)
-  assert.deepEqual(
-    readdirSync(job.workspace).filter(name => /version|flags/.test(name)),
-    [],
-  )
+  assert.deepEqual(readdirSync(job.workspace), [])
+})
+
+const VERSION: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version
+/** Each would have npm install something else than a version of this package, or is run by a shell that does not quote. */
+const NO_VERSIONS = [
+  'file:../evil',
+  './evil',
+  '/tmp/evil.tgz',
+  'https://example.com/evil.tgz',
+  'git+https://example.com/evil.git',
+  'github:evil/evil',
+  'npm:evil@1.0.0',
+  'npm:evil',
+  '--registry=https://example.com',
+  '1.2.3 --registry=https://example.com',
+  '1.2.3\n--registry=https://example.com',
+  '1.2.3\nlatest',
+  'latest\nlatest',
+  ' latest',
+  '1.2.3 evil',
+  '^1.2.3',
+  '>=0',
+  '1.x',
+  '*',
+  '1',
+  'next',
+  '-1.2.3',
+  '1.2.3-',
+  '1.2.3+build',
+  '$(touch version)`touch version`',
+]
+
+test('the action installs the version of its own checkout, and nothing but a version of this package', patient, async t => {
+  const own = newJob(t)
+  assert.equal((await own.uses({ flags: '--no-such-flag' })).code, 1)
+  // At 6256f0f1 it was keelson@latest: whoever published last decided what ran.
+  assert.match(own.npm(), new RegExp(` keelson@${VERSION.replaceAll('.', '\\.')}\n$`))
+  for (const version of NO_VERSIONS) {
+    const job = newJob(t)
+    const refused = await job.uses({ version })
+    assert.equal(refused.code, 1, version)
+    assert.equal(refused.stdout, '::error title=Keelson::the version must be one such as 1.2.3 or 1.2.3-rc.1, or latest\n')
+    // At 6256f0f1 npm was called with each of them.
+    assert.throws(() => job.npm(), { code: 'ENOENT' }, version)
+    assert.deepEqual(readdirSync(job.workspace), [])
+  }
+  for (const version of ['latest', '1.2.3-rc.1']) {
+    const job = newJob(t)
+    await job.uses({ version, flags: '--no-such-flag' })
+    assert.ok(job.npm().endsWith(` keelson@${version}\n`))
+  }
 })
 
 test('a server that does not start fails the step with its reason', patient, async t => {
@@ -87,7 +133,8 @@ test('the action passes every input on, and its outputs are those of a step', ()
 test('the devcontainer feature installs the version that was chosen', patient, async t => {
   const folder = join(ROOT, 'devcontainer/keelson')
   const feature = JSON.parse(readFileSync(join(folder, 'devcontainer-feature.json'), 'utf8'))
-  assert.deepEqual([feature.id, feature.options.version.default], ['keelson', 'latest'])
+  // At 6256f0f1 it was latest: whoever published last decided what was built into containers.
+  assert.deepEqual([feature.id, feature.options.version.default], ['keelson', VERSION])
   assert.match(feature.version, /^\d+\.\d+\.\d+$/)
   const scratch = temporaryDirectory(t)
   const bin = npmIn(scratch)
@@ -97,6 +144,13 @@ test('the devcontainer feature installs the version that was chosen', patient, a
   assert.deepEqual([chosen.code, chosen.stderr], [0, ''])
   assert.match(chosen.stdout, /^keelson \d+\.\d+\.\d+ /)
   assert.equal(readFileSync(join(scratch, 'npm.args'), 'utf8'), 'install --global --no-audit --no-fund --loglevel=error keelson@1.2.3\n')
+
+  for (const version of NO_VERSIONS) {
+    const refused = await install({ PATH: [bin, NODE_FOLDER, ...SYSTEM].join(delimiter), VERSION: version })
+    assert.deepEqual([refused.code, refused.stdout], [1, ''], version)
+    assert.match(refused.stderr, /^keelson: the version must be one such as/)
+  }
+  assert.equal(readFileSync(join(scratch, 'npm.args'), 'utf8').split('\n').length, 2, 'npm was not called again')
 
   const without = await install({ PATH: pathWithoutNpm(temporaryDirectory(t)) })
   assert.equal(without.code, 1)
