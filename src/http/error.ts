@@ -10,6 +10,7 @@ import { Status } from './common-messages.ts'
 import type { Exchange } from './exchange.ts'
 import type { Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
+import { failureStack } from './observability/failure-text.ts'
 import type { Log } from './observability/log.ts'
 import { warningHeaders } from './warning.ts'
 
@@ -72,9 +73,6 @@ async function write(status: JsonObject, mediaType: MediaType, pretty: boolean):
 }
 
 function unexpected(thrown: unknown, id: string, log: Log): StatusError {
-  log.error(
-    { auditID: id, error: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) },
-    'request failed unexpectedly',
-  )
+  log.error({ auditID: id, error: failureStack(thrown) }, 'request failed unexpectedly')
   return internalError(`the server met an unexpected condition; its log names the cause under ${id}`)
 }

@@ -2,6 +2,7 @@
 import { DurationError, parseDuration } from '../lib/duration.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
+import type { ExplanationStep } from '../schema/explanation.ts'
 import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
@@ -100,10 +101,15 @@ function askedTime(text: string | null): number | undefined {
 
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? 0) : 0)
 
+/** Messages of policies and webhooks may quote the object: of steps that were not skipped only the outcome is logged. */
+function loggable({ because, ...step }: ExplanationStep): ExplanationStep {
+  return because !== undefined && step['outcome'] === 'skipped' ? { ...step, because } : step
+}
+
 /** The path is logged without its query, which may contain tokens. */
 function fieldsOf({ request, route, id, user, impersonator, explanation }: Exchange, { status }: Response, ms: number): Fields {
   const { verb, path } = route.attributes
-  const steps = explanation?.steps ?? []
+  const steps = (explanation?.steps ?? []).map(loggable)
   return {
     auditID: id,
     verb,

@@ -8,6 +8,7 @@ import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
+import { failureText } from '../http/observability/failure-text.ts'
 import { createLog } from '../http/observability/log.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -176,7 +177,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     now,
     registry: () => registry,
     authorizer: () => components,
-    onError: error => log.error({ error: String(error) }, 'a component could not take in a change'),
+    onError: error => log.error({ error: failureText(error) }, 'a component could not take in a change'),
     signal,
   })
   const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, clock, signal })

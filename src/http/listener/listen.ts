@@ -9,6 +9,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { PendingStreams } from '../flow-control/pending-streams.ts'
 import { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Peer, Request, Response } from '../message.ts'
+import { failureStack } from '../observability/failure-text.ts'
 import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
 import { answerHttp1 } from './http1.ts'
@@ -283,8 +284,7 @@ export class Listener implements AsyncDisposable {
     return server
   }
 
-  #failed = (error: unknown): void =>
-    this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'an answer could not be sent')
+  #failed = (error: unknown): void => this.#log.error({ error: failureStack(error) }, 'an answer could not be sent')
 
   /** Serving never throws; a failure here is between response and socket, which is destroyed then. */
   #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {

@@ -33,13 +33,17 @@ export function createLog(level: Level, format: Format = 'json'): Log {
     else if (waiting !== undefined) waiting.push(line)
     else {
       waiting = [line]
+      const drain = (to: (...line: Line) => void) => {
+        for (const line of waiting ?? []) to(...line)
+        waiting = undefined
+      }
+      // Without file descriptors it cannot be loaded, and that is worth a line.
       const onError = (error: Error | undefined) => (problem = error?.message)
       const opening = format === 'text' ? Promise.resolve(textLogger(onError)) : openLogger(level, onError)
-      void opening.then(opened => {
-        logger = opened
-        for (const [at, fields, message] of waiting ?? []) logger[at](fields, message)
-        waiting = undefined
-      })
+      void opening.then(
+        opened => drain((at, fields, message) => (logger = opened)[at](fields, message)),
+        () => drain(writeDirectly),
+      )
     }
   }
   return {
@@ -49,6 +53,15 @@ export function createLog(level: Level, format: Format = 'json'): Log {
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
     problem: () => problem,
+  }
+}
+
+/** A line as the logger writes it. */
+function writeDirectly(level: Level, fields: Fields, msg: string): void {
+  try {
+    writeSync(2, `${JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg })}\n`)
+  } catch {
+    // Nobody is left to tell.
   }
 }
 

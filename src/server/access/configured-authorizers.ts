@@ -5,6 +5,7 @@ import { AUTHORIZATION_CONFIGURATION, authorizersOf, type ConfiguredAuthorizer, 
 import { inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
 import { type WebhookSettings, webhookAuthorizer } from '../../authz/webhook-authorizer.ts'
 import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
+import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import { postReview, type WebhookEndpoint } from '../../lib/review-call.ts'
@@ -125,7 +126,7 @@ function webhookOf(
     post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs, signal }),
     observer: metrics,
     now: Date.now,
-    warn: message => log.warn({}, message),
+    warn: message => log.warn({}, withoutQuoted(message)),
   })
 }
 

@@ -6,6 +6,7 @@ import { OidcAuthenticator } from '../../authn/oidc.ts'
 import type { TokenAuthenticator } from '../../authn/token.ts'
 import { TokenWebhook } from '../../authn/token-webhook.ts'
 import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
+import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import { postReview } from '../../lib/review-call.ts'
@@ -40,7 +41,7 @@ export function tokenWebhook({ config, audiences, log, signal }: ConfiguredToken
     // Several requests may wait for one answer, so none of them cancels it.
     post: review => postReview(review, { endpoint, transport, timeoutMs: TIMEOUT_MS, signal }),
     now: Date.now,
-    warn: message => log.warn({}, message),
+    warn: message => log.warn({}, withoutQuoted(message)),
   })
 }
 

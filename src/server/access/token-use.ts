@@ -1,6 +1,7 @@
 /** Notes when tokens that live in secrets were last used. */
 import type { ClientFor } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -23,7 +24,7 @@ export function noteTokenUse({ clientFor, log }: { readonly clientFor: ClientFor
     client
       .of(Secret)
       .patch({ namespace, name }, { metadata: { uid, labels: { [LAST_USED]: today } } })
-      .catch(error => log.warn({ error: String(error) }, 'the last use of a token could not be noted'))
+      .catch(error => log.warn({ error: failureText(error) }, 'the last use of a token could not be noted'))
       .finally(() => (underWay = undefined))
   }
 }

@@ -1,5 +1,6 @@
 /** What admission does, counted under the names of kube-apiserver. */
 import type { AdmissionObserver, StepType, Timer } from '../../admission/observer.ts'
+import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { type Family, Histogram, type Labels } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
@@ -68,7 +69,10 @@ export class AdmissionMetrics implements AdmissionObserver {
   }
 
   webhookFailedOpen({ name, type, message }: Parameters<AdmissionObserver['webhookFailedOpen']>[0]): void {
-    this.#log.warn({ webhook: name, error: message }, 'a webhook could not be called; its failure policy lets the request through')
+    this.#log.warn(
+      { webhook: name, error: withoutQuoted(message) },
+      'a webhook could not be called; its failure policy lets the request through',
+    )
     this.#failedOpen.count({ name, type })
   }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Admission, pluginChain } from '../../admission/plugin.ts'
 import type { Reader } from '../../admission/reader.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { randomSuffix } from '../../lib/safe-text.ts'
 import { WebhookTransport } from '../../lib/webhook-transport.ts'
@@ -60,7 +61,7 @@ export async function openAdmission(
     resourceOf: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     dynamic,
     quota,
-    warn: message => log.warn({}, message),
+    warn: message => log.warn({}, withoutQuoted(message)),
     ...authorization,
   })
   return { chain: pluginChain(plugins, metrics), metrics }

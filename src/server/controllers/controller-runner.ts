@@ -2,6 +2,7 @@
 import type { ClientFor } from '../../client/client.ts'
 import { QueueMetrics } from '../../client/queue-metrics.ts'
 import { type Controller, type RunningController, startController } from '../../controllers/controller.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Config, runsController } from '../config.ts'
@@ -64,7 +65,7 @@ export function controllerRunner({ clientFor, groupDomain, log, clock, signal }:
       const metrics = new QueueMetrics(name)
       const onError = (error: unknown, key: string | undefined) => {
         if (!signal.aborted)
-          log.warn({ controller: name, ...(key && { key }), error: String(error) }, 'reconciling failed; it will be retried')
+          log.warn({ controller: name, ...(key && { key }), error: failureText(error) }, 'reconciling failed; it will be retried')
       }
       const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics, clock })
       started.synced.catch(error => onError(error, undefined))

@@ -18,6 +18,7 @@ import { hostname } from 'node:os'
 import type { WriteGuard } from '../../client/backend.ts'
 import type { Client, ClientFor } from '../../client/client.ts'
 import { type Term, type Timing, takePart } from '../../client/leader-election.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -63,7 +64,7 @@ export function runWhileLeading(parts: LeadershipParts): Leadership {
     client,
     holder,
     timing: TIMING,
-    onError: error => log.warn({ error: String(error) }, 'what the leader does could not be started'),
+    onError: error => log.warn({ error: failureText(error) }, 'what the leader does could not be started'),
     signal,
     async lead(term) {
       const fence = await beginTerm(parts, holder, term)

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { Caches } from '../../cache/caches.ts'
 import { DEFAULT_HISTORY } from '../../cache/resource-cache.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
@@ -51,7 +52,7 @@ export async function openData(config: Config, { given, files, catalog, log, clo
   const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
   const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs, onLoaded: logLoading(log) })
   onClose(() => caches[Symbol.asyncDispose]())
-  const compaction = compact(config, error => log.warn({ error: String(error) }, 'compaction failed; it will be tried again'))
+  const compaction = compact(config, error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'))
   onClose(async () => compaction[Symbol.asyncDispose]())
   return { observed, store, caches, claimed, failed, fail, problem: () => problem }
 }

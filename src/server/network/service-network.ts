@@ -1,6 +1,7 @@
 /** What services need of their server: allocators of addresses and ports, the ranges they are from, and a service of its own. */
 import { Allocation } from '../../allocation/allocation.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Allocations } from '../../registry/allocations.ts'
 import type { ServerContext } from '../context.ts'
 import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
@@ -41,7 +42,7 @@ export async function openServiceNetwork({
     fresh: () => caches.fresh(),
   })
   const onError = (error: unknown) => {
-    if (!signal.aborted) log.warn({ error: String(error) }, 'addresses and ports could not be checked; it will be retried')
+    if (!signal.aborted) log.warn({ error: failureText(error) }, 'addresses and ports could not be checked; it will be retried')
   }
   let leave: () => Promise<void> = async () => {}
   return {

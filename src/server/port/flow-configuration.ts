@@ -4,6 +4,7 @@ import { defineController, watch } from '../../controllers/controller.ts'
 import type { FlowControl } from '../../http/flow-control/flow-control.ts'
 import type { FlowSchema as Schema } from '../../http/flow-control/flow-schema.ts'
 import type { LevelConfiguration } from '../../http/flow-control/seats.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
@@ -29,7 +30,7 @@ export async function followFlowControl(
     try {
       flowControl.configure([...levels.list()].flatMap(levelOf), [...schemas.list()].map(schemaOf))
     } catch (error) {
-      log.error({ error: String(error) }, 'flow control could not be configured')
+      log.error({ error: failureText(error) }, 'flow control could not be configured')
     }
   }
   // Once for changes that are committed together. Their writers get the answer after this has run.

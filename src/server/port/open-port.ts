@@ -27,6 +27,7 @@ import type { Pki } from '../credentials/pki.ts'
 import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
+import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
 import { keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
 
@@ -83,10 +84,12 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
   const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
   await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
+  const descriptors = watchFileDescriptors(log)
+  onClose(async () => descriptors.stop())
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    components: () => [...parts.counted(), ...data.observed.families(), ...flowControl.families()],
+    components: () => [...parts.counted(), ...data.observed.families(), ...flowControl.families(), ...descriptors.families()],
     *objects() {
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },

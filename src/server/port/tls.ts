@@ -1,6 +1,7 @@
 /** The TLS certificates of the port, replaced while the server runs when they expire soon or files change. */
 import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../../http/listener/listen.ts'
+import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../../lib/ip.ts'
@@ -61,7 +62,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     if (isRenewing || now.getTime() < renewalTime(pki)) return
     isRenewing = true
     const done = renew(now)
-      .catch(error => log.error({ error: String(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
+      .catch(error => log.error({ error: failureText(error) }, 'certificates could not be renewed; this is tried again tomorrow'))
       .finally(() => {
         isRenewing = false
       })
