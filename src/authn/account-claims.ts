@@ -24,12 +24,19 @@ type Bound = { readonly name: string; readonly uid: string }
 
 /** Checks the times of a token. Throws ClaimError. */
 function checkTimes(claims: JsonObject, now: number): void {
-  const time = (name: string) => (typeof claims[name] === 'number' ? claims[name] * 1000 : undefined)
+  const time = (name: string) => {
+    const value = claims[name] ?? undefined
+    if (value !== undefined && typeof value !== 'number') throw new ClaimError(NOT_A_DATE)
+    return value === undefined ? undefined : value * 1000
+  }
   const [nbf, exp, iat] = [time('nbf'), time('exp'), time('iat')]
   if (nbf !== undefined && now + LEEWAY_MS < nbf) throw new ClaimError('service account token is not valid yet')
   if (exp !== undefined && now - LEEWAY_MS > exp) throw new ClaimError('service account token has expired')
   if (iat !== undefined && now + LEEWAY_MS < iat) throw new ClaimError('service account token is issued in the future')
 }
+
+// A time that cannot be read must not be taken for none, or the token would never expire.
+const NOT_A_DATE = 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
 
 /** Checks that the account and what the token is bound to are still those that it was made for. Throws ClaimError. */
 export function checkBound(claims: JsonObject, { now, find }: Moment): void {
