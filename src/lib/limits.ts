@@ -41,6 +41,8 @@ export const LIMITS = {
   writesAskedFor: 1_000,
   /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one iteration of the event loop. */
   backgroundWrites: { atOnce: 32, perIteration: 4 },
+  /** Pods that one look at a StatefulSet creates: however many it asks for, they are planned in parts. */
+  statefulPodsAtOnce: 500,
   /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */
   migration: { page: 500, atOnce: 16, perSecond: 1000 },
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { type ClaimObject, claimsFor, hasStaleClaims, ownersOf } from './claims.ts'
 import { newPod, ordinalOf, revisionOf, type StatefulSetObject, withIdentity } from './identity.ts'
@@ -45,6 +46,20 @@ const plan = (set: StatefulSetObject, pods: PodObject[], claims: ClaimObject[] =
   })
     .flat(2)
     .map(({ step, pod }) => `${step} ${ordinalOf(pod)}${step === 'create' ? ` ${revisionOf(pod)}` : ''}`)
+
+// At 6256f0f1 a pod was made in memory for each of them, so that the server stood still and ran out of it.
+test('a set that asks for billions of pods is planned in parts', () => {
+  const most = 2_147_483_647
+  assert.deepEqual(plan(setOf(most), [podOf(setOf(most), 0)]), ['create 1 new'])
+  const set = setOf(most, {
+    podManagementPolicy: 'Parallel',
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1 } },
+  })
+  const steps = plan(set, [podOf(set, 0), podOf(set, 2), podOf(set, 2_000_000_000, 'ready', 'old')])
+  assert.deepEqual(steps.slice(0, 3), ['create 1 new', 'create 3 new', 'create 4 new'])
+  assert.equal(steps.length, LIMITS.statefulPodsAtOnce)
+  assert.deepEqual([...new Set(steps.map(step => step.split(' ')[0]))], ['create'], 'nothing is replaced while so many are missing')
+})
 
 test('in order, each pod waits for the one before', () => {
   const set = setOf(3)

@@ -7,6 +7,7 @@
 import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
 import { scaledAmount } from '../../kinds/shapes/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
 import { type FindClaim, hasStaleClaims, misownedClaims } from './claims.ts'
 import { isInRange, newPod, ordinalOf, revisionOf, type StatefulSetObject, startOrdinal, withIdentity } from './identity.ts'
@@ -37,7 +38,13 @@ export type Observed = {
   readonly now: Date
 }
 
-type Pods = { readonly replicas: readonly PodObject[]; readonly surplus: readonly PodObject[] }
+type Pods = {
+  /** By ordinal. Of those that are not there only the first are among them: a set may ask for more than can ever be counted. */
+  readonly replicas: readonly PodObject[]
+  /** How many have not been created. */
+  readonly absent: number
+  readonly surplus: readonly PodObject[]
+}
 
 const isCreated = ({ status }: PodObject): boolean => Boolean(status.phase)
 const isGoing = ({ metadata }: PodObject): boolean => Boolean(metadata.deletionTimestamp)
@@ -53,20 +60,25 @@ export function planPods(set: StatefulSetObject, observed: Observed): Phase[] {
     decided.push(steps)
     if (isWaiting && isInOrder(set)) return decided
   }
-  decided.push(replaceOutdated(set, pods.replicas, observed).map(pod => [{ step: 'delete', pod }]))
+  decided.push(replaceOutdated(set, pods, observed).map(pod => [{ step: 'delete', pod }]))
   return decided
 }
 
-/** The pods that there should be, those that are missing among them, and the others from the last to the first. */
+/** The pods that there should be, the first that are missing among them, and the others from the last to the first. */
 function podsOf(set: StatefulSetObject, { pods, current, update }: Observed): Pods {
   const start = startOrdinal(set)
-  const existing = new Map(pods.map(pod => [ordinalOf(pod), pod]))
-  const replicas = Array.from({ length: set.spec.replicas }, (_, index) => {
-    const { name: revision, template } = isKeptBack(set, start + index) ? current : update
-    return existing.get(start + index) ?? newPod(set, { template, revision }, start + index)
-  })
+  const end = start + set.spec.replicas
+  const existing = new Map(pods.filter(pod => isInRange(set, pod)).map(pod => [ordinalOf(pod), pod]))
+  const missing: PodObject[] = []
+  for (let ordinal = start; ordinal < end && missing.length < LIMITS.statefulPodsAtOnce; ordinal++) {
+    if (existing.has(ordinal)) continue
+    const { name: revision, template } = isKeptBack(set, ordinal) ? current : update
+    missing.push(newPod(set, { template, revision }, ordinal))
+  }
+  const replicas = [...existing.values(), ...missing].sort((a, b) => ordinalOf(a) - ordinalOf(b))
   const surplus = pods.filter(pod => ordinalOf(pod) >= 0 && !isInRange(set, pod)).sort((a, b) => ordinalOf(b) - ordinalOf(a))
-  return { replicas, surplus }
+  const created = [...existing.values()].filter(isCreated).length
+  return { replicas, absent: set.spec.replicas - created, surplus }
 }
 
 /** Whether a pod of an ordinal is still made from the current revision. */
@@ -124,21 +136,21 @@ function endSurplus(set: StatefulSetObject, { replicas, surplus }: Pods, { now }
 }
 
 /** The pods of an old revision that may go now, from the last to the partition. */
-function replaceOutdated(set: StatefulSetObject, replicas: readonly PodObject[], { update, now }: Observed): PodObject[] {
+function replaceOutdated(set: StatefulSetObject, { replicas, absent }: Pods, { update, now }: Observed): PodObject[] {
   const { type, rollingUpdate } = set.spec.updateStrategy
   if (type !== 'RollingUpdate') return []
-  const isOld = (pod: PodObject) => isCreated(pod) && revisionOf(pod) !== update.name && !isGoing(pod)
+  const there = replicas.filter(isCreated)
+  const isOld = (pod: PodObject) => revisionOf(pod) !== update.name && !isGoing(pod)
   const allowed = Math.max(1, scaledAmount(rollingUpdate?.maxUnavailable ?? 1, set.spec.replicas, 'down'))
-  const missing = replicas.filter(pod => isMissing(set, pod, now))
-  const outdated = replicas
-    .slice(rollingUpdate?.partition ?? 0)
-    .filter(isOld)
-    .reverse()
-  if (isInOrder(set)) return outdated.slice(0, Math.max(0, allowed - missing.length))
+  const lost = there.filter(pod => isMissing(set, pod, now))
+  const missing = absent + lost.length
+  const first = startOrdinal(set) + (rollingUpdate?.partition ?? 0)
+  const outdated = there.filter(pod => ordinalOf(pod) >= first && isOld(pod)).reverse()
+  if (isInOrder(set)) return outdated.slice(0, Math.max(0, allowed - missing))
   // Those that are missing anyway cost nothing.
-  if (missing.length >= allowed && !missing.some(isOld)) return []
-  const [lost, there] = [outdated.filter(pod => !isAvailableIn(set, pod, now)), outdated.filter(pod => isAvailableIn(set, pod, now))]
-  return [...lost, ...there.slice(0, Math.max(0, allowed - missing.length))]
+  if (missing >= allowed && !lost.some(isOld)) return []
+  const isUsed = (pod: PodObject) => isAvailableIn(set, pod, now)
+  return [...outdated.filter(pod => !isUsed(pod)), ...outdated.filter(isUsed).slice(0, Math.max(0, allowed - missing))]
 }
 
 export type Names = { readonly current: string; readonly update: string; readonly collisionCount: number }
