@@ -13,7 +13,7 @@ import type { Registry, Result } from '../../registry/api.ts'
 import { byPreference, type Catalog } from '../../registry/catalog.ts'
 import type { Attributes } from '../../schema/access.ts'
 import { Budget } from '../../schema/budget.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { badRequest, StatusError } from '../../schema/status-error.ts'
 
 export type ApiAccessParts = {
   readonly catalog: Catalog
@@ -32,6 +32,8 @@ export function apiAccess(parts: ApiAccessParts): ApiAccess {
   return {
     async send(identity, request, signal) {
       const { method, path, query = {} } = request
+      // Names in it come from objects of users, and the router takes an encoded slash for one: it would lead to a subresource.
+      if (/%2f/i.test(path)) throw badRequest('invalid resource name: may not contain "/"')
       const search = new URLSearchParams(query).toString()
       const target = search === '' ? path : `${path}?${search}`
       const routed = route(method, target, catalog)
