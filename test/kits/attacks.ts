@@ -56,7 +56,7 @@ export type Arena = Target & {
   readonly agent: Agent
 }
 
-/** The first word of a table's users: rows are numbered. */
+/** Who a row is, unless the name matters. */
 const userOf = ({ user }: Pick<Attack, 'user'>, row: number) => user ?? `mallory-${row}`
 export const tokenOf = (row: number) => `token-of-row-${row}`
 
@@ -77,7 +77,7 @@ export async function startArena(t: Scope, rows: readonly Attack[], options: Sta
     const more = (who as { headers?: Record<string, string> }).headers ?? {}
     return ask(server, path, { agent, ...who, method, headers: { ...framing, ...more, ...headers }, ...(body !== undefined && { body }) })
   }
-  // Tokens and certificates must not share connections.
+  // Connections with the admin's certificate are not shared: a certificate comes before a token.
   const strangers = connection(t)
   return {
     ...server,
