@@ -81,6 +81,7 @@ function packed(text) {
 async function bundle(folder) {
   shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await workerText('src/codec/transcode-worker.ts'))
   shared.define.KEELSON_VALIDATION_WORKER = JSON.stringify(packed(await workerText('src/server/validation/validation-worker.ts')))
+  shared.define.KEELSON_COMMAND_WORKER = JSON.stringify(packed(await workerText('src/nodes/script/command-worker.ts')))
   // Only sources that are not bundled look for a file beside them.
   shared.define['import.meta.url'] = '""'
   // CommonJS starts faster, can use V8's compile cache, and is what every version of Node and every test runner can load.

@@ -23,6 +23,8 @@ export interface ObjectRevision<O = AnyObject> {
   readonly deleted: boolean
   /** Undefined when the stored record cannot be read. Shared: nobody may change it. */
   readonly object: O | undefined
+  /** The object as JSON, its resourceVersion inside; empty when the stored record cannot be read. */
+  readonly json: Uint8Array
 }
 
 export type ChangeType = 'added' | 'updated' | 'deleted'

@@ -39,6 +39,8 @@ export type Running = {
   readonly reconcile: (key: string) => Promise<Again | undefined | void>
   /** Resolves when what is written beside reconciling is written, for those that do that. */
   readonly flushed?: () => Promise<void>
+  /** Resolves when something that is under way elsewhere has added its keys; undefined when there is no such thing. */
+  readonly progress?: () => Promise<void> | undefined
 }
 
 export type Controller = {
@@ -120,7 +122,7 @@ export function startController(controller: Controller, parts: ControllerParts):
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
   const context = { client, recorder, recorderFor, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
-  const { watches, flushed, ...running } = controller.create(context)
+  const { watches, flushed, progress, ...running } = controller.create(context)
   const reconcile = async (key: string) => {
     try {
       return await running.reconcile(key)
@@ -149,9 +151,13 @@ export function startController(controller: Controller, parts: ControllerParts):
     synced,
     async idle() {
       await synced
-      await queue.idle()
-      await Promise.all(recorders.map(each => each.flushed()))
-      await flushed?.()
+      for (let more: Promise<void> | undefined, isFirst = true; isFirst || more; isFirst = false) {
+        await more
+        await queue.idle()
+        await Promise.all(recorders.map(each => each.flushed()))
+        await flushed?.()
+        more = signal.aborted ? undefined : progress?.()
+      }
     },
   }
 }

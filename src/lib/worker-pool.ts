@@ -5,15 +5,17 @@
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Cancellation } from './cancellation.ts'
-import type { FromWorker } from './worker-thread.ts'
+import type { Asking, FromWorker } from './worker-thread.ts'
 
 export type PoolSettings<J, R> = {
   /** The text of the program that workers run. */
   readonly program: () => string
   /** A job as it is sent to a worker, with what is handed over instead of copied. */
-  readonly send: (job: J) => { readonly message: unknown; readonly transfer: readonly ArrayBuffer[] }
+  readonly send: (job: J) => Sent
+  /** The answer to what a worker asks about its job (`ask`), where workers may ask. */
+  readonly answer?: (job: J, question: any) => Sent
   /** The result of a job that costs more than it may. */
   readonly tooExpensive: R
   /** Why a user who has too many jobs waiting is refused. */
@@ -28,6 +30,8 @@ export type PoolSettings<J, R> = {
     readonly waitingPerUser: number
   }
 }
+
+type Sent = { readonly message: unknown; readonly transfer: readonly ArrayBuffer[] }
 
 export type JobOptions = { readonly user: string; readonly signal: Cancellation }
 
@@ -138,17 +142,36 @@ class Thread<J, R> {
   #startedAt = 0
   #cpuAtStart: number | undefined
   #hasEnded = false
+  /** Questions of the worker come here. */
+  #port: MessagePort | undefined
 
   constructor(settings: PoolSettings<J, R>, told: { readonly idle: () => void; readonly ended: () => void }) {
     this.#settings = settings
     this.#told = told
     const resourceLimits = { maxOldGenerationSizeMb: settings.limits.heapMB, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
-    this.#worker = new Worker(settings.program(), { eval: true, resourceLimits, execArgv: [] })
+    const asking = settings.answer && this.#listen()
+    const handedOver = asking && { workerData: asking, transferList: [asking.port] }
+    this.#worker = new Worker(settings.program(), { eval: true, resourceLimits, execArgv: [], ...handedOver })
     this.#worker.on('message', (message: FromWorker<R>) => this.#receive(message))
     this.#worker.on('error', error => void this.end(error))
     this.#worker.on('exit', () => void this.end(new Error('the worker ended')))
     // A worker alone keeps no process from ending.
     this.#worker.unref()
+  }
+
+  #listen(): Asking {
+    const { port1, port2 } = new MessageChannel()
+    const answered = new Int32Array(new SharedArrayBuffer(4))
+    port1.on('message', question => {
+      if (!this.job) return
+      const { message, transfer } = this.#settings.answer!(this.job.job, question)
+      port1.postMessage(message, [...transfer])
+      Atomics.store(answered, 0, 1)
+      Atomics.notify(answered, 0)
+    })
+    port1.unref()
+    this.#port = port1
+    return { port: port2, answered }
   }
 
   get isIdle(): boolean {
@@ -177,6 +200,7 @@ class Thread<J, R> {
     const { job } = this
     this.job = undefined
     job?.settle(isOutOfMemory(reason) ? { result: this.#settings.tooExpensive } : reason)
+    this.#port?.close()
     await this.#worker.terminate()
     this.#told.ended()
   }

@@ -1,6 +1,6 @@
 /** The worker's side of `worker-pool.ts`: tells which thread it is, then answers one job after the other. */
 import { readlinkSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 
 export type FromWorker<R> = { readonly thread: string | undefined } | { readonly result: R }
 
@@ -21,4 +21,16 @@ function threadId(): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** How a worker asks the main thread: a port for questions and answers, and a number that is 1 once there is an answer. */
+export type Asking = { readonly port: MessagePort; readonly answered: Int32Array }
+
+/** Asks the main thread about the job that is being done, and waits for the answer. */
+export function ask<Q, A>(question: Q): A {
+  const { port, answered } = workerData as Asking
+  Atomics.store(answered, 0, 0)
+  port.postMessage(question)
+  Atomics.wait(answered, 0, 0)
+  return receiveMessageOnPort(port)!.message
 }

@@ -37,7 +37,14 @@ import type { ServerContext } from './context.ts'
 import { controllerRunner } from './controllers/controller-runner.ts'
 import { createDuties } from './controllers/duties.ts'
 import type { Leadership } from './controllers/leadership.ts'
-import { componentAuthorizer, kindsOfNodes, kubeletParts, nodeConnections, nodeSources } from './controllers/simulated-nodes.ts'
+import {
+  componentAuthorizer,
+  kindsOfNodes,
+  kubeletParts,
+  nodeCommands,
+  nodeConnections,
+  nodeSources,
+} from './controllers/simulated-nodes.ts'
 import { kubeconfigText, writeKubeconfig } from './credentials/kubeconfig.ts'
 import { certify, loadPki, type Pki } from './credentials/pki.ts'
 import { openSharedKeys } from './credentials/shared-keys.ts'
@@ -215,6 +222,8 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   onClose(() => transcoder[Symbol.asyncDispose]())
   const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates })
   onClose(() => validator[Symbol.asyncDispose]())
+  const commands = nodeCommands(client, log)
+  onClose(() => commands.close())
   const writers = new Writers()
   const registry: Registry = createRegistry({
     store,
@@ -222,11 +231,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     writers,
     allocations: network.allocations,
     admission: admission.chain,
-    connect: nodeConnections(
-      client,
-      kubeletParts(context, files, () => pki),
-      signal,
-    ),
+    connect: nodeConnections({ client, kubelets: kubeletParts(context, files, () => pki), commands, signal }),
     transcoder,
     validator,
     newUid: randomUUID,
@@ -306,6 +311,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     signer: () => pki.authority,
     accounts: authentication.accounts,
     api,
+    commands,
     nodeRanges: ranges,
   })
   const [ownDuties] = await Promise.all([

@@ -1,14 +1,23 @@
 /** A pod on a simulated node without a server: time jumps from one thing that happens to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
-import { NO_INPUTS } from '../../src/nodes/container/container-inputs.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
+import { understand } from '../../src/nodes/script/command.ts'
+import type { Commands } from '../../src/nodes/script/commands.ts'
 import { withDefaults } from './kinds/kinds.ts'
 
 const BEGIN = Date.UTC(2026, 6, 1, 12)
 const GATES = ['ContainerRestartRules', 'RestartAllContainersOnContainerExits', 'KubeletEnsureSecretPulledImages']
+
+/** Run at once, and given nothing. */
+const COMMANDS: Commands = {
+  run: container => understand(container),
+  knownRun: container => understand(container),
+  command: words => understand({ command: [...words] }),
+  mountProblem: () => undefined,
+}
 
 export type SimulatedPodOptions = { readonly spec?: object; readonly annotations?: Record<string, string> }
 
@@ -39,7 +48,7 @@ export class SimulatedPod {
       rejection: () => undefined,
       missingForVolumes: [],
       missingForContainer: () => undefined,
-      inputsOf: () => NO_INPUTS,
+      commands: COMMANDS,
       resizeProblem: () => undefined,
       gate: name => GATES.includes(name),
       ...this.surroundings,

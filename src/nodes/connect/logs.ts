@@ -1,14 +1,12 @@
 /** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
 import type { LogOptions } from '../../kinds/core/pod/log-options.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { formatMicroTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { badRequest } from '../../schema/status-error.ts'
-import type { ContainerInputs } from '../container/container-inputs.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
-import { scriptOf } from '../script/script.ts'
 
 /** The run that a log is of; its number is 0 for the first. */
 export type LoggedRun = { readonly id: string | undefined; readonly number: number; readonly startedAt: number }
@@ -43,24 +41,35 @@ export function statusOf({ status }: PodObject, container: string): ContainerSta
   )
 }
 
-/** The text of a run, as much of it as the options ask for. */
-export function logText(
-  pod: PodObject,
-  run: LoggedRun,
-  options: LogOptions,
-  { now, inputsOf }: { readonly now: number; readonly inputsOf: (container: Container) => ContainerInputs },
-): string {
-  const container = containersOf(pod.spec).find(({ name }) => name === options.container)
-  const isInit = pod.spec.initContainers?.some(({ name }) => name === options.container) ?? false
-  const log = container ? scriptOf(pod.metadata, container, { isInit, inputs: inputsOf(container), run: run.number }).log : ''
-  if (log === '' || run.startedAt < sinceOf(options, now)) return ''
-  const lines = log.replace(/\n$/, '').split('\n')
-  const { tailLines = lines.length } = options
-  const kept = tailLines === 0 ? [] : lines.slice(-tailLines)
+/** The log of a run, as much of it as the options ask for, in pieces: it may have as many lines as bytes. */
+export function* logPieces(log: string, run: LoggedRun, options: LogOptions, now: number): Generator<Uint8Array, undefined> {
+  if (log === '' || run.startedAt < sinceOf(options, now)) return undefined
+  const end = log.endsWith('\n') ? log.length - 1 : log.length
   const time = options.timestamps ? `${formatMicroTime(instantOf(run.startedAt)).replace('Z', '000Z')} ` : ''
-  const text = kept.map(line => `${time}${line}\n`).join('')
-  if (options.limitBytes === undefined || Buffer.byteLength(text) <= options.limitBytes) return text
-  return Buffer.from(text).subarray(0, options.limitBytes).toString()
+  let room = options.limitBytes ?? Number.POSITIVE_INFINITY
+  let piece = ''
+  for (let at = startOfTail(log, end, options.tailLines); at <= end && room > 0; ) {
+    const found = log.indexOf('\n', at)
+    const lineEnd = found < 0 ? log.length : found
+    piece += `${time}${log.slice(at, lineEnd)}\n`
+    at = lineEnd + 1
+    if (piece.length < PIECE_LENGTH && at <= end) continue
+    const bytes = Buffer.from(piece).subarray(0, room)
+    room -= bytes.byteLength
+    piece = ''
+    yield bytes
+  }
+  return undefined
+}
+const PIECE_LENGTH = LIMITS.encodedPieceLength
+
+/** Where the last lines begin; what ends the last of them is at `end`. */
+function startOfTail(log: string, end: number, lines: number | undefined): number {
+  if (lines === undefined) return 0
+  if (lines === 0) return Number.POSITIVE_INFINITY
+  let at = end
+  for (let i = 0; i < lines && at >= 0; i++) at = at === 0 ? -1 : log.lastIndexOf('\n', at - 1)
+  return at + 1
 }
 
 function sinceOf({ sinceSeconds, sinceTime }: LogOptions, now: number): number {

@@ -4,24 +4,31 @@ import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
+import { yieldToOthers } from '../../lib/yield.ts'
 import type { Result } from '../../registry/api.ts'
 import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
-import { inputsOf } from '../container/inputs-of-container.ts'
-import { sourcesOf } from '../container/sources.ts'
-import { FAILURE_ANNOTATION, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import { FAILURE_ANNOTATION, internalIPs, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import type { CommandRuns } from '../script/command-runs.ts'
+import { annotatedScript, scriptOfRun } from '../script/script.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
-import { type LoggedRun, loggedRun, logText, statusOf } from './logs.ts'
+import { type LoggedRun, loggedRun, logPieces, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
-/** Until the signal: then logs that are followed end. */
-export const simulatedConnection = (client: Client, signal: AbortSignal): NodeConnection => ({
+export type SimulatedParts = {
+  readonly client: Client
+  readonly runs: CommandRuns
+  /** Ends logs that are followed. */
+  readonly signal: AbortSignal
+}
+
+export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): NodeConnection => ({
   pod(request) {
     const { pod, call, node } = request
     if (!isAlive(node))
       throw unavailable(`node "${pod.spec.nodeName}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
-    if (call.subresource === 'log') return readLog(client, request, signal)
+    if (call.subresource === 'log') return readLog({ client, runs, signal }, request)
     const { name = '' } = pod.metadata
     throw notImplemented(
       `pod "${name}" runs on the simulated node "${pod.spec.nodeName}": its containers have no processes, so that ${call.subresource} is not possible`,
@@ -36,7 +43,7 @@ export const simulatedConnection = (client: Client, signal: AbortSignal): NodeCo
     if (namespace !== undefined && call.verb === 'get') {
       const pod = client.of(Pod).get({ namespace, name: podName }) as PodObject | undefined
       if (pod?.spec.nodeName !== name) throw notFound({ group: '', plural: 'pods', kind: 'Pod' }, podName)
-      return readLog(client, { pod, container, node: node as NodeObject, call, ctx }, signal)
+      return readLog({ client, runs, signal }, { pod, container, node: node as NodeObject, call, ctx })
     }
     const answer = call.verb === 'get' ? kubeletAnswer(client, node as NodeObject, path) : undefined
     if (!answer) throw notImplemented(`node "${name}" is simulated: there is no kubelet that could answer ${path || '/'}`)
@@ -46,15 +53,39 @@ export const simulatedConnection = (client: Client, signal: AbortSignal): NodeCo
 
 const LOG_PATH = /^\/containerLogs\/([^/]+)\/([^/]+)\/([^/]+)$/
 
-function readLog(client: Client, { pod, container, node, call, ctx }: PodRequest, signal: AbortSignal): Result {
+async function readLog({ client, runs, signal }: SimulatedParts, { pod, container, node, call, ctx }: PodRequest): Promise<Result> {
   const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
   const run = loggedRun(pod, options)
-  const sources = sourcesOf(client, pod.metadata.namespace ?? '', node)
-  const surroundings = { now: ctx.now.getTime(), inputsOf: (each: Container) => inputsOf(each, pod, sources) }
-  const text = Buffer.from(logText(pod, run, options, surroundings))
+  const pieces = logPieces(await logOf(runs, { pod, container, node, run }), run, options, ctx.now.getTime())
   const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
-  if (!options.follow || options.previous || !isRunning(pod, container, run)) return { ...answer, body: text }
-  return { ...answer, body: followLog(client, { pod, container, run, text, signals: [signal, abortSignalOf(ctx.signal)] }) }
+  const isFollowed = options.follow && !options.previous && isRunning(pod, container, run)
+  if (isFollowed)
+    return { ...answer, body: followLog(client, { pod, container, run, pieces, signals: [signal, abortSignalOf(ctx.signal)] }) }
+  const [first, second] = [pieces.next(), pieces.next()]
+  return { ...answer, body: second.done ? (first.value ?? new Uint8Array()) : inTurns([first.value!, second.value], pieces) }
+}
+
+/** The text of a run: that of its script, or what its command prints with the objects as they are now. */
+async function logOf(runs: CommandRuns, { pod, container: name, node, run }: Logged): Promise<string> {
+  const container = containersOf(pod.spec).find(each => each.name === name)
+  if (!container) return ''
+  const isInit = pod.spec.initContainers?.includes(container) ?? false
+  const { log } = annotatedScript(pod.metadata, container, isInit)
+  if (log !== '') return log
+  const podIPs = (pod.status.podIPs ?? []).flatMap(({ ip }) => ip ?? [])
+  const allocatable = node.status.allocatable as Readonly<Record<string, string>> | undefined
+  const ran = await runs.resultOf({ pod, hostIPs: internalIPs(node), podIPs, allocatable }, container, run.number)
+  return scriptOfRun(pod.metadata, container, { isInit, ran }).log
+}
+type Logged = Pick<PodRequest, 'pod' | 'container' | 'node'> & { readonly run: LoggedRun }
+
+/** The first pieces, and the others with room for other requests in between. */
+async function* inTurns(first: readonly Uint8Array[], others: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  yield* first
+  for (const piece of others) {
+    await yieldToOthers()
+    yield piece
+  }
 }
 
 const isRunning = (pod: PodObject, container: string, { id }: LoggedRun): boolean => {
@@ -66,13 +97,13 @@ type Follow = {
   readonly pod: PodObject
   readonly container: string
   readonly run: LoggedRun
-  readonly text: Uint8Array
+  readonly pieces: Iterable<Uint8Array>
   readonly signals: readonly AbortSignal[]
 }
 
 /** The text, and then nothing more until the run has ended. */
-async function* followLog(client: Client, { pod, container, run, text, signals }: Follow): AsyncIterable<Uint8Array> {
-  if (text.byteLength > 0) yield text
+async function* followLog(client: Client, { pod, container, run, pieces, signals }: Follow): AsyncIterable<Uint8Array> {
+  yield* inTurns([], pieces)
   const { name = '', namespace = '', uid } = pod.metadata
   const ending = new AbortController()
   const ended = new Promise<void>(resolve => {

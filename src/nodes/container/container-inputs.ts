@@ -1,4 +1,5 @@
 /** What a container gets from its pod, made when it is asked for: environment variables, files of volumes, names and users. */
+import type { Budget } from './budget.ts'
 import type { Identity } from './identity.ts'
 
 export type ContainerInputs = {
@@ -25,5 +26,44 @@ export type File = {
 
 /** `unknown` where what is there comes from elsewhere: from the image, or from what programs write. */
 export type FileFound = File | 'missing' | 'unknown'
+
+/** The same, each looked for once; what is found is paid for. A lookup costs as much as there is to look through. */
+export function paidInputs(inputs: ContainerInputs, budget: Budget, lookupCost: number): ContainerInputs {
+  const paying =
+    <R>(look: (path: string) => R) =>
+    (path: string): R => {
+      budget.spend('bytes', lookupCost)
+      return look(path)
+    }
+  const { isReadOnly, isOwn, identity } = inputs
+  return {
+    variables: once(() => {
+      const variables = inputs.variables()
+      for (const [name, value] of variables) budget.spend('bytes', name.length + value.length)
+      return variables
+    }),
+    file: remembering(path => {
+      const found = paying(inputs.file)(path)
+      if (typeof found === 'object') budget.spend('bytes', found.content?.length ?? 0)
+      return found
+    }),
+    ...(identity && { identity: once(identity) }),
+    ...(isReadOnly && { isReadOnly: remembering(paying(isReadOnly)) }),
+    ...(isOwn && { isOwn: remembering(paying(isOwn)) }),
+  }
+}
+
+function once<R>(make: () => R): () => R {
+  let made: { readonly value: R } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+function remembering<R>(look: (path: string) => R): (path: string) => R {
+  const known = new Map<string, R>()
+  return path => {
+    if (!known.has(path)) known.set(path, look(path))
+    return known.get(path)!
+  }
+}
 
 export const NO_INPUTS: ContainerInputs = { variables: () => new Map(), file: () => 'unknown' }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { Budget } from './budget.ts'
 import { expand } from './expansion.ts'
 import { mountProblem } from './files.ts'
 import { pullErrorOf } from './image.ts'
@@ -144,7 +145,7 @@ test('a command looks at a few files only', () => {
     looked++
     return 'missing' as const
   }
-  const options = { inputs: { variables: () => new Map(), file }, lastWordsPath: '' }
+  const options = { inputs: { variables: () => new Map(), file }, budget: new Budget(), lastWordsPath: '' }
   assert.equal(runCommand(['cat', '/a', '/b'], options)?.exitCode, 1)
   assert.equal(looked, 2)
   runCommand(['cat', ...Array.from({ length: 900 }, (_, i) => `/etc/${i}`)], options)

@@ -21,3 +21,11 @@ export function inputsOf(container: Container, pod: PodObject, sources: Sources)
     isOwn: path => isOwnPath(path, pod, container),
   }
 }
+
+/** The pod with the addresses that it is about to get. */
+export function withAddresses(pod: PodObject, hostIPs: readonly string[], podIPs: readonly string[]): PodObject {
+  if (pod.status.podIP) return pod
+  const addresses = (ips: readonly string[]) => ips.map(ip => ({ ip }))
+  const status = { hostIP: hostIPs[0], hostIPs: addresses(hostIPs), podIP: podIPs[0], podIPs: addresses(podIPs) }
+  return { ...pod, status: { ...pod.status, ...status } } as PodObject
+}

@@ -13,11 +13,14 @@ type Has = (path: string, what: 'anything' | 'directory') => boolean | undefined
 
 /** Undefined when it is not understood, or depends on files that are not known. */
 export function holds(words: readonly string[], has: Has): boolean | undefined {
+  let negations = 0
+  while (words[negations] === '!' && negations < words.length - 1) negations++
+  const met = isMet(words.slice(negations), has)
+  return met === undefined ? undefined : met === (negations % 2 === 0)
+}
+
+function isMet(words: readonly string[], has: Has): boolean | undefined {
   const [first = '', second = '', third = ''] = words
-  if (first === '!' && words.length > 1) {
-    const opposite = holds(words.slice(1), has)
-    return opposite === undefined ? undefined : !opposite
-  }
   if (words.length === 1) return first !== ''
   if (words.length === 2) {
     if (first === '-z' || first === '-n') return (second === '') === (first === '-z')

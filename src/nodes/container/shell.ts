@@ -1,6 +1,7 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
 import { normalName } from '../pod/sysctls.ts'
 import { runAgnhost } from './agnhost.ts'
+import { type Budget, OVERHEAD } from './budget.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
 import { hostNameText, idText } from './identity.ts'
 import { holds } from './shell-conditions.ts'
@@ -15,17 +16,14 @@ const DONE_AT_ONCE = new Set(
     ' ',
   ),
 )
-/** A script that does more is not understood: loops within loops would take long at every look. */
-const MOST_STEPS = 2_000
-/** A script that prints more is not understood: what it prints is made again at every look. */
-const MOST_OUTPUT = 256 * 1024
 /** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
 const MOST_FILES = 32
-/** A script that writes more is not understood. */
-const MOST_WRITTEN = 64
+/** Linux knows no longer path. */
+const LONGEST_PATH = 4096
 
 export type RunOptions = {
   readonly inputs: ContainerInputs
+  readonly budget: Budget
   readonly lastWordsPath: string
   /** The files that the run before has left. */
   readonly left?: ReadonlyMap<string, string> | undefined
@@ -33,7 +31,7 @@ export type RunOptions = {
   readonly shell?: string
 }
 
-/** Undefined when it is not understood. */
+/** Undefined when it is not understood. Throws BudgetExceeded when it does more than it may. */
 export function runScript(script: string, options: RunOptions): Understood | undefined {
   const step = parseScript(script)
   return step && new Shell(options).understand(step)
@@ -54,6 +52,7 @@ type Ending = 'next' | 'exit' | undefined
 
 class Shell {
   readonly #inputs: ContainerInputs
+  readonly #budget: Budget
   readonly #lastWordsPath: string
   readonly #shell: string
   readonly #variables = new Map<string, string>()
@@ -65,8 +64,6 @@ class Shell {
   #isOutputKnown = true
   /** What comes from the pipe; undefined when it is not known. */
   #input: string | undefined = ''
-  #printed = 0
-  #steps = 0
   #looked = 0
   #lastWords = ''
   #runMs = 0
@@ -76,15 +73,16 @@ class Shell {
   /** Whether it may answer at some port: what programs do in endless loops is not known. */
   #isServing = false
 
-  constructor({ inputs, lastWordsPath, left, shell = 'sh' }: RunOptions) {
+  constructor({ inputs, budget, lastWordsPath, left, shell = 'sh' }: RunOptions) {
     this.#inputs = inputs
+    this.#budget = budget
     this.#shell = shell
     this.#written = new Map(left)
     this.#lastWordsPath = lastWordsPath
   }
 
   understand(step: Step): Understood | undefined {
-    if (this.#run(step) === undefined || this.#printed > MOST_OUTPUT) return undefined
+    if (this.#run(step) === undefined) return undefined
     const left = new Map([...this.#written].filter(([path]) => this.#inputs.isOwn?.(path)))
     return {
       runMs: this.#runMs,
@@ -179,7 +177,7 @@ class Shell {
     if (!values.every(value => value !== undefined)) return undefined
     this.#exitCode = 0
     for (const value of values.flat()) {
-      if (++this.#steps > MOST_STEPS) return undefined
+      this.#budget.spend('steps', 1)
       this.#variables.set(name, value)
       const ending = this.#run(body)
       if (ending !== 'next') return ending
@@ -188,7 +186,7 @@ class Shell {
   }
 
   #command(words: readonly Word[], redirects: readonly Redirect[]): Ending {
-    if (++this.#steps > MOST_STEPS) return undefined
+    this.#budget.spend('steps', 1)
     const assigned = words.findIndex(word => !ASSIGNMENT.test(plainStart(word)))
     for (const word of assigned < 0 ? words : []) {
       const [, name = '', value = ''] = ASSIGNMENT.exec(this.#expand(word)?.join(' ') ?? '') ?? []
@@ -255,7 +253,7 @@ class Shell {
         const [closed] = args.filter(path => !path.startsWith('-') && this.#isReadOnly(path))
         if (closed !== undefined) return this.#complain(`touch: ${closed}: ${READ_ONLY}\n`, 1)
         for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#write(path, '')
-        return this.#written.size > MOST_WRITTEN ? undefined : this.#end(0)
+        return this.#end(0)
       }
       case 'rm':
         for (const path of args) if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
@@ -301,7 +299,7 @@ class Shell {
       input = found === undefined || input === undefined ? undefined : input + found.text
     }
     if (input === undefined) return this.#unknownOutput()
-    const { text, exitCode } = tool.run(input)
+    const { text, exitCode } = tool.run(input, bytes => this.#budget.spend('bytes', bytes))
     return this.#print(text, files, exitCode)
   }
 
@@ -321,8 +319,8 @@ class Shell {
   }
 
   #print(text: string, files: readonly Target[], exitCode = 0): Ending {
-    this.#printed += text.length
-    if (this.#printed > MOST_OUTPUT) return undefined
+    // What goes to a file, or into a variable, is bounded by the bytes that are written.
+    this.#budget.spend(files.length === 0 && this.#captures === 0 ? 'output' : 'bytes', text.length)
     if (files.length === 0) this.#output += text
     for (const { path, isAppended } of files) {
       if (path === undefined) continue
@@ -332,11 +330,14 @@ class Shell {
         this.#write(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
       }
     }
-    return this.#written.size > MOST_WRITTEN ? undefined : this.#end(exitCode)
+    return this.#end(exitCode)
   }
 
   #write(path: string, text: string): void {
-    if (!this.#written.has(path)) this.#writtenMs.set(path, this.#runMs)
+    if (!this.#written.has(path)) {
+      this.#budget.spend('files', path.length > LONGEST_PATH ? Number.POSITIVE_INFINITY : 1)
+      this.#writtenMs.set(path, this.#runMs)
+    }
     this.#written.set(path, text)
     this.#removedMs.delete(path)
   }
@@ -361,10 +362,11 @@ class Shell {
   /** What is in a file; undefined when it is not known. */
   #content(path: string): { readonly text: string } | 'missing' | undefined {
     const written = this.#written.get(path)
-    if (written !== undefined) return { text: written }
-    const found = this.#file(path)
+    const found = written === undefined ? this.#file(path) : { content: written }
     if (found === 'missing') return found
-    return found === 'unknown' || found.content === undefined ? undefined : { text: found.content }
+    if (found === 'unknown' || found.content === undefined) return undefined
+    this.#budget.spend('bytes', found.content.length)
+    return { text: found.content }
   }
 
   #isReadOnly(path: string): boolean {
@@ -386,6 +388,7 @@ class Shell {
   }
 
   #environment(): string {
+    for (const [name, value] of this.#inputs.variables()) this.#budget.spend('bytes', name.length + value.length + OVERHEAD)
     return [...new Map([...this.#inputs.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
   }
 
@@ -396,13 +399,13 @@ class Shell {
     for (const piece of word) {
       const text = piece.type === 'text' ? piece.text : piece.type === 'variable' ? this.#variable(piece) : this.#outputOf(piece.script)
       if (text === undefined) return undefined
-      this.#printed += piece.type === 'text' ? 0 : text.length
-      if (this.#printed > MOST_OUTPUT) return undefined
+      this.#budget.spend('bytes', text.length)
       if (piece.isQuoted || piece.type === 'text') {
         field = (field ?? '') + text
         continue
       }
       const [head = '', ...parts] = text.split(/[ \t\n]+/)
+      this.#budget.spend('bytes', parts.length * OVERHEAD)
       if (head !== '' || field !== undefined) field = (field ?? '') + head
       for (const part of parts) {
         if (field !== undefined) fields.push(field)
@@ -420,7 +423,10 @@ class Shell {
 
   #outputOf(script: Step): string | undefined {
     const { ending, text } = this.#captured(script)
-    return ending === undefined ? undefined : text?.replace(/\n+$/, '')
+    if (ending === undefined || text === undefined) return undefined
+    let end = text.length
+    while (text[end - 1] === '\n') end--
+    return text.slice(0, end)
   }
 
   /** Runs a step; what it prints goes elsewhere, and is undefined when it is not known. */

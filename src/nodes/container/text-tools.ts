@@ -1,11 +1,15 @@
 /** Programs that print a part of the text that they are given: `head`, `tail`, `grep`, `cut`, `awk` and `wc`, as they are commonly used. */
 
+import { OVERHEAD } from './budget.ts'
+
 export type Told = { readonly text: string; readonly exitCode: number }
 export type TextTool = {
   /** The files that are read; what comes from the pipe where there are none. */
   readonly files: readonly string[]
-  readonly run: (input: string) => Told
+  readonly run: (input: string, spend: Spend) => Told
 }
+/** Told of the bytes that a tool has looked at; throws when they are more than it may. */
+type Spend = (bytes: number) => void
 
 /** Undefined for other programs and options. */
 export function textTool(name: string, args: readonly string[]): TextTool | undefined {
@@ -21,14 +25,14 @@ export function textTool(name: string, args: readonly string[]): TextTool | unde
       const [option = '', ...files] = args
       const counted = Object.hasOwn(COUNTED, option) ? COUNTED[option] : undefined
       if (!counted || files.length > 1) return undefined
-      return { files, run: input => told(`${[counted(input), ...files].join(' ')}\n`) }
+      return { files, run: (input, spend) => told(`${[counted(input, spend), ...files].join(' ')}\n`) }
     }
     case 'awk': {
       const [program = '', ...files] = args
       const [, field] = /^\s*\{\s*print\s+\$(\d{1,3})\s*;?\s*\}\s*$/.exec(program) ?? []
       return field === undefined
         ? undefined
-        : { files, run: input => told(textOf(linesOf(input).map(line => wordOf(line, Number(field))))) }
+        : { files, run: (input, spend) => told(textOf(linesOf(input, spend).map(line => wordOf(line, Number(field), spend)))) }
     }
     default:
       return undefined
@@ -38,17 +42,45 @@ export function textTool(name: string, args: readonly string[]): TextTool | unde
 const told = (text: string, exitCode = 0): Told => ({ text, exitCode })
 
 /** Without what ends the last one. */
-const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
+function linesOf(text: string, spend: Spend): string[] {
+  const lines: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const found = text.indexOf('\n', at)
+    const end = found < 0 ? text.length : found
+    spend(end - at + OVERHEAD)
+    lines.push(text.slice(at, end))
+    at = end + 1
+  }
+  return lines
+}
 const textOf = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
 
 /** Words are numbered from 1; number 0 is the whole line. */
-const wordOf = (line: string, number: number): string => (number === 0 ? line : (line.trim().split(/\s+/)[number - 1] ?? ''))
-
-const COUNTED: Readonly<Record<string, (text: string) => number>> = {
-  '-l': text => text.split('\n').length - 1,
-  '-w': text => text.split(/\s+/).filter(word => word !== '').length,
-  '-c': text => Buffer.byteLength(text),
+const wordOf = (line: string, number: number, spend: Spend): string => {
+  if (number === 0) return line
+  spend(line.length)
+  return partOf(line.trim(), /\s+/, number)
 }
+/** The text up to a separator after so many others; beyond it nothing is split. */
+const partOf = (text: string, separator: RegExp | string, number: number): string => text.split(separator, number)[number - 1] ?? ''
+
+const COUNTED: Readonly<Record<string, (text: string, spend: Spend) => number>> = {
+  '-l': (text, spend) => linesOf(text, spend).length - (text === '' || text.endsWith('\n') ? 0 : 1),
+  '-w': (text, spend) => {
+    let count = 0
+    for (const line of linesOf(text, spend)) {
+      spend(line.length * WORD_COST)
+      for (const word of line.split(/\s+/)) if (word !== '') count++
+    }
+    return count
+  },
+  '-c': (text, spend) => {
+    spend(text.length)
+    return Buffer.byteLength(text)
+  },
+}
+/** Every second character may begin a word. */
+const WORD_COST = OVERHEAD / 2
 
 function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool | undefined {
   const { options, rest: files } = withOptions(args, 'n')
@@ -57,17 +89,27 @@ function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool |
   if (!/^\d{1,6}$/.test(asked)) return undefined
   const count = Number(asked)
   const part = (lines: string[]) => (name === 'head' ? lines.slice(0, count) : count === 0 ? [] : lines.slice(-count))
-  return { files, run: input => told(textOf(part(linesOf(input)))) }
+  return { files, run: (input, spend) => told(textOf(part(linesOf(input, spend)))) }
 }
+
+/** A longer pattern takes too long to look for in every line. */
+const LONGEST_PATTERN = 1000
 
 /** Patterns without special characters. */
 function lookingFor(args: readonly string[]): TextTool | undefined {
   const { options, rest } = withOptions(args, '')
   const [pattern = '', ...files] = rest
-  if (!/^[\w ,:=@%/"-]+$/.test(pattern) || files.length > 1 || [...options.keys()].some(key => !'qvciFE'.includes(key))) return undefined
+  if (
+    pattern.length > LONGEST_PATTERN ||
+    !/^[\w ,:=@%/"-]+$/.test(pattern) ||
+    files.length > 1 ||
+    [...options.keys()].some(key => !'qvciFE'.includes(key))
+  )
+    return undefined
   const folded = (text: string) => (options.has('i') ? text.toLowerCase() : text)
-  const run = (input: string): Told => {
-    const found = linesOf(input).filter(line => folded(line).includes(folded(pattern)) !== options.has('v'))
+  const run = (input: string, spend: Spend): Told => {
+    const wanted = folded(pattern)
+    const found = linesOf(input, spend).filter(line => folded(line).includes(wanted) !== options.has('v'))
     const exitCode = found.length > 0 ? 0 : 1
     if (options.has('q')) return told('', exitCode)
     return told(options.has('c') ? `${found.length}\n` : textOf(found), exitCode)
@@ -80,8 +122,8 @@ function oneField(args: readonly string[]): TextTool | undefined {
   const [field = '', separator = '\t'] = [options.get('f'), options.get('d')]
   if (!/^[1-9]\d{0,3}$/.test(field) || separator.length !== 1 || [...options.keys()].some(key => !'fd'.includes(key))) return undefined
   // A line without a separator is printed whole.
-  const part = (line: string) => (line.includes(separator) ? (line.split(separator)[Number(field) - 1] ?? '') : line)
-  return { files, run: input => told(textOf(linesOf(input).map(part))) }
+  const part = (line: string) => (line.includes(separator) ? partOf(line, separator, Number(field)) : line)
+  return { files, run: (input, spend) => told(textOf(linesOf(input, spend).map(part))) }
 }
 
 /** Options of one letter, some of which have a value, `-n 3` or `-n3`; numbers are options, too: `-3`. */

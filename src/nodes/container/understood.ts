@@ -12,6 +12,20 @@ export type Understood = {
   readonly unhealthyMs?: number
   /** The files that it leaves behind for its next run. */
   readonly left?: ReadonlyMap<string, string>
+  /** Why it failed, where it did more than it may. */
+  readonly exceeded?: string
   /** The ports at which it answers; undefined when they are not known. */
   readonly ports?: readonly number[]
 }
+
+/** A run that did more than it may: the container cannot run, and its log says why. */
+export const exceededRun = (message: string): Understood => ({
+  runMs: 0,
+  exitCode: CANNOT_RUN,
+  log: `${message}\n`,
+  lastWords: '',
+  exceeded: message,
+})
+
+/** The exit code of a container whose command cannot be run, as container runtimes have it. */
+const CANNOT_RUN = 128

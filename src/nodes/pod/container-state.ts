@@ -49,15 +49,17 @@ export type Ending = {
   readonly exitCode: number
   readonly at: number
   readonly message?: string | undefined
+  /** Unless its exit code says it. */
+  readonly reason?: string | undefined
   /** Whether an exit code of zero means that it has done what it is there for. */
   readonly isInit?: boolean
 }
 
 /** The same container after its run. */
-export function endedStatus(status: ContainerStatus, { exitCode, at, message, isInit = false }: Ending): ContainerStatus {
+export function endedStatus(status: ContainerStatus, { exitCode, at, message, reason, isInit = false }: Ending): ContainerStatus {
   const terminated: ContainerStateTerminated = {
     exitCode,
-    reason: exitCode === 0 ? 'Completed' : 'Error',
+    reason: reason ?? (exitCode === 0 ? 'Completed' : 'Error'),
     ...(message && { message }),
     startedAt: status.state.running?.startedAt ?? textOf(at),
     finishedAt: textOf(at),

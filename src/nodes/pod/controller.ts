@@ -16,17 +16,17 @@ import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { matchesLabels } from '../../kinds/shapes/meta.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
-import { mountProblem } from '../container/files.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { userProblem } from '../container/identity.ts'
-import { inputsOf } from '../container/inputs-of-container.ts'
-import { sourcesOf } from '../container/sources.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { SIMULATED_LABEL } from '../node/is-simulated.ts'
 import { internalIPs, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import type { CommandRuns } from '../script/command-runs.ts'
+import type { Commands } from '../script/commands.ts'
 import { rejectionOf, resizeProblem } from './admission.ts'
 import { missingForDevices } from './device-claims.ts'
 import { isTerminalPhase } from './phase.ts'
@@ -37,12 +37,14 @@ import { type Lookup, type Missing, missingForContainer, missingForVolumes, type
 import type { Gate } from './restart-policy.ts'
 import { type ClaimReader, claimProblem } from './volume-claims.ts'
 
-export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; readonly random: () => number }): Controller =>
+export type KubeletsParts = { readonly gate: Gate; readonly random: () => number; readonly runs: CommandRuns }
+
+export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Controller =>
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
     workers: 10,
-    create({ client, recorderFor, onError }) {
+    create({ client, recorderFor, enqueue, onError }) {
       const [pods, nodes, bundles] = [client.of(Pod), client.of(Node), client.of(ClusterTrustBundle)]
       const kubelets = new Map<string, Kubelet>()
       /** Pods that wait for an object that is not there, by that object. */
@@ -51,6 +53,8 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
       const deferred = new Map<string, Set<string>>()
       /** What was said about a pod already and still holds. */
       const said = new Map<string, Set<string>>()
+      /** When pods of many containers were written last. */
+      const writtenAt = new Map<string, number>()
 
       function kubeletOf(node: NodeObject): Kubelet {
         const { name = '', uid = '' } = node.metadata
@@ -74,7 +78,9 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
         if (type === 'deleted') {
           waiting.forget(key)
           said.delete(key)
+          writtenAt.delete(key)
           deferred.get(node)?.delete(key)
+          runs.forget(current.uid)
         }
         const hasEnded = type === 'deleted' || isTerminalPhase(current.fields['status.phase'])
         if (hasEnded) kubelets.get(node)?.release(key)
@@ -101,10 +107,10 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
         return (plural, name) => {
           if (plural === 'secrets') {
             const secret = client.of(Secret).get({ namespace, name })
-            return secret && new Set(Object.keys(secret.data ?? {}))
+            return secret && { has: key => Object.hasOwn(secret.data ?? {}, key) }
           }
           const map = client.of(ConfigMap).get({ namespace, name })
-          return map && new Set([...Object.keys(map.data ?? {}), ...Object.keys(map.binaryData ?? {})])
+          return map && { has: key => Object.hasOwn(map.data ?? {}, key) || Object.hasOwn(map.binaryData ?? {}, key) }
         }
       }
 
@@ -157,6 +163,9 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           const nodeName = pod?.spec.nodeName ?? ''
           const node = nodes.get({ name: nodeName })
           if (!pod || !node || !isReadyForPods(node)) return undefined
+          const now = client.now.getTime()
+          const tooSoonMs = pauseOf(pod) - (now - (writtenAt.get(key) ?? 0))
+          if (tooSoonMs > 0) return tooSoonMs
           const kubelet = kubeletOf(node)
           const lookup = lookupIn(namespace)
           const claimNamed = (claim: string) => client.of(ResourceClaim).get({ namespace, name: claim })
@@ -172,12 +181,18 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           ]
           const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
           const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)
-          const sources = sourcesOf(client, namespace, node)
           const hostIPs = internalIPs(node)
           let addresses: readonly string[] = []
-          const inputs = (container: Container) => inputsOf(container, withAddresses(pod, hostIPs, addresses), sources)
+          let commands: Commands | undefined
+          // Its addresses are known when the first command is asked for.
+          const commandsOfPod = () => {
+            const podIPs = (pod.status.podIPs ?? []).flatMap(({ ip }) => ip ?? [])
+            const own = podIPs.length > 0 ? podIPs : pod.spec.hostNetwork ? hostIPs : addresses
+            const allocatable = node.status.allocatable as Readonly<Record<string, string>> | undefined
+            commands ??= runs.of({ pod, hostIPs, podIPs: own, allocatable }, () => enqueue(key))
+            return commands
+          }
           let isDeferred = false
-          const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
             now,
             hostIPs,
@@ -200,12 +215,16 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
             },
             missingForVolumes: [...missing],
             missingForContainer(container) {
-              const problem = () => mountProblem(container, inputs(container).variables) ?? userProblem(pod, container)
-              const found = missingForContainer(container, namespace, lookup) ?? withoutObjects(problem())
+              const known = missingForContainer(container, namespace, lookup)
+              const problem = known ? undefined : commandsOfPod().mountProblem(container)
+              if (problem === 'pending') return problem
+              const found = known ?? withoutObjects(problem ?? userProblem(pod, container))
               if (found) missing.push(found)
               return found
             },
-            inputsOf: inputs,
+            get commands() {
+              return commandsOfPod()
+            },
             resizeProblem() {
               const problem = resizeProblem(pod.spec, others, node.status.allocatable)
               isDeferred = problem?.reason === 'Deferred'
@@ -217,12 +236,14 @@ export const simulatedKubelets = ({ gate, random }: { readonly gate: Gate; reado
           defer(deferred, nodeName, { key, isDeferred })
           const self = kubelet.client.of(Pod)
           if (status) await self.updateStatus({ ...pod, status })
+          if (status && pauseOf(pod) > 0) writtenAt.set(key, now)
           for (const { type, reason, message, fieldPath } of [...newsOf(key, events), ...certified.events])
             kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
           if (isGone && !isKeptByOthers(pod)) await self.delete(pod, { gracePeriodSeconds: 0 })
           const lookAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)
           return Number.isFinite(lookAt) ? Math.max(lookAt - now, 1) : undefined
         },
+        progress: () => runs.progress(),
       }
     },
   })
@@ -283,13 +304,13 @@ function isResized(now: PodObject, before: PodObject | undefined): boolean {
   return before !== undefined && !isDeepStrictEqual(inForce(now), inForce(before))
 }
 
-/** The pod with the addresses that it is about to get. */
-function withAddresses(pod: PodObject, hostIPs: readonly string[], taken: readonly string[]): PodObject {
-  if (pod.status.podIP) return pod
-  const podIPs = pod.spec.hostNetwork ? hostIPs : taken
-  const addresses = (ips: readonly string[]) => ips.map(ip => ({ ip }))
-  const status = { hostIP: hostIPs[0], hostIPs: addresses(hostIPs), podIP: podIPs[0], podIPs: addresses(podIPs) }
-  return { ...pod, status: { ...pod.status, ...status } } as PodObject
+/**
+ * How long a pod is left alone after it was written. Each look at one of many containers takes long, and if they all end at different
+ * times there are many looks. Who deletes it does not wait.
+ */
+function pauseOf({ metadata, spec }: PodObject): number {
+  const { length } = containersOf(spec)
+  return length <= LIMITS.manyContainers || metadata.deletionTimestamp !== undefined ? 0 : length * LIMITS.lookMsPerContainer
 }
 
 const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`

@@ -2,7 +2,9 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
-import type { ContainerInputs } from '../container/container-inputs.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { truncate } from '../../lib/truncate.ts'
+import type { Commands } from '../script/commands.ts'
 import type { Rejection } from './admission.ts'
 import type { ResizePending } from './conditions.ts'
 import { waitingStatus } from './container-state.ts'
@@ -28,9 +30,10 @@ export type Surroundings = {
   /** Why the node does not take a new pod. */
   readonly rejection: () => Rejection | undefined
   readonly missingForVolumes: readonly Missing[]
-  readonly missingForContainer: (container: Container) => Missing | undefined
-  /** Variables and files of a container. */
-  readonly inputsOf: (container: Container) => ContainerInputs
+  /** Why a container cannot be made; `pending` until that is known. */
+  readonly missingForContainer: (container: Container) => Missing | undefined | 'pending'
+  /** What commands of its containers do. */
+  readonly commands: Commands
   /** Why the node cannot give the pod what its spec asks for now. */
   readonly resizeProblem: () => ResizePending | undefined
   readonly gate: Gate
@@ -45,7 +48,10 @@ export type Draft = {
   readonly stored: ReadonlyMap<string, ContainerStatus>
   readonly statuses: Map<string, ContainerStatus>
   readonly events: PodEvent[]
+  readonly roles: ReadonlyMap<string, Role>
   nextAt: number
+  /** Whether it has to be known first what a command does. */
+  isPending: boolean
   resizePending: ResizePending | undefined
 }
 
@@ -57,7 +63,7 @@ export function draftOf(pod: PodObject, world: Surroundings): Draft {
   const statuses = new Map(
     containersOf(spec).map(container => [container.name, stored.get(container.name) ?? waitingStatus(container, reason)]),
   )
-  return { pod, world, stored, statuses, events: [], nextAt: Infinity, resizePending: undefined }
+  return { pod, world, stored, statuses, events: [], roles: rolesOf(pod), nextAt: Infinity, isPending: false, resizePending: undefined }
 }
 
 export const hasRunning = ({ statuses }: Draft): boolean => [...statuses.values()].some(({ state }) => state.running)
@@ -71,10 +77,13 @@ export function isInitialized({ pod, statuses }: Draft): boolean {
   return regular.some(({ state, lastState }) => !state.waiting || lastState.terminated)
 }
 
-export const roleOf = ({ spec }: PodObject, { name }: Container): Role => {
-  const init = spec.initContainers?.find(each => each.name === name)
-  if (init) return isSidecar(init) ? 'sidecar' : 'init'
-  return spec.containers?.some(each => each.name === name) ? 'regular' : 'ephemeral'
+function rolesOf({ spec }: PodObject): ReadonlyMap<string, Role> {
+  const { initContainers, containers, ephemeralContainers } = spec
+  return new Map<string, Role>([
+    ...(ephemeralContainers ?? []).map(({ name }) => [name, 'ephemeral'] as const),
+    ...(containers ?? []).map(({ name }) => [name, 'regular'] as const),
+    ...(initContainers ?? []).map(each => [each.name, isSidecar(each) ? 'sidecar' : 'init'] as const),
+  ])
 }
 
 const LISTS: Readonly<Record<Role, string>> = {
@@ -97,7 +106,7 @@ export function say(
   message: string,
   more: Pick<PodEvent, 'fieldPath' | 'repeats'> = {},
 ): void {
-  events.push({ type, reason, message, ...more })
+  events.push({ type, reason, message: truncate(message, LIMITS.nodeMessageLength), ...more })
 }
 
 export function set({ statuses }: Draft, status: ContainerStatus): void {

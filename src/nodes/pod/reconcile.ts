@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import type { PodStatus } from '../../kinds/shapes/pod/status/status.ts'
 import { scriptProblems } from '../script/script.ts'
 import type { Rejection } from './admission.ts'
@@ -38,7 +38,7 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
   if (old.startTime === undefined && !isEnding) {
     const rejection = world.rejection()
     if (rejection) return rejected(pod, rejection, startTime)
-    for (const problem of scriptProblems(metadata.annotations, names(pod))) say(draft, 'Warning', 'InvalidScript', problem)
+    for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys()))) say(draft, 'Warning', 'InvalidScript', problem)
   }
   const stored = (old.podIPs ?? []).map(({ ip }) => ip)
   let podIPs: readonly string[] = stored
@@ -47,6 +47,7 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
     if (stored.length === 0 && canMount(draft)) podIPs = networkOf(draft)
     if (podIPs.length > 0) runContainers(draft)
     plan(draft, deadlineAt)
+    if (draft.isPending) return { ...NOTHING, nextAt: timeToLook(draft) }
   }
   if (isTooLate) say(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
   const hasEnded = isEnding && !hasRunning(draft)
@@ -82,10 +83,12 @@ export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
   return {
     status: isDeepStrictEqual(status, old) ? undefined : status,
     events: draft.events,
-    nextAt: Number.isFinite(draft.nextAt) ? draft.nextAt : undefined,
+    nextAt: timeToLook(draft),
     isGone: hasEnded && isDeleted,
   }
 }
+
+const timeToLook = ({ nextAt }: Draft): number | undefined => (Number.isFinite(nextAt) ? nextAt : undefined)
 
 const NOTHING: PodStep = { status: undefined, events: [], nextAt: undefined, isGone: false }
 
@@ -110,8 +113,6 @@ function rejected({ metadata, status }: PodObject, { reason, message }: Rejectio
 }
 
 const DEADLINE = { reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' }
-
-const names = ({ spec }: PodObject): string[] => containersOf(spec).map(({ name }) => name)
 
 const statusesOf = ({ statuses }: Draft, containers: readonly Container[] | undefined) =>
   containers?.length ? containers.map(({ name }) => statuses.get(name)!) : undefined

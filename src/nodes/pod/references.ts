@@ -13,8 +13,8 @@ export type Referred =
   | 'signers'
   | 'resourceclaims'
 
-/** The keys of an object in the namespace of the pod; undefined when there is none. */
-export type Lookup = (plural: 'configmaps' | 'secrets', name: string) => ReadonlySet<string> | undefined
+/** Whether an object in the namespace of the pod has a key; undefined when there is no such object. */
+export type Lookup = (plural: 'configmaps' | 'secrets', name: string) => { readonly has: (key: string) => boolean } | undefined
 
 /** What is missing, in the words of a kubelet or without a word, and the objects that may change that. */
 export type Missing = {

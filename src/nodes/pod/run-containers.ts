@@ -3,7 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
 import { formatDuration } from '../../lib/duration.ts'
-import { exitCodeOf, type Script, scriptOf } from '../script/script.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { truncate } from '../../lib/truncate.ts'
+import { annotatedScript, exitCodeOf, type Script, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, say, set } from './pod-draft.ts'
 import { resized, resourcesToResize } from './resize.ts'
@@ -52,23 +54,17 @@ type Outcome = 'run' | AfterExit
 /** Brings one container to where it is now. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  const [isInit, inputs] = [role === 'init' || role === 'sidecar', world.inputsOf(container)]
-  const scripts = new Map<number, Script>()
-  const scriptOfRun = (run: number): Script => {
-    const script = scripts.get(run) ?? scriptOf(pod.metadata, container, { isInit, inputs, run })
-    scripts.set(run, script)
-    return script
-  }
+  // What it takes to start a container is known without its command.
+  const script = annotatedScript(pod.metadata, container, role === 'init' || role === 'sidecar')
   // The first run may follow the end of the run before within one look, the next one waits.
   for (;;) {
     const status = draft.statuses.get(container.name)!
     const { state } = status
-    const script = scriptOfRun(status.restartCount)
     // One that waits for a new image does not wait for its next run.
     const isPulling = script.pullError !== undefined && PULLING.has(state.waiting?.reason ?? '')
     const ended = state.terminated ?? (state.waiting ? status.lastState.terminated : undefined)
     if (state.running) {
-      const ending = endOfRun(draft, container, { role, script })
+      const ending = endOfRun(draft, container, role)
       if (!ending) return 'run'
       set(draft, endedStatus(status, { ...ending, isInit: role === 'init' }))
     } else if (ended && ended.reason !== RESTARTING_ALL && !isPulling) {
@@ -106,6 +102,10 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
     return false
   }
   const missing = world.missingForContainer(container)
+  if (missing === 'pending') {
+    draft.isPending = true
+    return false
+  }
   if (missing) {
     say(draft, 'Warning', 'Failed', `Error: ${missing.message}`, { ...about, repeats: true })
     wait(draft, status, 'CreateContainerConfigError', missing.message)
@@ -150,10 +150,24 @@ function failPull(draft: Draft, container: Container, { error, about }: { error:
   wait(draft, status, 'ErrImagePull', error)
 }
 
-type RunEnd = { readonly exitCode: number; readonly at: number; readonly message?: string | undefined }
+type RunEnd = {
+  readonly exitCode: number
+  readonly at: number
+  readonly message?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** Undefined while it is not known what the command of the container does. */
+function scriptOfPresentRun(draft: Draft, container: Container, role: Role): Script | undefined {
+  const { pod, world, statuses } = draft
+  const isInit = role === 'init' || role === 'sidecar'
+  const script = scriptOf(pod.metadata, container, { isInit, commands: world.commands, run: statuses.get(container.name)!.restartCount })
+  draft.isPending ||= script === 'pending'
+  return script === 'pending' ? undefined : script
+}
 
 /** How the present run ends, if it has; otherwise whether the container is ready is noted. */
-function endOfRun(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): RunEnd | undefined {
+function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | undefined {
   const { world, stored } = draft
   const { now } = world
   const status = draft.statuses.get(container.name)!
@@ -162,9 +176,11 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   const about = { fieldPath: fieldPath(container, role) }
   if (status.image !== (container.image ?? '')) {
     kill(draft, container, { role, why: `Container ${container.name} definition changed, will be restarted` })
-    return restartNow(draft, container, { role, script })
+    return restartNow(draft, container, role)
   }
-  if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, { role, script })
+  if (role !== 'ephemeral' && resize(draft, container, role)) return restartNow(draft, container, role)
+  const script = scriptOfPresentRun(draft, container, role)
+  if (!script) return undefined
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
   const startedUpAt = startedAt + (container.startupProbe ? script.startupMs : 0)
   // Until a container has started up nobody asks whether it is alive.
@@ -177,29 +193,38 @@ function endOfRun(draft: Draft, container: Container, { role, script }: { role: 
   if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
     if (failsAt <= endsAt) {
       const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
-      say(draft, 'Warning', 'Unhealthy', `${probe === 'startup' ? 'Startup' : 'Liveness'} probe failed: `, about)
+      say(draft, 'Warning', 'Unhealthy', unhealthy(probe, script), about)
       kill(draft, container, { role, why: `Container ${container.name} failed ${probe} probe, will be restarted` })
       return { exitCode: STOPPED, at: Math.min(failsAt, now) }
     }
     const exitCode = exitCodeOf(script, status.restartCount)
-    return { exitCode, at: Math.min(endsAt, now), message: terminationMessageOf(container, script, exitCode) }
+    const message = terminationMessageOf(draft, container, { script, exitCode })
+    return { exitCode, at: Math.min(endsAt, now), message, reason: script.isExceeded ? CANNOT_RUN : undefined }
   }
   plan(draft, Math.max(Math.min(endsAt, failsAt), now))
   const readyAt = Math.max(startedUpAt, startedAt + script.readyMs)
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)
   else if (!isReady) plan(draft, readyAt)
-  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', 'Startup probe failed: ', { ...about, repeats: true })
-  else if (container.readinessProbe && !isReady) say(draft, 'Warning', 'Unhealthy', 'Readiness probe failed: ', { ...about, repeats: true })
+  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', unhealthy('startup', script), { ...about, repeats: true })
+  else if (container.readinessProbe && !isReady)
+    say(draft, 'Warning', 'Unhealthy', unhealthy('readiness', script), { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined
 }
 
+/** The reason of a container whose command cannot be run, as container runtimes have it. */
+const CANNOT_RUN = 'ContainerCannotRun'
+
+const PROBES = { startup: 'Startup', readiness: 'Readiness', liveness: 'Liveness' } as const
+const unhealthy = (probe: keyof typeof PROBES, { probeMessages }: Script) => `${PROBES[probe]} probe failed: ${probeMessages[probe] ?? ''}`
+
 /** Ends a run for a new one that begins at once, and is ready in the same write when nothing delays it. */
-function restartNow(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): RunEnd | undefined {
+function restartNow(draft: Draft, container: Container, role: Role): RunEnd | undefined {
+  const script = annotatedScript(draft.pod.metadata, container, role === 'init' || role === 'sidecar')
   set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: draft.world.now }))
-  return start(draft, container, { role, script }) ? endOfRun(draft, container, { role, script }) : undefined
+  return start(draft, container, { role, script }) ? endOfRun(draft, container, role) : undefined
 }
 
 /** How long a container without a script runs. */
@@ -209,12 +234,18 @@ function ownRunMs({ pod, world }: Draft, container: Container, { role, script }:
   return afterExit(container, pod.spec, { exitCode: 0, gate: world.gate }) === 'stay' ? 0 : Infinity
 }
 
+/** What a kubelet takes over of the message of a container, of its log, and of all messages of a pod. */
+const MESSAGE_LENGTH = { container: 4096, log: 2048, pod: 12 * 1024 }
+
 function terminationMessageOf(
+  { roles }: Draft,
   { terminationMessagePolicy }: Container,
-  { terminationMessage, log }: Script,
-  exitCode: number,
+  { script, exitCode }: { script: Script; exitCode: number },
 ): string | undefined {
-  return terminationMessage ?? (terminationMessagePolicy === 'FallbackToLogsOnError' && exitCode !== 0 ? log.slice(-2048) : undefined)
+  const { terminationMessage, log } = script
+  const isFromLog = terminationMessagePolicy === 'FallbackToLogsOnError' && exitCode !== 0
+  const whole = terminationMessage?.slice(-MESSAGE_LENGTH.container) ?? (isFromLog ? log.slice(-MESSAGE_LENGTH.log) : undefined)
+  return whole?.slice(0, Math.floor(MESSAGE_LENGTH.pod / roles.size))
 }
 
 function backOff(draft: Draft, container: Container, { role, delay }: { role: Role; delay: number }): void {
@@ -232,7 +263,8 @@ function backOff(draft: Draft, container: Container, { role, delay }: { role: Ro
 /** A container that cannot run now; how it ended before stays known. */
 function wait(draft: Draft, status: ContainerStatus, reason: string, message: string): void {
   const lastState = status.state.terminated ? { terminated: status.state.terminated } : status.lastState
-  const next = { ...status, state: { waiting: { reason, message } }, lastState, ready: false, started: false }
+  const waiting = { reason, message: truncate(message, LIMITS.nodeMessageLength) }
+  const next = { ...status, state: { waiting }, lastState, ready: false, started: false }
   if (!isDeepStrictEqual(next, status)) set(draft, next)
 }
 
@@ -240,7 +272,7 @@ function wait(draft: Draft, status: ContainerStatus, reason: string, message: st
 function restartAll(draft: Draft): void {
   const message = 'The container is removed because RestartAllContainers in place'
   for (const [name, status] of draft.statuses) {
-    if (status.containerID === undefined || draft.pod.spec.ephemeralContainers?.some(each => each.name === name)) continue
+    if (status.containerID === undefined || draft.roles.get(name) === 'ephemeral') continue
     const { terminated: ended, running } = status.state
     const startedAt = ended?.startedAt ?? running?.startedAt ?? (null as unknown as string)
     const finishedAt = ended?.finishedAt ?? textOf(draft.world.now)

@@ -1,10 +1,9 @@
 /** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import { understand } from '../script/command.ts'
-import { exitCodeOf, scriptOf } from '../script/script.ts'
+import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
-import { type Draft, hasRunning, isInitialized, kill, plan, roleOf, set } from './pod-draft.ts'
+import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, say, set } from './pod-draft.ts'
 
 /** Ends what runs: containers together, then sidecars one after the other, all before the time is up. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
@@ -25,7 +24,7 @@ export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void
   for (const [name, status] of draft.statuses) {
     const { state, lastState } = status
     if (state.terminated) continue
-    const isRegular = pod.spec.containers?.some(each => each.name === name)
+    const isRegular = draft.roles.get(name) === 'regular'
     if (lastState.terminated) set(draft, { ...status, state: lastState, lastState: {}, ready: false, started: false })
     else if (isRegular ? wasInitialized : pod.spec.initContainers?.[0]?.name === name) set(draft, lostStatus(status))
   }
@@ -58,10 +57,11 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const { pod, world } = draft
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
-  const role = roleOf(pod, container)
+  const role = draft.roles.get(container.name)!
   const isInit = role === 'init' || role === 'sidecar'
-  const script = scriptOf(pod.metadata, container, { isInit, inputs: world.inputsOf(container), run: status.restartCount })
-  const hookMs = preStopMs(container.lifecycle?.preStop)
+  // Whoever is told to stop does not first find out what it would have done.
+  const script = scriptOfRun(pod.metadata, container, { isInit, ran: world.commands.knownRun(container, status.restartCount) })
+  const hookMs = preStopMs(draft, container)
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)
   const startedAt = startOf(status)
@@ -82,7 +82,16 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
 }
 
 /** How long a container is left alone before it is told to stop: until its hook is over, as far as what that does is understood. */
-function preStopMs(hook: NonNullable<Container['lifecycle']>['preStop']): number {
+function preStopMs(draft: Draft, container: Container): number {
+  const hook = container.lifecycle?.preStop
   if (hook?.sleep) return Number(hook.sleep.seconds) * 1000
-  return (hook?.exec?.command && understand({ command: hook.exec.command })?.runMs) ?? 0
+  const ran = hook?.exec?.command && draft.world.commands.command(hook.exec.command)
+  // It is looked at again when that is known, or when the time is up.
+  if (ran === 'pending') return Number.POSITIVE_INFINITY
+  if (ran?.exceeded !== undefined)
+    say(draft, 'Warning', 'FailedPreStopHook', `PreStopHook failed: ${ran.exceeded}`, {
+      fieldPath: fieldPath(container, draft.roles.get(container.name)!),
+      repeats: true,
+    })
+  return ran?.runMs ?? 0
 }

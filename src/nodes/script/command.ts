@@ -10,52 +10,75 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
+import { Budget, BudgetExceeded } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
 import { expand } from '../container/expansion.ts'
 import { baseName, runCommand, runScript } from '../container/shell.ts'
-import type { Understood } from '../container/understood.ts'
+import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
 /** A command of more words is not understood, as a script that is too long is not. */
 const MOST_WORDS = 1_000
+const isAgnhostProgram = (word: string): boolean => /^agnhost(-2)?$/.test(baseName(word))
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
-type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
+export type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
 
 /** What a further run does can depend on what the ones before it have left behind; beyond these it is taken to stay the same. */
-const MOST_RUNS = 8
+export const MOST_RUNS = 8
 
-/** What a run does, the first of which is number 0; undefined when the command is not understood. */
-export function understandRun(command: Command, inputs: ContainerInputs | undefined, run: number): Understood | undefined {
-  let understood = understand(command, inputs)
-  let left: ReadonlyMap<string, string> = new Map()
+/** Runs a command once, given the files that the run before has left. */
+type RunOnce = (left: Left | undefined) => Promise<Understood | undefined>
+type Left = ReadonlyMap<string, string>
+
+/** What a run does, the first of which is number 0; undefined when the command is not understood. Runs it as often as it has to. */
+export async function followRuns(run: number, runOnce: RunOnce): Promise<Understood | undefined> {
+  let understood = await runOnce(undefined)
+  let left: Left = new Map()
   for (let i = 1; i <= Math.min(run, MOST_RUNS) && understood?.left && !isSame(understood.left, left); i++) {
     left = understood.left
-    understood = understand(command, inputs, left)
+    understood = await runOnce(left)
   }
   return understood
 }
 
-const isSame = (a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean =>
-  a.size === b.size && [...a].every(([path, text]) => b.get(path) === text)
+const isSame = (a: Left, b: Left): boolean => a.size === b.size && [...a].every(([path, text]) => b.get(path) === text)
+
+export type RunOptions = {
+  /** Nothing is known of them unless told. */
+  readonly inputs?: ContainerInputs
+  readonly left?: Left | undefined
+  readonly budget?: Budget
+}
 
 /** Undefined when the command is not understood. */
-export function understand(
+export function understand(command: Command, { inputs = NO_INPUTS, left, budget = new Budget() }: RunOptions = {}): Understood | undefined {
+  try {
+    return runIn(command, { inputs, left, budget })
+  } catch (error) {
+    if (error instanceof BudgetExceeded) return exceededRun(error.message)
+    throw error
+  }
+}
+
+function runIn(
   { image = '', command, args, terminationMessagePath = '' }: Command,
-  inputs: ContainerInputs = NO_INPUTS,
-  left?: ReadonlyMap<string, string>,
+  { inputs, left, budget }: Required<RunOptions>,
 ): Understood | undefined {
   const expanded = (word: string) => (word.includes('$') ? expand(word, name => inputs.variables().get(name)) : word)
   const written = [...(command ?? []), ...(args ?? [])]
   if (written.length > MOST_WORDS) return undefined
+  for (const word of written) budget.spend('bytes', word.length)
   const words = written.map(expanded)
-  if (isAgnhost(image)) {
-    if (!command?.length) return runAgnhost(['/agnhost', ...words], inputs)
-    if (/^agnhost(-2)?$/.test(baseName(words[0]!))) return runAgnhost(words, inputs)
+  const agnhost = isAgnhost(image) && (command?.length ? isAgnhostProgram(words[0]!) && words : ['/agnhost', ...words])
+  if (agnhost) {
+    const understood = runAgnhost(agnhost, inputs)
+    budget.spend('bytes', understood?.log.length ?? 0)
+    return understood
   }
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
-  const options = { inputs, lastWordsPath: terminationMessagePath, left, shell: program }
+  const options = { inputs, budget, lastWordsPath: terminationMessagePath, left, shell: program }
   if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }

@@ -6,11 +6,12 @@
  */
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
-import type { ContainerInputs } from '../container/container-inputs.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { truncate } from '../../lib/truncate.ts'
 import { pullErrorOf } from '../container/image.ts'
 import type { Understood } from '../container/understood.ts'
 import { readUses, type Use } from '../usage/scripted-use.ts'
-import { understand, understandRun } from './command.ts'
+import type { Commands } from './commands.ts'
 
 /** The domain of the annotations; for one container its name stands before it. */
 export const SCRIPT_DOMAIN = 'sim.keelson.dev'
@@ -34,6 +35,10 @@ export type Script = {
   readonly pullError: string | undefined
   readonly terminationMessage: string | undefined
   readonly log: string
+  /** Whether its command does more than it may, and nothing else says what the container does. */
+  readonly isExceeded: boolean
+  /** What probes say that fail. */
+  readonly probeMessages: Readonly<Partial<Record<'startup' | 'readiness' | 'liveness', string>>>
   /** What it uses, over time; none for a part of what it requests. */
   readonly cpuUse: readonly Use[]
   readonly memoryUse: readonly Use[]
@@ -52,6 +57,8 @@ const PLAIN: Script = {
   pullError: undefined,
   terminationMessage: undefined,
   log: '',
+  isExceeded: false,
+  probeMessages: {},
   cpuUse: [],
   memoryUse: [],
 }
@@ -99,7 +106,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['liveness-failure', duration('livenessMs')],
   ['stop-time', duration('stopMs', { never: true })],
   ['restart-delay', duration('restartMs', { least: LEAST_RESTART_MS })],
-  ['image-pull-error', pullError => ({ pullError })],
+  ['image-pull-error', text => ({ pullError: truncate(text, LIMITS.nodeMessageLength) })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
   ['cpu-usage', use('cpuUse')],
@@ -107,25 +114,50 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
 ])
 
 type ScriptOptions = {
-  readonly isInit?: boolean
-  /** Variables and files that its command may refer to. */
-  readonly inputs?: ContainerInputs | undefined
+  readonly isInit: boolean
+  readonly commands: Commands
   /** Which run is meant; the first is number 0. */
-  readonly run?: number
+  readonly run: number
 }
 
-/**
- * What a container does: what its command says, unless annotations say otherwise. Init containers follow annotations for themselves
- * only, or a script for the pod would hold up every step.
- */
-export function scriptOf(
-  { annotations }: { readonly annotations?: Annotations },
+/** What annotations say, and the image; nothing is run for it. */
+export function annotatedScript(metadata: Annotated, container: Container, isInit: boolean): Script {
+  const pullError = pullErrorOf(container.image ?? '')
+  return withAnnotations(pullError === undefined ? PLAIN : { ...PLAIN, pullError }, metadata, { own: container.name, isInit })
+}
+
+/** What a container does: what its command says, unless annotations say otherwise. `pending` until that is known. */
+export function scriptOf(metadata: Annotated, container: Container, { isInit, commands, run }: ScriptOptions): Script | 'pending' {
+  const [ran, ...probes] = [
+    commands.run(container, run),
+    ...[container.startupProbe, container.readinessProbe, container.livenessProbe].map(
+      probe => probe?.exec?.command && commands.command(probe.exec.command),
+    ),
+  ]
+  const known = probes.filter(probe => probe !== 'pending')
+  if (ran === 'pending' || known.length < probes.length) return 'pending'
+  return scriptOfRun(metadata, container, { isInit, ran, probes: known })
+}
+
+/** The same of a run that is over: what its probes would have said matters no more. */
+export function scriptOfRun(
+  metadata: Annotated,
   container: Container,
-  { isInit = false, inputs, run = 0 }: ScriptOptions = {},
+  { isInit, ran, probes = [] }: { readonly isInit: boolean; readonly ran: Understood | undefined; readonly probes?: readonly Probed[] },
 ): Script {
-  const { name: own } = container
-  let script = ownScript(container, inputs, run)
-  if (!annotations) return script
+  const { runMs, exitCodes } = annotatedScript(metadata, container, isInit)
+  // Who says how a container runs need not have a command that can be run here.
+  const isScripted = runMs !== undefined || exitCodes.length > 0
+  const understood = ran?.exceeded !== undefined && isScripted ? undefined : ran
+  return withAnnotations(ownScript(container, understood, probes), metadata, { own: container.name, isInit })
+}
+
+type Annotated = { readonly annotations?: Annotations }
+
+/** Init containers follow annotations for themselves only, or a script for the pod would hold up every step. */
+function withAnnotations(from: Script, { annotations }: Annotated, { own, isInit }: { own: string; isInit: boolean }): Script {
+  if (!annotations) return from
+  let script = from
   for (const domain of isInit ? [`${own}.${SCRIPT_DOMAIN}`] : [SCRIPT_DOMAIN, `${own}.${SCRIPT_DOMAIN}`])
     for (const [name, read] of SETTINGS) {
       const value = annotations[`${domain}/${name}`]
@@ -134,22 +166,30 @@ export function scriptOf(
   return script
 }
 
+/** What is known of the command of a probe. */
+type Probed = Understood | undefined
+
 /** What a container does by itself: what its command and the commands of its probes say. */
-function ownScript(container: Container, inputs: ContainerInputs | undefined, run: number): Script {
+function ownScript(container: Container, understood: Understood | undefined, probed: readonly Probed[]): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
-  const understood = understandRun(container, inputs, run)
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
-  const { runMs, exitCode, log, lastWords } = understood ?? {}
-  const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map(probe =>
-    probeTimes(probe, container, understood),
+  const { runMs, exitCode, log, lastWords, exceeded } = understood ?? {}
+  const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map((probe, i) =>
+    probeTimes(probe, container, { understood, probed: probed[i] }),
   )
   const ill = liveness?.failsMs ?? (understood && unhealthyAfterMs(livenessProbe, understood))
+  const last = exceeded ?? lastWords
+  const messages = Object.entries({ startup, readiness, liveness }).flatMap(([name, times]) =>
+    times?.message ? [[name, times.message]] : [],
+  )
   return {
     ...PLAIN,
     pullError,
+    isExceeded: exceeded !== undefined,
+    ...(messages.length > 0 && { probeMessages: Object.fromEntries(messages) }),
     ...(exitCode !== undefined && { runMs, exitCodes: [exitCode], log: log ?? '' }),
-    ...(lastWords && { terminationMessage: lastWords }),
+    ...(last && { terminationMessage: last }),
     ...(startup && { startupMs: startup.passesMs, startupFailureMs: startup.failsMs ?? NEVER }),
     ...(readiness && { readyMs: readiness.passesMs }),
     ...(ill !== undefined && { livenessMs: ill }),
@@ -157,16 +197,19 @@ function ownScript(container: Container, inputs: ContainerInputs | undefined, ru
 }
 
 /** When a probe passes, after the start, and when it has failed as often as it may, if it does. */
-type ProbeTimes = { readonly passesMs: number; readonly failsMs: number | undefined }
+type ProbeTimes = { readonly passesMs: number; readonly failsMs: number | undefined; readonly message?: string | undefined }
 
 /** Undefined when it succeeds at once, or nothing is known of it. */
-function probeTimes(probe: Container['livenessProbe'], container: Container, understood: Understood | undefined): ProbeTimes | undefined {
+function probeTimes(
+  probe: Container['livenessProbe'],
+  container: Container,
+  { understood, probed }: { readonly understood: Understood | undefined; readonly probed: Probed },
+): ProbeTimes | undefined {
   if (!probe) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
   const failsMs = (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
-  const command = probe.exec?.command && understand({ command: probe.exec.command })
-  const fails = command && (command.exitCode !== 0 || command.runMs > timeoutSeconds * 1000)
-  if (fails || isRefused(probe, container, understood)) return { passesMs: NEVER, failsMs }
+  const fails = probed && (probed.exitCode !== 0 || probed.runMs > timeoutSeconds * 1000)
+  if (fails || isRefused(probe, container, understood)) return { passesMs: NEVER, failsMs, message: probed?.exceeded }
   const passesMs = understood && fileSinceMs(probe, container, understood)
   return passesMs === undefined ? undefined : { passesMs, failsMs: passesMs > failsMs ? failsMs : undefined }
 }
@@ -214,16 +257,27 @@ function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unheal
   return Math.max(from, initialDelaySeconds * 1000) + (failureThreshold - 1) * periodSeconds * 1000
 }
 
-/** What is wrong with the annotations of a pod that are meant as a script, a sentence each. */
-export function* scriptProblems(annotations: Annotations, containers: readonly string[]): Iterable<string> {
+/** What is wrong with the annotations of a pod that are meant as a script, a sentence each, up to a number. */
+export function* scriptProblems(annotations: Annotations, containers: ReadonlySet<string>): Iterable<string> {
+  let count = 0
   for (const [key, value] of Object.entries(annotations ?? {})) {
     const [, container, name = ''] = SCRIPT_KEY.exec(key) ?? []
-    if (name === '') continue
-    const read = SETTINGS.get(name)
-    if (!read) yield `there is no annotation ${key}; ${SCRIPT_DOMAIN} has ${[...SETTINGS.keys()].join(', ')}`
-    else if (container !== undefined && !containers.includes(container)) yield `${key}: the pod has no container ${container}`
-    else if (!read(value)) yield `${key}: "${value.slice(0, LONGEST_VALUE)}" makes no sense and is ignored`
+    const problem = name === '' ? undefined : problemOf(key, value, { container, name, containers })
+    if (problem === undefined) continue
+    if (++count > MOST_PROBLEMS) return
+    yield problem
   }
+}
+/** More of them would tell nothing new, and each is an event. */
+const MOST_PROBLEMS = 8
+
+type Setting = { readonly container: string | undefined; readonly name: string; readonly containers: ReadonlySet<string> }
+
+function problemOf(key: string, value: string, { container, name, containers }: Setting): string | undefined {
+  const read = SETTINGS.get(name)
+  if (!read) return `there is no annotation ${key}; ${SCRIPT_DOMAIN} has ${[...SETTINGS.keys()].join(', ')}`
+  if (container !== undefined && !containers.has(container)) return `${key}: the pod has no container ${container}`
+  return read(value) ? undefined : `${key}: "${value.slice(0, LONGEST_VALUE)}" makes no sense and is ignored`
 }
 const SCRIPT_KEY = /^(?:(.+)\.)?sim\.keelson\.dev\/(.+)$/
 

@@ -7,7 +7,7 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
-import { scriptOf } from '../script/script.ts'
+import { annotatedScript } from '../script/script.ts'
 import { processorMs } from './processor-time.ts'
 import type { Use } from './scripted-use.ts'
 
@@ -51,7 +51,7 @@ export function measure({ metadata, spec, status }: PodObject, nowMs: number): M
   const of = (container: Container, isInit: boolean) => {
     const startedMs = running.get(container.name)
     if (startedMs === undefined) return []
-    const { cpuUse, memoryUse } = scriptOf(metadata, container, { isInit })
+    const { cpuUse, memoryUse } = annotatedScript(metadata, container, isInit)
     const ranMs = Math.max(0, nowMs - startedMs) || 0
     const amounts = { cpu: amountOf(container, 'cpu', cpuUse, ranMs), memory: amountOf(container, 'memory', memoryUse, ranMs) }
     const cpuMs = processorMs(cpuUse, ranMs, use => amountOf(container, 'cpu', use ? [{ ...use, afterMs: 0 }] : [], 0))

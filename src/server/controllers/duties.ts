@@ -11,7 +11,7 @@ import type { Authentication } from '../access/authentication.ts'
 import { autoscalerSettings, runsAnyController, simulatedNodes } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import { type ControllerRunner, startControllers } from './controller-runner.ts'
-import { startSimulatedNodes } from './simulated-nodes.ts'
+import { type NodeCommands, startSimulatedNodes } from './simulated-nodes.ts'
 
 export type DutiesParts = {
   readonly quota: QuotaControllerParts
@@ -23,6 +23,7 @@ export type DutiesParts = {
   readonly signer: () => KeyPair
   readonly accounts: Authentication['accounts']
   readonly api: ApiAccess
+  readonly commands: NodeCommands
   /** What nodes get their blocks of pod addresses from. */
   readonly nodeRanges: readonly NodeRange[] | undefined
 }
@@ -39,7 +40,7 @@ export interface Duties {
 
 export function createDuties(context: ServerContext, parts: DutiesParts): Duties {
   const { config, catalog, gate, log } = context
-  const { quota, added, authority, signer, accounts, api, nodeRanges: ranges } = parts
+  const { quota, added, authority, signer, accounts, api, commands, nodeRanges: ranges } = parts
   let signing: Promise<Signing> | undefined
   const openSigning = async () =>
     (await import('../credentials/signing.ts')).openSigning(config, { own: signer, log, signal: context.signal })
@@ -62,7 +63,7 @@ export function createDuties(context: ServerContext, parts: DutiesParts): Duties
       return {
         async startOthers() {
           for (const controller of added) run(controller)
-          await startSimulatedNodes({ ...context, run, signal })
+          await startSimulatedNodes({ ...context, run, commands, signal })
           await builtin.startOthers()
         },
       }

@@ -5,10 +5,12 @@ import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { versionInfo } from '../../http/documents/version.ts'
+import type { Log } from '../../http/observability/log.ts'
 import { metricsKinds } from '../../kinds/metrics/all.ts'
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KubeletParts } from '../../nodes/connect/kubelet.ts'
 import type { NodeObject } from '../../nodes/node/simulated-node.ts'
+import type { CommandRuns } from '../../nodes/script/command-runs.ts'
 import type { Connect } from '../../registry/api.ts'
 import type { VirtualSource } from '../../registry/deps.ts'
 import type { Kind } from '../../schema/kind.ts'
@@ -24,8 +26,9 @@ export async function startSimulatedNodes({
   run,
   gate,
   clientFor,
+  commands,
   signal,
-}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'clientFor' | 'signal'>): Promise<void> {
+}: Pick<ServerContext, 'config' | 'run' | 'gate' | 'clientFor' | 'signal'> & { readonly commands: NodeCommands }): Promise<void> {
   const count = simulatedNodes(config)
   if (count === 0) return
   const [{ simulatedNodes: nodes }, { simulatedKubelets }, { simulatedLoadBalancers }, { ensureReaderRole }] = await Promise.all([
@@ -46,7 +49,7 @@ export async function startSimulatedNodes({
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
     }),
   )
-  run(simulatedKubelets({ gate, random: Math.random }))
+  run(simulatedKubelets({ gate, random: Math.random, runs: await commands.runs() }))
   run(simulatedLoadBalancers)
   // Also without devices: those that nodes had before are taken away.
   const [{ simulatedDrivers }, { readDriverSpec }] = await Promise.all([
@@ -82,8 +85,30 @@ export function kubeletParts(
   return { tls, reported: destinations.reported, addressTypes: config.kubeletPreferredAddressTypes }
 }
 
+/** What runs the commands of simulated containers, for the nodes and for who reads logs; loaded when it is first needed. */
+export type NodeCommands = { readonly runs: () => Promise<CommandRuns>; readonly close: () => Promise<void> }
+
+export function nodeCommands(client: Client, log: Log): NodeCommands {
+  let loading: Promise<CommandRuns> | undefined
+  const load = async () => {
+    const { CommandRuns } = await import('../../nodes/script/command-runs.ts')
+    return new CommandRuns({ client, onError: error => log.warn({ error: String(error) }, 'a simulated command could not be run') })
+  }
+  return {
+    runs: () => (loading ??= load()),
+    close: async () => (await loading)?.[Symbol.asyncDispose](),
+  }
+}
+
+type ConnectionParts = {
+  readonly client: Client
+  readonly kubelets: KubeletParts
+  readonly commands: NodeCommands
+  readonly signal: AbortSignal
+}
+
 /** Answers requests that are for nodes. What does is loaded with the first of them. */
-export function nodeConnections(client: Client, kubelets: KubeletParts, signal: AbortSignal): Connect {
+export function nodeConnections({ client, kubelets, commands, signal }: ConnectionParts): Connect {
   let loading: Promise<Connect> | undefined
   const load = async () => {
     const [{ nodeConnector }, { kubeletConnection }, { simulatedConnection }, { isSimulated }] = await Promise.all([
@@ -92,7 +117,7 @@ export function nodeConnections(client: Client, kubelets: KubeletParts, signal: 
       import('../../nodes/connect/simulated.ts'),
       import('../../nodes/node/is-simulated.ts'),
     ])
-    const simulated = simulatedConnection(client, signal)
+    const simulated = simulatedConnection({ client, runs: await commands.runs(), signal })
     const connectionTo = (node: NodeObject) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
     return nodeConnector({ client, connectionTo, reported: kubelets.reported, random: Math.random })
   }

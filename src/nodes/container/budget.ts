@@ -1,0 +1,51 @@
+/**
+ * The work that one run of a simulated command may take. It is counted, not timed, so that a run ends the same way on every machine:
+ * one that uses up its budget fails, and its message says which part of it.
+ */
+import { LIMITS } from '../../lib/limits.ts'
+
+export type BudgetLimits = {
+  /** Commands, and passes of loops. */
+  readonly steps: number
+  /** Bytes that are read, expanded or written; a line or a field counts `OVERHEAD` more. */
+  readonly bytes: number
+  /** Bytes that are printed. */
+  readonly output: number
+  /** Files that are written. */
+  readonly files: number
+  /** Bytes of the objects that variables and files are made of. */
+  readonly inputs: number
+}
+
+/** What each line or field costs beside its bytes. */
+export const OVERHEAD = 16
+
+const UNITS: Readonly<Record<keyof BudgetLimits, string>> = {
+  steps: 'steps',
+  bytes: 'bytes read and written',
+  output: 'bytes of output',
+  files: 'files written',
+  inputs: 'bytes of ConfigMaps, Secrets and Services',
+}
+
+export class BudgetExceeded extends Error {}
+
+/** Why a command failed that took more than it may. It stands in the status of a container, where a kubelet leaves room for few words. */
+export const exceededText = (what: string): string =>
+  `command exceeds the limit of a simulated container (${what}): simplify it, or script it with sim.keelson.dev/run-time and exit-code`
+
+export class Budget {
+  readonly #limits: BudgetLimits
+  readonly #left: Record<keyof BudgetLimits, number>
+
+  constructor(limits: BudgetLimits = LIMITS.commands.budget) {
+    this.#limits = limits
+    this.#left = { ...limits }
+  }
+
+  /** Throws BudgetExceeded when there is not so much left. */
+  spend(what: keyof BudgetLimits, amount: number): void {
+    this.#left[what] -= amount
+    if (this.#left[what] < 0) throw new BudgetExceeded(exceededText(`${this.#limits[what]} ${UNITS[what]}`))
+  }
+}

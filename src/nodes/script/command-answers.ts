@@ -1,0 +1,93 @@
+/** The stored objects that a worker asks for while it runs a command, and a stamp of each: a result holds as long as they stay the same. */
+import type { Client } from '../../client/client.ts'
+import type { Named, ObjectRevision } from '../../client/object-revision.ts'
+import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
+import { ConfigMap } from '../../kinds/core/configmap.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { Secret } from '../../kinds/core/secret.ts'
+import { Service } from '../../kinds/core/service/service.ts'
+import { matchesLabels } from '../../kinds/shapes/meta.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import type { Question } from './command-job.ts'
+
+/** The JSON of what is asked for; undefined where there is nothing. */
+export function answerTo(client: Client, pod: Required<Named> & { readonly uid: string }, question: Question): Uint8Array | undefined {
+  switch (question.about) {
+    case 'pod': {
+      const found = client.of(Pod).revision(pod)
+      return found?.uid === pod.uid ? found.json : undefined
+    }
+    case 'configmaps':
+    case 'secrets':
+      return objectOf(client, pod.namespace, question)?.json
+    case 'services':
+      return listOf(servicesOf(client, pod.namespace, question.withOwn))
+    case 'bundles':
+      return Buffer.from(JSON.stringify([...bundlesOf(client, question)].map(({ object }) => object?.spec.trustBundle ?? '')))
+  }
+}
+
+/** Changes whenever the answer does. */
+export function stampOf(client: Client, namespace: string, question: Question): string {
+  switch (question.about) {
+    case 'pod':
+      return ''
+    case 'configmaps':
+    case 'secrets':
+      return String(objectOf(client, namespace, question)?.revision ?? 0)
+    case 'services':
+      return stampOfAll(servicesOf(client, namespace, question.withOwn))
+    case 'bundles':
+      return stampOfAll(bundlesOf(client, question))
+  }
+}
+
+const objectOf = (
+  client: Client,
+  namespace: string,
+  { about, name }: { readonly about: 'configmaps' | 'secrets'; readonly name: string },
+) => (about === 'secrets' ? client.of(Secret).revision({ namespace, name }) : client.of(ConfigMap).revision({ namespace, name }))
+
+/** The API server's, and those of the namespace. */
+function* servicesOf(client: Client, namespace: string, withOwn: boolean): Iterable<ObjectRevision<any>> {
+  const services = client.of(Service)
+  const server = services.revision({ namespace: 'default', name: 'kubernetes' })
+  if (server && !(withOwn && namespace === 'default')) yield server
+  if (withOwn) yield* services.revisions({ namespace })
+}
+
+function* bundlesOf(client: Client, { projection }: Extract<Question, { about: 'bundles' }>) {
+  const { name, signerName = '', labelSelector } = projection
+  const bundles = client.of(ClusterTrustBundle)
+  if (name === undefined) {
+    for (const bundle of bundles.revisions({ field: { key: 'spec.signerName', value: signerName } }))
+      if (matchesLabels(labelSelector, bundle.labels)) yield bundle
+    return
+  }
+  const bundle = bundles.revision({ name })
+  if (bundle) yield bundle
+}
+
+/** Of deleted objects there is one less, of changed ones the newest revision is another. */
+function stampOfAll(revisions: Iterable<ObjectRevision<any>>): string {
+  let [count, newest] = [0, 0]
+  for (const { revision } of revisions) {
+    count++
+    newest = Math.max(newest, revision)
+  }
+  return `${count}@${newest}`
+}
+
+const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map(text => Buffer.from(text)) as [Buffer, Buffer, Buffer]
+
+/** A list of stored objects as JSON, as many as a command may ask for and one more, so that it finds out. */
+function listOf(revisions: Iterable<ObjectRevision<any>>): Uint8Array {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for (const { json } of revisions) {
+    parts.push(parts.length === 0 ? OPEN : COMMA, json)
+    size += json.byteLength
+    if (size > LIMITS.commands.budget.inputs) break
+  }
+  return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])
+}

@@ -1,0 +1,151 @@
+/**
+ * A command as a worker runs it. The worker is told which one and asks the main thread for the objects that the command looks at, when
+ * it does: a pod may mount far more than its commands ever read.
+ */
+import { parseObject } from '../../codec/stored-bytes.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
+import { paidInputs } from '../container/container-inputs.ts'
+import { mountProblem } from '../container/files.ts'
+import { inputsOf, withAddresses } from '../container/inputs-of-container.ts'
+import { type Entries, entriesOfMap, entriesOfSecret, type Sources, type TrustBundleProjection } from '../container/sources.ts'
+import { exceededRun, type Understood } from '../container/understood.ts'
+import { understand } from './command.ts'
+
+/** A container of a stored pod, with what is not stored yet. */
+export type OfContainer = {
+  readonly uid: string
+  /** Of the pod: what was read of the same revision is known. */
+  readonly revision: number
+  readonly container: string
+  readonly hostIPs: readonly string[]
+  readonly podIPs: readonly string[]
+  readonly allocatable: Readonly<Record<string, string>> | undefined
+}
+
+export type CommandJob =
+  /** The command of a probe or a hook, which is given nothing. */
+  | { readonly type: 'command'; readonly command: readonly string[] }
+  /** A run of a container, with the files that the run before has left. */
+  | { readonly type: 'run'; readonly of: OfContainer; readonly left: ReadonlyMap<string, string> | undefined }
+  /** Why volumes cannot be mounted where variables say. */
+  | { readonly type: 'mounts'; readonly of: OfContainer }
+
+export type JobResult = {
+  /** Undefined when the command is not understood. */
+  readonly understood?: Understood | undefined
+  readonly mountProblem?: string | undefined
+  /** Whether labels or annotations of the pod were looked at. */
+  readonly usesMetadata?: true
+}
+
+export type Question =
+  | { readonly about: 'pod' }
+  | { readonly about: 'configmaps' | 'secrets'; readonly name: string }
+  | { readonly about: 'services'; readonly withOwn: boolean }
+  | { readonly about: 'bundles'; readonly projection: TrustBundleProjection }
+
+/** Stored JSON, or a list of it; undefined where there is nothing. */
+type Ask = (question: Question) => Uint8Array | undefined
+
+/** The pod that was asked for last: the containers of one pod come one after the other. */
+type LastPod = { uid: string; revision: number; pod: PodObject }
+
+/** Runs jobs, one after the other. */
+export function jobRunner(ask: Ask): (job: CommandJob) => JobResult {
+  let last: LastPod | undefined
+  const podOf = ({ uid, revision }: OfContainer): PodObject | undefined => {
+    if (last?.uid === uid && last.revision === revision) return last.pod
+    const bytes = ask({ about: 'pod' })
+    const pod = bytes && (parseObject(bytes) as unknown as PodObject)
+    last = pod && { uid, revision, pod }
+    return pod
+  }
+  return job => {
+    try {
+      if (job.type === 'command') return { understood: understand({ command: [...job.command] }) }
+      const pod = podOf(job.of)
+      return pod ? runInPod(job, pod, ask) : {}
+    } catch (error) {
+      // Nothing that the limits let pass is nested that deeply; if it were, the thread would live on.
+      if (error instanceof RangeError) return { understood: exceededRun(exceededText('nested too deeply')) }
+      throw error
+    }
+  }
+}
+
+function runInPod(job: Exclude<CommandJob, { type: 'command' }>, stored: PodObject, ask: Ask): JobResult {
+  const { container: name, hostIPs, podIPs, allocatable } = job.of
+  let isUsed = false
+  const pod = withAddresses(
+    noticing(stored, () => {
+      isUsed = true
+    }),
+    hostIPs,
+    podIPs,
+  )
+  const container = containersOf(pod.spec).find(each => each.name === name)
+  if (!container) return {}
+  const budget = new Budget()
+  const inputs = paidInputs(inputsOf(container, pod, askedSources(ask, budget, allocatable)), budget, lookupCost(pod))
+  const found: JobResult =
+    job.type === 'run' ? { understood: understand(container, { inputs, left: job.left, budget }) } : problemOf(container, inputs.variables)
+  return isUsed ? { ...found, usesMetadata: true } : found
+}
+
+function problemOf(container: Container, variables: () => ReadonlyMap<string, string>): JobResult {
+  try {
+    return { mountProblem: mountProblem(container, variables) }
+  } catch (error) {
+    if (error instanceof BudgetExceeded) return { mountProblem: error.message }
+    throw error
+  }
+}
+
+/** What there is to look through for a path, in bytes that would take as long. */
+function lookupCost({ spec }: PodObject): number {
+  const mounts = containersOf(spec).reduce((sum, { volumeMounts }) => sum + 1 + (volumeMounts?.length ?? 0), 0)
+  return LOOK_COST * (mounts + (spec.volumes?.length ?? 0))
+}
+const LOOK_COST = 8
+
+/** The same pod; it is noticed when its labels or annotations are looked at. */
+function noticing(pod: PodObject, notice: () => void): PodObject {
+  const { labels, annotations } = pod.metadata
+  const metadata = {
+    ...pod.metadata,
+    get labels() {
+      notice()
+      return labels
+    },
+    get annotations() {
+      notice()
+      return annotations
+    },
+  }
+  return { ...pod, metadata } as PodObject
+}
+
+/** Each object is asked for once, and paid for. */
+function askedSources(ask: Ask, budget: Budget, allocatable: Sources['allocatable']): Sources {
+  const known = new Map<string, Entries | undefined>()
+  const read = (question: Question): any => {
+    const bytes = ask(question)
+    budget.spend('inputs', bytes?.byteLength ?? 0)
+    return bytes && parseObject(bytes)
+  }
+  return {
+    entries(plural, name = '') {
+      const key = `${plural}/${name}`
+      if (!known.has(key)) {
+        const object = read({ about: plural, name })
+        known.set(key, object && (plural === 'secrets' ? entriesOfSecret : entriesOfMap)(object))
+      }
+      return known.get(key)
+    },
+    services: withOwn => read({ about: 'services', withOwn }),
+    bundles: projection => read({ about: 'bundles', projection }),
+    allocatable,
+  }
+}

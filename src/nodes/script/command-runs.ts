@@ -1,0 +1,336 @@
+/**
+ * Runs the commands of simulated containers, their probes and hooks. Small ones are run at once; all others in a worker thread that the
+ * servers of a process share, with the namespaces of each taking turns. Whoever asks for a result that is not there yet is called when it
+ * is, and finds it: results are kept.
+ *
+ *     run(container, 0)  'pending' ─→ the worker runs it ─→ onResult() ─→ run(container, 0)  { exitCode: 3, … }
+ */
+import { createHash } from 'node:crypto'
+import { inflateRawSync } from 'node:zlib'
+import type { Client } from '../../client/client.ts'
+import { queueKey } from '../../client/object-revision.ts'
+import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import { Cancellable } from '../../lib/cancellation.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { programFromSource, WorkerPool } from '../../lib/worker-pool.ts'
+import { tooManyRequests } from '../../schema/status-error.ts'
+import { exceededText } from '../container/budget.ts'
+import { mountProblem } from '../container/files.ts'
+import { exceededRun, type Understood } from '../container/understood.ts'
+import { followRuns, MOST_RUNS } from './command.ts'
+import { answerTo, stampOf } from './command-answers.ts'
+import { inputsHere, runHere } from './command-here.ts'
+import type { CommandJob, JobResult, OfContainer, Question } from './command-job.ts'
+import type { Commands } from './commands.ts'
+import { type Kept, KeptResults } from './kept-results.ts'
+
+/** A pod whose commands are run, and what surrounds it. */
+export type PodToRun = {
+  readonly pod: PodObject
+  readonly hostIPs: readonly string[]
+  /** Those that it has, or is about to get. */
+  readonly podIPs: readonly string[]
+  readonly allocatable: OfContainer['allocatable']
+}
+
+/** One result that is wanted. */
+type Wanted = {
+  readonly pod: PodObject
+  readonly key: string
+  /** The key of a result that is the same for all runs. */
+  readonly sameKey?: string
+  readonly work: (send: (job: CommandJob) => Promise<JobResult>) => Promise<JobResult>
+}
+
+type Pending = { readonly result: Promise<JobResult>; readonly waiting: Map<string, () => void> }
+type Sent = { readonly job: CommandJob; readonly answer: (question: Question) => Uint8Array | undefined }
+/** A pod with results under way: how many, and what ends them. */
+type OfPod = { count: number; readonly ending: Cancellable }
+
+let instances = 0
+
+export class CommandRuns implements AsyncDisposable {
+  readonly #client: Client
+  readonly #onError: (error: unknown) => void
+  readonly #id = ++instances
+  readonly #kept = new KeptResults()
+  readonly #pending = new Map<string, Pending>()
+  /** By namespace: how many results are under way. */
+  readonly #counts = new Map<string, number>()
+  /** By namespace: pods whose commands wait for those of others to end, as there are too many of them. */
+  readonly #refused = new Map<string, Map<string, () => void>>()
+  /** By uid. */
+  readonly #pods = new Map<string, OfPod>()
+  #isClosed = false
+  #hasPool = false
+  #onProgress: (() => void)[] = []
+
+  constructor({ client, onError }: { readonly client: Client; readonly onError: (error: unknown) => void }) {
+    this.#client = client
+    this.#onError = onError
+  }
+
+  /** The commands of a pod. Who is told that a result is pending is called when it is there. */
+  of(to: PodToRun, onResult: () => void): Commands {
+    const { pod } = to
+    const known = <R>(wanted: Wanted, of: (result: JobResult) => R): R | 'pending' => {
+      const found = this.#find(wanted)
+      if (found) return of(found)
+      this.#request(wanted, onResult)
+      return 'pending'
+    }
+    const understood = (result: JobResult) => result.understood
+    return {
+      run: (container, run) => {
+        const here = runOfContainerHere(pod, container, run)
+        return here ? here.understood : known(runOf(to, container, run), understood)
+      },
+      knownRun: (container, run) => (runOfContainerHere(pod, container, run) ?? this.#find(runOf(to, container, run)))?.understood,
+      command: words => {
+        const here = runHere({ command: [...words] })
+        return here ? here.understood : known(commandOf(pod, words), understood)
+      },
+      mountProblem: container =>
+        container.volumeMounts?.some(({ subPathExpr }) => subPathExpr)
+          ? known(mountsOf(to, container), result => result.mountProblem)
+          : mountProblem(container, () => new Map()),
+    }
+  }
+
+  /** What a run of a container does, when that is known. Throws a StatusError when too many commands of the namespace are waiting. */
+  async resultOf(to: PodToRun, container: Container, run: number): Promise<Understood | undefined> {
+    const here = runOfContainerHere(to.pod, container, run)
+    if (here) return here.understood
+    const wanted = runOf(to, container, run)
+    const found = this.#find(wanted)
+    if (found) return found.understood
+    const { namespace = '' } = to.pod.metadata
+    const pending = this.#start(wanted)
+    if (!pending) throw tooManyRequests(`too many commands of namespace "${namespace}" are waiting to be run`, 1)
+    return (await pending.result).understood
+  }
+
+  /** Resolves when something is known that was not before; undefined when nothing is under way. */
+  progress(): Promise<void> | undefined {
+    if (this.#pending.size === 0 && this.#refused.size === 0) return undefined
+    return new Promise(resolve => this.#onProgress.push(resolve))
+  }
+
+  /** Ends what is under way for a pod that is gone. */
+  forget(uid: string): void {
+    this.#pods.get(uid)?.ending.abort(new Error('the pod is gone'))
+    this.#kept.deleteOf(uid)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    this.#refused.clear()
+    for (const uid of [...this.#pods.keys()]) this.forget(uid)
+    this.#progressed()
+    if (this.#hasPool) await releasePool()
+    this.#hasPool = false
+  }
+
+  #find({ pod, key, sameKey }: Wanted): JobResult | undefined {
+    const { namespace = '' } = pod.metadata
+    const isCurrent = ({ asked, metadata }: Kept) =>
+      asked.every(({ question, stamp }) => stampOf(this.#client, namespace, question) === stamp) &&
+      (metadata === undefined || metadata === digestOf(pod))
+    return (sameKey === undefined ? undefined : this.#kept.get(sameKey, isCurrent)) ?? this.#kept.get(key, isCurrent)
+  }
+
+  #request(wanted: Wanted, onResult: () => void): void {
+    const { metadata } = wanted.pod
+    const { namespace = '' } = metadata
+    const pending = this.#start(wanted)
+    if (pending) pending.waiting.set(queueKey(metadata), onResult)
+    else if (!this.#isClosed) this.#refused.set(namespace, (this.#refused.get(namespace) ?? new Map()).set(queueKey(metadata), onResult))
+  }
+
+  /** Undefined when too many commands of the namespace are waiting. */
+  #start(wanted: Wanted): Pending | undefined {
+    const { namespace = '', name = '', uid = '' } = wanted.pod.metadata
+    const underWay = this.#pending.get(wanted.key)
+    if (underWay) return underWay
+    const count = this.#counts.get(namespace) ?? 0
+    if (this.#isClosed || count >= LIMITS.commands.worker.waitingPerUser) return undefined
+    this.#counts.set(namespace, count + 1)
+    const own = this.#pods.get(uid) ?? { count: 0, ending: new Cancellable() }
+    own.count++
+    this.#pods.set(uid, own)
+    const asked = new Map<string, Kept['asked'][number]>()
+    const answer = (question: Question) => {
+      if (question.about !== 'pod') asked.set(JSON.stringify(question), { question, stamp: stampOf(this.#client, namespace, question) })
+      return answerTo(this.#client, { namespace, name, uid }, question)
+    }
+    const send = async (job: CommandJob): Promise<JobResult> => {
+      this.#hasPool ||= holdPool()
+      return pool!.run({ job, answer }, { user: `${this.#id} ${namespace}`, signal: own.ending })
+    }
+    const result = this.#work(wanted, { own, asked, send })
+    const pending: Pending = { result, waiting: new Map() }
+    this.#pending.set(wanted.key, pending)
+    void result.then(() => this.#ended(wanted, pending))
+    return pending
+  }
+
+  /** Never rejects: a command that breaks its worker is one that nothing is known of. */
+  async #work(wanted: Wanted, { own, asked, send }: Working): Promise<JobResult> {
+    let found: JobResult = {}
+    try {
+      found = await wanted.work(send)
+    } catch (error) {
+      if (own.ending.aborted || this.#isClosed) return found
+      this.#onError(error)
+    }
+    const { sameKey, key, pod } = wanted
+    const { understood, usesMetadata } = found
+    // The texts are needed only while further runs are followed.
+    const left = understood?.left && new Map([...understood.left.keys()].map(path => [path, ''] as const))
+    const result = left ? { ...found, understood: { ...understood, left } } : found
+    const keptAs = left || sameKey === undefined ? key : sameKey
+    if (!own.ending.aborted)
+      this.#kept.set(keptAs, {
+        owner: pod.metadata.uid ?? '',
+        result,
+        asked: [...asked.values()],
+        metadata: usesMetadata ? digestOf(pod) : undefined,
+      })
+    return result
+  }
+
+  #ended({ key, pod: { metadata } }: Wanted, { waiting }: Pending): void {
+    const { namespace = '', uid = '' } = metadata
+    this.#pending.delete(key)
+    const own = this.#pods.get(uid)
+    if (own && --own.count === 0) this.#pods.delete(uid)
+    const count = this.#counts.get(namespace)! - 1
+    if (count > 0) this.#counts.set(namespace, count)
+    else this.#counts.delete(namespace)
+    for (const onResult of waiting.values()) onResult()
+    this.#admit(namespace)
+    this.#progressed()
+  }
+
+  /** Calls as many of the pods that were refused as there is room for, half of it at once. */
+  #admit(namespace: string): void {
+    const refused = this.#refused.get(namespace)
+    if (!refused) return
+    const count = this.#counts.get(namespace) ?? 0
+    let room = LIMITS.commands.worker.waitingPerUser - count
+    if (room < LIMITS.commands.worker.waitingPerUser / 2) return
+    for (const [pod, onResult] of refused) {
+      if (room-- === 0) break
+      refused.delete(pod)
+      onResult()
+    }
+    if (refused.size === 0) this.#refused.delete(namespace)
+    // Those that were called may need nothing any more.
+    else if (count === 0) setImmediate(() => this.#admit(namespace))
+  }
+
+  #progressed(): void {
+    const resolves = this.#onProgress
+    this.#onProgress = []
+    for (const resolve of resolves) resolve()
+  }
+}
+
+type Working = {
+  readonly own: OfPod
+  readonly asked: ReadonlyMap<string, Kept['asked'][number]>
+  readonly send: (job: CommandJob) => Promise<JobResult>
+}
+
+/** What further runs do depends on what the first has left, so that they are followed in a worker. */
+function runOfContainerHere(
+  pod: PodObject,
+  container: Container,
+  run: number,
+): { readonly understood: Understood | undefined } | undefined {
+  const here = runHere(container, inputsHere(pod, container))
+  return run === 0 || !here?.understood?.left ? here : undefined
+}
+
+function runOf(to: PodToRun, container: Container, run: number): Wanted {
+  const sameKey = keyOf(to, container)
+  return {
+    pod: to.pod,
+    key: `${sameKey} ${Math.min(run, MOST_RUNS)}`,
+    sameKey,
+    async work(send) {
+      let last: JobResult = {}
+      const understood = await followRuns(run, async left => {
+        last = await send({ type: 'run', of: containerOf(to, container), left })
+        return last.understood
+      })
+      return { ...last, understood }
+    },
+  }
+}
+
+const mountsOf = (to: PodToRun, container: Container): Wanted => ({
+  pod: to.pod,
+  key: `${keyOf(to, container)} mounts`,
+  work: send => send({ type: 'mounts', of: containerOf(to, container) }),
+})
+
+const commandOf = (pod: PodObject, command: readonly string[]): Wanted => ({
+  pod,
+  key: `${pod.metadata.uid} ${createHash('sha256').update(JSON.stringify(command)).digest('base64')}`,
+  work: send => send({ type: 'command', command }),
+})
+
+/** Another spec, or other addresses, may make other results. */
+const keyOf = ({ pod: { metadata }, podIPs }: PodToRun, { name }: Container): string =>
+  `${metadata.uid} ${name} ${metadata.generation} ${podIPs.join()}`
+
+const containerOf = ({ pod, hostIPs, podIPs, allocatable }: PodToRun, { name }: Container): OfContainer => ({
+  uid: pod.metadata.uid ?? '',
+  revision: Number(pod.metadata.resourceVersion ?? 0),
+  container: name,
+  hostIPs,
+  podIPs,
+  allocatable,
+})
+
+const digestOf = ({ metadata: { labels, annotations } }: PodObject): string =>
+  createHash('sha256')
+    .update(JSON.stringify([labels, annotations]))
+    .digest('base64')
+
+/** The text of the worker, compressed, put in when the package is built. */
+declare const KEELSON_COMMAND_WORKER: string | undefined
+
+/** The worker is that of the process: a program that starts many servers has one. */
+let pool: WorkerPool<Sent, JobResult> | undefined
+let holders = 0
+
+function holdPool(): true {
+  holders++
+  pool ??= new WorkerPool<Sent, JobResult>({
+    program: () =>
+      typeof KEELSON_COMMAND_WORKER === 'string'
+        ? inflateRawSync(Buffer.from(KEELSON_COMMAND_WORKER, 'base64')).toString()
+        : programFromSource(new URL('./command-worker.ts', import.meta.url)),
+    send: ({ job }) => ({ message: job, transfer: [] }),
+    answer({ answer }, question: Question) {
+      const found = answer(question)
+      if (!found) return { message: undefined, transfer: [] }
+      const bytes = Uint8Array.from(found)
+      return { message: bytes, transfer: [bytes.buffer] }
+    },
+    tooExpensive: { understood: exceededRun(exceededText('time and memory')) },
+    tooMany: () => new Error('too many commands are waiting'),
+    limits: LIMITS.commands.worker,
+  })
+  return true
+}
+
+async function releasePool(): Promise<void> {
+  if (--holders > 0) return
+  const last = pool
+  pool = undefined
+  await last?.[Symbol.asyncDispose]()
+}

@@ -1,0 +1,72 @@
+/** Results of commands that were run, so that none is run again while what it depends on stays the same. Those used last are kept. */
+import { LIMITS } from '../../lib/limits.ts'
+import type { JobResult, Question } from './command-job.ts'
+
+export type Kept = {
+  /** The uid of the pod that it is about. */
+  readonly owner: string
+  readonly result: JobResult
+  /** What was asked for, with the stamps of the answers. */
+  readonly asked: readonly { readonly question: Question; readonly stamp: string }[]
+  /** Of the labels and annotations of the pod, where they were looked at. */
+  readonly metadata: string | undefined
+}
+
+/** What an entry takes beside its texts, and a path beside its characters. */
+const ENTRY_SIZE = 512
+const PATH_SIZE = 64
+
+export class KeptResults {
+  readonly #entries = new Map<string, { readonly kept: Kept; readonly size: number }>()
+  readonly #byOwner = new Map<string, Set<string>>()
+  #size = 0
+
+  /** Undefined when it is not known, or does not hold any more. */
+  get(key: string, isCurrent: (kept: Kept) => boolean): JobResult | undefined {
+    const entry = this.#entries.get(key)
+    if (!entry) return undefined
+    this.delete(key)
+    if (!isCurrent(entry.kept)) return undefined
+    this.#put(key, entry)
+    return entry.kept.result
+  }
+
+  set(key: string, kept: Kept): void {
+    this.delete(key)
+    this.#put(key, { kept, size: sizeOf(kept.result) })
+    for (const eldest of this.#entries.keys()) {
+      if (this.#size <= LIMITS.commands.keptBytes && this.#entries.size <= LIMITS.commands.keptResults) break
+      this.delete(eldest)
+    }
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
+    this.#entries.delete(key)
+    this.#size -= entry.size
+    const keys = this.#byOwner.get(entry.kept.owner)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#byOwner.delete(entry.kept.owner)
+  }
+
+  /** All that is about one pod. */
+  deleteOf(owner: string): void {
+    for (const key of [...(this.#byOwner.get(owner) ?? [])]) this.delete(key)
+  }
+
+  #put(key: string, entry: { readonly kept: Kept; readonly size: number }): void {
+    this.#entries.set(key, entry)
+    this.#size += entry.size
+    const keys = this.#byOwner.get(entry.kept.owner)
+    if (keys) keys.add(key)
+    else this.#byOwner.set(entry.kept.owner, new Set([key]))
+  }
+}
+
+function sizeOf({ understood, mountProblem = '' }: JobResult): number {
+  const { log = '', lastWords = '', writtenMs, removedMs, left } = understood ?? {}
+  let size = ENTRY_SIZE + mountProblem.length + log.length + lastWords.length
+  for (const paths of [writtenMs, removedMs, left]) for (const path of paths?.keys() ?? []) size += path.length + PATH_SIZE
+  return size
+}
