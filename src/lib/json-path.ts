@@ -4,6 +4,7 @@
  */
 import { CONTROL_CHARACTERS } from './go-text.ts'
 import type { Json } from './json-value.ts'
+import { trimEnd } from './trim-end.ts'
 
 /** A path that cannot be read, or that does not fit the value. */
 export class JsonPathError extends Error {
@@ -177,7 +178,7 @@ class Parser {
   }
 }
 
-const trimmed = (text: string) => text.replace(/^ +/, '').replace(/ +$/, '')
+const trimmed = (text: string) => trimEnd(text.replace(/^ +/, ''), ' ')
 
 function boundsOf(text: string): [Bound, Bound, Bound] {
   const parts = SLICE.exec(text)

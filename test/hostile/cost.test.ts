@@ -1,24 +1,18 @@
 // No request costs much, whatever it holds: for each, processor time of the server is measured and how long it keeps others waiting.
 import assert from 'node:assert/strict'
 import type { Agent } from 'node:https'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ask, CONFIG_MAPS, configMap, connection, KEELSON, patient, ROOT, type ServerProcess, startProcess } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, connection, patient, type ServerProcess, startProcess } from '../kit.ts'
 import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts'
+import { costs, FACTOR, MEASURED, MOST_BLOCKED_MS, MOST_CPU_MS } from './costs.ts'
 
-/** What a request may cost on a machine that does nothing else, and how much slower one that runs tests may be. */
-const MOST_CPU_MS = 500
-/** How long it may keep the event loop from turning. */
-const MOST_BLOCKED_MS = 100
-const FACTOR = Number(process.env['KEELSON_HOSTILE_FACTOR'] ?? 5)
 const MOST_ANSWER = 1024 * 1024
 
 test('no request costs the server much or blocks others, and none is a failure of the server', {
   timeout: 4 * patient.timeout,
 }, async t => {
-  const command = [process.execPath, '--import', join(ROOT, 'test/hostile/blocked-time.mjs'), KEELSON] as const
-  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'], command })
+  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'], command: MEASURED })
   const agent = connection(t)
   for (const request of PREPARATIONS) {
     assert.equal((await send(server, request, agent)).status, 201, request.name)
@@ -88,19 +82,4 @@ const send = (server: ServerProcess, { method, path, type = 'application/json', 
 /** A definition is served a moment after it was stored. */
 async function served(server: ServerProcess, { serves }: HostileRequest, signal: AbortSignal): Promise<void> {
   while (serves && !signal.aborted && (await ask(server, serves)).status === 404) await delay(5)
-}
-
-type Costs = { readonly blocked: number; readonly worked: number; readonly used: number }
-
-/**
- * What has happened since the last call, in milliseconds (see `blocked-time.mjs`): how long the event loop was blocked at most, how long
- * the main thread worked, and the processor time of all threads.
- */
-async function costs(server: ServerProcess): Promise<Costs> {
-  const reports = () => [...server.stderr().matchAll(/^blocked (\S+) of (\S+), all (\S+)$/gm)]
-  const { length } = reports()
-  server.child.kill('SIGUSR2')
-  while (reports().length === length) await delay(1)
-  const [blocked, worked, used] = reports().at(-1)!.slice(1).map(Number) as [number, number, number]
-  return { blocked, worked, used }
 }

@@ -3,6 +3,7 @@
  * Prometheus.
  */
 import type { Client } from '../../client/client.ts'
+import type { ObjectRevision } from '../../client/object-revision.ts'
 import { stringifyJson } from '../../codec/json.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
@@ -11,27 +12,48 @@ import { exposition, type Family } from '../../lib/exposition.ts'
 import type { Json } from '../../lib/json-value.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
+import { trimEnd } from '../../lib/trim-end.ts'
+import { yieldToOthers } from '../../lib/yield.ts'
 import { CLUSTER_DOMAIN } from '../container/identity.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import { bytesOf, type Look, running, total, wholeNode } from '../usage/node-usage.ts'
 import type { Measured } from '../usage/usage.ts'
 import { cadvisorFamilies, ownFamilies, resourceFamilies } from './kubelet-metrics.ts'
 
-export type KubeletAnswer = { readonly mediaType: string; readonly text: string }
+export type KubeletAnswer = { readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
 
-type Endpoint = (look: Look) => KubeletAnswer
+type Endpoint = (look: Look) => { readonly mediaType: string; readonly text: string }
 
 /** Undefined where a kubelet tells nothing. */
 export function kubeletAnswer(client: Client, node: NodeObject, path: string): KubeletAnswer | undefined {
-  const endpoint = ENDPOINTS.get(path.replace(/\/+$/, '') || '/')
-  if (!endpoint) return undefined
+  const asked = trimEnd(path, '/')
   const { name = '' } = node.metadata
-  const pods = [...client.of(Pod).list({ field: { key: 'spec.nodeName', value: name } })] as unknown as PodObject[]
-  return endpoint({ node, pods, now: client.now.getTime() })
+  const selection = { field: { key: 'spec.nodeName', value: name } }
+  if (asked === '/pods') return { mediaType: 'application/json', body: storedPods([...client.of(Pod).revisions(selection)]) }
+  const endpoint = ENDPOINTS.get(asked)
+  if (!endpoint) return undefined
+  const pods = [...client.of(Pod).list(selection)] as unknown as PodObject[]
+  const { mediaType, text } = endpoint({ node, pods, now: client.now.getTime() })
+  return { mediaType, body: Buffer.from(text) }
 }
 
+/** All pods of a node as they are stored, one after the other: together they may be longer than a text can be. */
+async function* storedPods(pods: readonly ObjectRevision<any>[]): AsyncIterable<Uint8Array> {
+  yield Buffer.from('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[')
+  let separator = NOTHING
+  for (const { json } of pods) {
+    if (json.byteLength === 0) continue
+    await yieldToOthers()
+    yield Buffer.concat([separator, json])
+    separator = COMMA
+  }
+  yield Buffer.from(']}')
+}
+const NOTHING = Buffer.alloc(0)
+const COMMA = Buffer.from(',')
+
 const healthy: Endpoint = () => ({ mediaType: 'text/plain; charset=utf-8', text: 'ok' })
-const json = (value: unknown): KubeletAnswer => ({ mediaType: 'application/json', text: stringifyJson(value as Json) })
+const json = (value: unknown) => ({ mediaType: 'application/json', text: stringifyJson(value as Json) })
 const metrics =
   (families: (look: Look) => readonly Family[]): Endpoint =>
   look => ({
@@ -46,7 +68,6 @@ const ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map([
   ['/healthz/ping', healthy],
   ['/healthz/log', healthy],
   ['/healthz/syncloop', healthy],
-  ['/pods', ({ pods }) => podList(pods)],
   ['/runningpods', look => podList(running(look).map(({ pod, containers }) => runningPod(pod, containers)))],
   ['/configz', ({ node }) => json({ kubeletconfig: configuration(node) })],
   ['/stats/summary', look => json(summary(look))],

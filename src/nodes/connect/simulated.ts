@@ -47,7 +47,7 @@ export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): N
     }
     const answer = call.verb === 'get' ? kubeletAnswer(client, node as NodeObject, path) : undefined
     if (!answer) throw notImplemented(`node "${name}" is simulated: there is no kubelet that could answer ${path || '/'}`)
-    return { type: 'bytes', code: 200, mediaType: answer.mediaType, body: Buffer.from(answer.text) }
+    return { type: 'bytes', code: 200, ...answer }
   },
 })
 

@@ -1,4 +1,5 @@
 /** Runs scripts of a shell with the commands whose effect is known. */
+import { trimEnd } from '../../lib/trim-end.ts'
 import { normalName } from '../pod/sysctls.ts'
 import { runAgnhost } from './agnhost.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
@@ -424,9 +425,7 @@ class Shell {
   #outputOf(script: Step): string | undefined {
     const { ending, text } = this.#captured(script)
     if (ending === undefined || text === undefined) return undefined
-    let end = text.length
-    while (text[end - 1] === '\n') end--
-    return text.slice(0, end)
+    return trimEnd(text, '\n')
   }
 
   /** Runs a step; what it prints goes elsewhere, and is undefined when it is not known. */

@@ -2,6 +2,7 @@
 import { goQuote } from '../../../../lib/go-text.ts'
 import { getOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity } from '../../../../lib/quantity.ts'
+import { trimEnd } from '../../../../lib/trim-end.ts'
 import { entry, pathOf, type Ref } from '../../../../schema/refs.ts'
 import type { PersistentVolumeClaimSpec } from '../../persistent-volume/claim.ts'
 import type { VolumeProjection } from './volume-projections.ts'
@@ -73,7 +74,7 @@ const filed = (items: readonly { path: string }[], source: string): File[] => it
 function* overlapsIn(files: readonly File[]): Iterable<string> {
   const seen: File[] = []
   for (const { path, source } of files) {
-    const file = { path: path.replace(/\/+$/, ''), source }
+    const file = { path: trimEnd(path, '/'), source }
     if (file.path === '') continue
     for (const other of seen)
       if (isWithin(file.path, other.path) || isWithin(other.path, file.path)) yield `${shown(file)} with ${shown(other)}`
