@@ -146,14 +146,15 @@ export const LIMITS = {
   devicesOfSimulatedNode: 256,
   /**
    * Commands of simulated containers, their probes and hooks (docs/simulated-nodes.md): what one run may use, all of it counted
-   * (`nodes/container/budget.ts`); up to what size a command is run on the main thread, which takes some microseconds; and the worker
+   * (`nodes/container/budget.ts`); what one may use that is run on the main thread, which takes some microseconds; and the worker
    * that runs all others. Its times are a backstop: a run that keeps to its budget takes a tenth of a second.
    */
   commands: {
     budget: { steps: 10_000, bytes: 4 * MIB, output: 256 * KIB, files: 256, inputs: 16 * MIB },
     inline: { steps: 32, bytes: 4 * KIB, output: 2 * KIB, files: 8, inputs: 0 },
-    inlineCommandBytes: 1 * KIB,
-    worker: { workers: 1, cpuMs: 5 * SECOND, elapsedMs: 30 * SECOND, heapMB: 192, idleMs: 5 * SECOND, waitingPerUser: 256 },
+    inlineCommandBytes: 256,
+    keptInline: 2_000,
+    worker: { workers: 1, cpuMs: 5 * SECOND, elapsedMs: 120 * SECOND, heapMB: 192, idleMs: 5 * SECOND, waitingPerUser: 256 },
     /** Results that are kept, and their bytes. */
     keptResults: 20_000,
     keptBytes: 32 * MIB,

@@ -8,18 +8,28 @@ import { isOwnPath, isReadOnlyPath } from '../container/files.ts'
 import type { Understood } from '../container/understood.ts'
 import { type Command, understand } from './command.ts'
 
+/** Undefined for commands that are not small enough. */
+type Here = { readonly understood: Understood | undefined } | undefined
+
+/** Runs the command of a probe or a hook. */
+export function commandHere(words: readonly string[]): Here {
+  const command = { command: [...words] }
+  return isSmall(command) ? remembered(`probe ${keyOf(command)}`, () => run(command, NO_INPUTS)) : undefined
+}
+
+/** Runs the command of a container for the first time. */
+export function firstRunHere(pod: PodObject, container: Container): Here {
+  if (!isSmall(container)) return undefined
+  return remembered(`container ${keyOf(container)}`, looked => run(container, inputsHere(pod, container, looked)))
+}
+
 class LooksAtInputs extends Error {}
 
 const refuse = (): never => {
   throw new LooksAtInputs()
 }
 
-/** Undefined for commands that are not small enough. */
-export function runHere(
-  command: Command,
-  inputs: ContainerInputs = NO_INPUTS,
-): { readonly understood: Understood | undefined } | undefined {
-  if (sizeOf(command) > LIMITS.commands.inlineCommandBytes) return undefined
+function run(command: Command, inputs: ContainerInputs): Here {
   try {
     const understood = understand(command, { inputs, budget: new Budget(LIMITS.commands.inline) })
     return understood?.exceeded === undefined ? { understood } : undefined
@@ -29,28 +39,38 @@ export function runHere(
   }
 }
 
-/** What small commands of a container may know without looking at anything: where they can write, where there is little to look through. */
-export function inputsHere(pod: PodObject, container: Container): ContainerInputs {
-  const isSmall =
-    containersOf(pod.spec).length <= FEW && (container.volumeMounts?.length ?? 0) <= FEW && (pod.spec.volumes?.length ?? 0) <= FEW
-  return {
-    variables: refuse,
-    file: refuse,
-    identity: refuse,
-    isReadOnly: isSmall ? path => isReadOnlyPath(path, pod, container) : refuse,
-    isOwn: isSmall ? path => isOwnPath(path, pod, container) : refuse,
+/** Where a container can write, where there is little to look through for that; `looked` is called when it matters. */
+function inputsHere(pod: PodObject, container: Container, looked: () => void): ContainerInputs {
+  const { volumes } = pod.spec
+  const isMuch = containersOf(pod.spec).length > FEW || (container.volumeMounts?.length ?? 0) > FEW || (volumes?.length ?? 0) > FEW
+  const looking = (isSo: typeof isOwnPath) => (path: string) => {
+    looked()
+    return isMuch ? refuse() : isSo(path, pod, container)
   }
+  return { variables: refuse, file: refuse, identity: refuse, isReadOnly: looking(isReadOnlyPath), isOwn: looking(isOwnPath) }
 }
-
 const FEW = 16
 
-/** The bytes of its words; it ends where they are too many. */
-function sizeOf({ command, args }: Command): number {
-  let size = 0
-  for (const words of [command, args])
-    for (const word of words ?? []) {
-      size += word.length + 1
-      if (size > LIMITS.commands.inlineCommandBytes) return size
-    }
-  return size
+/** Results of commands that depend on nothing else: most containers are made from a few templates. */
+const known = new Map<string, Here>()
+
+function remembered(key: string, make: (looked: () => void) => Here): Here {
+  if (known.has(key)) return known.get(key)
+  let hasLooked = false
+  const found = make(() => {
+    hasLooked = true
+  })
+  if (hasLooked) return found
+  if (known.size >= LIMITS.commands.keptInline) known.clear()
+  known.set(key, found)
+  return found
+}
+
+const keyOf = ({ image, command, args, terminationMessagePath }: Command): string =>
+  JSON.stringify([image, command, args, terminationMessagePath])
+
+function isSmall({ image = '', command, args, terminationMessagePath = '' }: Command): boolean {
+  let size = image.length + terminationMessagePath.length
+  for (const word of [command ?? [], args ?? []].flat()) size += word.length + 1
+  return size <= LIMITS.commands.inlineCommandBytes
 }

@@ -1,14 +1,13 @@
 /**
  * Runs the commands of simulated containers, their probes and hooks. Small ones are run at once; all others in a worker thread that the
- * servers of a process share, with the namespaces of each taking turns. Whoever asks for a result that is not there yet is called when it
- * is, and finds it: results are kept.
+ * servers of a process share, with the namespaces of each taking turns. Whoever asks for results that are not there yet is called when
+ * they are, and finds them: results are kept.
  *
- *     run(container, 0)  'pending' ─→ the worker runs it ─→ onResult() ─→ run(container, 0)  { exitCode: 3, … }
+ *     run(container, 0)  'pending' ─→ the worker runs it ─→ onResults() ─→ run(container, 0)  { exitCode: 3, … }
  */
 import { createHash } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import type { Client } from '../../client/client.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
 import { Cancellable } from '../../lib/cancellation.ts'
@@ -20,7 +19,7 @@ import { mountProblem } from '../container/files.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 import { followRuns, MOST_RUNS } from './command.ts'
 import { answerTo, stampOf } from './command-answers.ts'
-import { inputsHere, runHere } from './command-here.ts'
+import { commandHere, firstRunHere } from './command-here.ts'
 import type { CommandJob, JobResult, OfContainer, Question } from './command-job.ts'
 import type { Commands } from './commands.ts'
 import { type Kept, KeptResults } from './kept-results.ts'
@@ -43,10 +42,9 @@ type Wanted = {
   readonly work: (send: (job: CommandJob) => Promise<JobResult>) => Promise<JobResult>
 }
 
-type Pending = { readonly result: Promise<JobResult>; readonly waiting: Map<string, () => void> }
 type Sent = { readonly job: CommandJob; readonly answer: (question: Question) => Uint8Array | undefined }
-/** A pod with results under way: how many, and what ends them. */
-type OfPod = { count: number; readonly ending: Cancellable }
+/** A pod with results under way: how many, what ends them, and who is called when all of them are there. */
+type OfPod = { count: number; readonly ending: Cancellable; onResults: () => void }
 
 let instances = 0
 
@@ -55,7 +53,7 @@ export class CommandRuns implements AsyncDisposable {
   readonly #onError: (error: unknown) => void
   readonly #id = ++instances
   readonly #kept = new KeptResults()
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending = new Map<string, Promise<JobResult>>()
   /** By namespace: how many results are under way. */
   readonly #counts = new Map<string, number>()
   /** By namespace: pods whose commands wait for those of others to end, as there are too many of them. */
@@ -71,13 +69,13 @@ export class CommandRuns implements AsyncDisposable {
     this.#onError = onError
   }
 
-  /** The commands of a pod. Who is told that a result is pending is called when it is there. */
-  of(to: PodToRun, onResult: () => void): Commands {
+  /** The commands of a pod. Who is told that results are pending is called when all of them are there. */
+  of(to: PodToRun, onResults: () => void): Commands {
     const { pod } = to
     const known = <R>(wanted: Wanted, of: (result: JobResult) => R): R | 'pending' => {
       const found = this.#find(wanted)
       if (found) return of(found)
-      this.#request(wanted, onResult)
+      this.#request(wanted, onResults)
       return 'pending'
     }
     const understood = (result: JobResult) => result.understood
@@ -88,7 +86,7 @@ export class CommandRuns implements AsyncDisposable {
       },
       knownRun: (container, run) => (runOfContainerHere(pod, container, run) ?? this.#find(runOf(to, container, run)))?.understood,
       command: words => {
-        const here = runHere({ command: [...words] })
+        const here = commandHere(words)
         return here ? here.understood : known(commandOf(pod, words), understood)
       },
       mountProblem: container =>
@@ -108,7 +106,7 @@ export class CommandRuns implements AsyncDisposable {
     const { namespace = '' } = to.pod.metadata
     const pending = this.#start(wanted)
     if (!pending) throw tooManyRequests(`too many commands of namespace "${namespace}" are waiting to be run`, 1)
-    return (await pending.result).understood
+    return (await pending).understood
   }
 
   /** Resolves when something is known that was not before; undefined when nothing is under way. */
@@ -140,23 +138,21 @@ export class CommandRuns implements AsyncDisposable {
     return (sameKey === undefined ? undefined : this.#kept.get(sameKey, isCurrent)) ?? this.#kept.get(key, isCurrent)
   }
 
-  #request(wanted: Wanted, onResult: () => void): void {
-    const { metadata } = wanted.pod
-    const { namespace = '' } = metadata
-    const pending = this.#start(wanted)
-    if (pending) pending.waiting.set(queueKey(metadata), onResult)
-    else if (!this.#isClosed) this.#refused.set(namespace, (this.#refused.get(namespace) ?? new Map()).set(queueKey(metadata), onResult))
+  #request(wanted: Wanted, onResults: () => void): void {
+    const { namespace = '', uid = '' } = wanted.pod.metadata
+    if (this.#start(wanted)) this.#pods.get(uid)!.onResults = onResults
+    else if (!this.#isClosed) this.#refused.set(namespace, (this.#refused.get(namespace) ?? new Map()).set(uid, onResults))
   }
 
   /** Undefined when too many commands of the namespace are waiting. */
-  #start(wanted: Wanted): Pending | undefined {
+  #start(wanted: Wanted): Promise<JobResult> | undefined {
     const { namespace = '', name = '', uid = '' } = wanted.pod.metadata
     const underWay = this.#pending.get(wanted.key)
     if (underWay) return underWay
     const count = this.#counts.get(namespace) ?? 0
     if (this.#isClosed || count >= LIMITS.commands.worker.waitingPerUser) return undefined
     this.#counts.set(namespace, count + 1)
-    const own = this.#pods.get(uid) ?? { count: 0, ending: new Cancellable() }
+    const own = this.#pods.get(uid) ?? { count: 0, ending: new Cancellable(), onResults: () => {} }
     own.count++
     this.#pods.set(uid, own)
     const asked = new Map<string, Kept['asked'][number]>()
@@ -169,10 +165,9 @@ export class CommandRuns implements AsyncDisposable {
       return pool!.run({ job, answer }, { user: `${this.#id} ${namespace}`, signal: own.ending })
     }
     const result = this.#work(wanted, { own, asked, send })
-    const pending: Pending = { result, waiting: new Map() }
-    this.#pending.set(wanted.key, pending)
-    void result.then(() => this.#ended(wanted, pending))
-    return pending
+    this.#pending.set(wanted.key, result)
+    void result.then(() => this.#ended(wanted))
+    return result
   }
 
   /** Never rejects: a command that breaks its worker is one that nothing is known of. */
@@ -200,15 +195,15 @@ export class CommandRuns implements AsyncDisposable {
     return result
   }
 
-  #ended({ key, pod: { metadata } }: Wanted, { waiting }: Pending): void {
+  #ended({ key, pod: { metadata } }: Wanted): void {
     const { namespace = '', uid = '' } = metadata
     this.#pending.delete(key)
-    const own = this.#pods.get(uid)
-    if (own && --own.count === 0) this.#pods.delete(uid)
+    const own = this.#pods.get(uid)!
+    if (--own.count === 0) this.#pods.delete(uid)
     const count = this.#counts.get(namespace)! - 1
     if (count > 0) this.#counts.set(namespace, count)
     else this.#counts.delete(namespace)
-    for (const onResult of waiting.values()) onResult()
+    if (own.count === 0) own.onResults()
     this.#admit(namespace)
     this.#progressed()
   }
@@ -220,10 +215,10 @@ export class CommandRuns implements AsyncDisposable {
     const count = this.#counts.get(namespace) ?? 0
     let room = LIMITS.commands.worker.waitingPerUser - count
     if (room < LIMITS.commands.worker.waitingPerUser / 2) return
-    for (const [pod, onResult] of refused) {
+    for (const [uid, onResults] of refused) {
       if (room-- === 0) break
-      refused.delete(pod)
-      onResult()
+      refused.delete(uid)
+      onResults()
     }
     if (refused.size === 0) this.#refused.delete(namespace)
     // Those that were called may need nothing any more.
@@ -249,7 +244,7 @@ function runOfContainerHere(
   container: Container,
   run: number,
 ): { readonly understood: Understood | undefined } | undefined {
-  const here = runHere(container, inputsHere(pod, container))
+  const here = firstRunHere(pod, container)
   return run === 0 || !here?.understood?.left ? here : undefined
 }
 
