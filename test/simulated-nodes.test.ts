@@ -198,6 +198,35 @@ test('commands see the environment and the files of their container', async t =>
   await podIn(server, 'lost', pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'ErrImagePull')
 })
 
+test('time that is put forward waits for commands that are run elsewhere', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const command = ['sh', '-c', 'echo $HOSTNAME; sleep 60; exit 4']
+  await createPod(server, { name: 'p', spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'busybox', command }] } })
+  await server.settled()
+  assert.equal((await read(server, `${PODS}/p`)).status.phase, 'Running')
+  await server.clock.advance('61s')
+  const { status } = await read(server, `${PODS}/p`)
+  assert.deepEqual([status.phase, status.containerStatuses[0].state.terminated.exitCode], ['Failed', 4])
+})
+
+// At 6256f0f1 each end of a container was a write of all of them.
+test('a pod of many containers that end at different times is written a few times', patient, async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  const containers = Array.from({ length: 150 }, (_, i) => ({ name: `c${i}`, image: 'busybox', command: ['sleep', `${1 + i / 100}`] }))
+  await createPod(server, { name: 'p', spec: { restartPolicy: 'Never', containers } })
+  await server.settled()
+  const changes = () => server.changes().filter(({ kind }) => kind === 'Pod').length
+  const before = changes()
+  await server.clock.advance('20s')
+  const { status } = await read(server, `${PODS}/p`)
+  assert.equal(status.phase, 'Succeeded')
+  const [first, last] = [0, 149].map(i => status.containerStatuses[i].state.terminated)
+  assert.equal(Date.parse(last.finishedAt) - Date.parse(first.finishedAt) <= 2000, true)
+  assert.ok(changes() - before < 10, `${changes() - before} writes`)
+})
+
 test('a log that is followed ends with the run', async t => {
   const server = await startInProcess(t, { nodes: 1 })
   await nodeReady(server)
