@@ -11,7 +11,11 @@ function smallPackage(t: Scope): string {
   for (const file of ['scripts', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
-  for (const worker of ['src/codec/transcode-worker.ts', 'src/server/validation/validation-worker.ts']) {
+  for (const worker of [
+    'src/codec/transcode-worker.ts',
+    'src/nodes/script/command-worker.ts',
+    'src/server/validation/validation-worker.ts',
+  ]) {
     mkdirSync(dirname(join(folder, worker)), { recursive: true })
     writeFileSync(join(folder, worker), '')
   }
