@@ -209,7 +209,7 @@ const WRITTEN: readonly Written[] = [
   // At 6256f0f1 each of the names was followed to the end of the reference.
   {
     name: 'an image whose registry has many names',
-    spec: { containers: [{ name: 'c', image: `x${'.invalid'.repeat(5_000)}` }] },
+    spec: { containers: [{ name: 'c', image: `x${'.invalid'.repeat(20_000)}` }] },
     isThrough: runs,
   },
   // At 6256f0f1 each slash was tried as the first of those at the end, when the pod was written.
@@ -255,7 +255,7 @@ const WRITTEN: readonly Written[] = [
 test('whatever a pod says, its node does not block others', { timeout: 4 * patient.timeout }, async t => {
   const server = await startProcess(t, { flags: [...FLAGS, '--store', 'memory'], command: MEASURED })
   await prepared(server)
-  const files = { f: LINES, x: `${'\n'.repeat(150_000)}x`, not: '! '.repeat(100_000) }
+  const files = { f: LINES, x: `${'\n'.repeat(150_000)}x`, not: '! '.repeat(60_000) }
   await create(server, namespaced('mallory', 'configmaps'), { metadata: { name: 'lines' }, data: files })
   const data = Object.fromEntries(many(10_000, i => [`key-${i}`, 'value']))
   await create(server, namespaced('mallory', 'configmaps'), { metadata: { name: 'keys' }, data })

@@ -163,8 +163,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
           const nodeName = pod?.spec.nodeName ?? ''
           const node = nodes.get({ name: nodeName })
           if (!pod || !node || !isReadyForPods(node)) return undefined
-          const now = client.now.getTime()
-          const tooSoonMs = pauseOf(pod) - (now - (writtenAt.get(key) ?? 0))
+          const tooSoonMs = pauseOf(pod) - (client.now.getTime() - (writtenAt.get(key) ?? 0))
           if (tooSoonMs > 0) return tooSoonMs
           const kubelet = kubeletOf(node)
           const lookup = lookupIn(namespace)
@@ -193,6 +192,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
             return commands
           }
           let isDeferred = false
+          const now = client.now.getTime()
           const { status, events, nextAt, isGone } = reconcilePod(pod, {
             now,
             hostIPs,
