@@ -22,7 +22,7 @@ import {
 import { bookmarkOf } from './bookmark.ts'
 import { Freshness } from './freshness.ts'
 import type { ObjectRevision } from './object-revision.ts'
-import { type HistoryLimits, ResourceCache } from './resource-cache.ts'
+import { DEFAULT_HISTORY, type HistoryLimits, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
 
@@ -32,6 +32,9 @@ const SHARED_PAGE = 10_000
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
+/** How often history is looked through for what is too old, where nothing is written. */
+const LONGEST_AGING_MS = 5_000
+const SHORTEST_AGING_MS = 100
 /** How long a read waits for the cache to get to where the store is; as in kube-apiserver. */
 const BEHIND_MS = 3_000
 /** How long until a store that others write to is followed again after that failed. */
@@ -84,14 +87,17 @@ export class Caches implements AsyncDisposable {
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
+  #aging: NodeJS.Timeout | undefined
+  /** Bytes of past object revisions of all resources. */
+  #historyBytes = 0
   #watchesEnded = false
   readonly #freshness: Freshness | undefined
   /** Counts how often everything had to be read again. */
   #resets = 0
 
-  readonly #made: { readonly limits?: HistoryLimits; readonly now?: () => number }
+  readonly #made: { readonly limits: HistoryLimits; readonly now?: () => number }
 
-  private constructor(store: Store, revision: Revision, made: { limits?: HistoryLimits; now?: () => number }) {
+  private constructor(store: Store, revision: Revision, made: { limits: HistoryLimits; now?: () => number }) {
     this.#store = store
     this.#revision = revision
     this.#made = made
@@ -110,15 +116,18 @@ export class Caches implements AsyncDisposable {
     await caches.reached(newest)
     caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), bookmarkMs)
     caches.#bookmarks.unref()
+    const agingMs = Math.min(Math.max(caches.#made.limits.ageMs / 20, SHORTEST_AGING_MS), LONGEST_AGING_MS)
+    caches.#aging = setInterval(() => caches.#dropOld(), agingMs)
+    caches.#aging.unref()
     return caches
   }
 
   /** All objects as they were a little while ago, so that what has happened since is history to those who watch. */
   static async #loadAll(options: CachesOptions): Promise<{ caches: Caches; newest: Revision }> {
-    const { store, resources, history, now } = options
+    const { store, resources, history = DEFAULT_HISTORY, now } = options
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
-    const caches = new Caches(store, since, { ...(history && { limits: history }), ...(now && { now }) })
+    const caches = new Caches(store, since, { limits: history, ...(now && { now }) })
     try {
       for (const resource of resources) {
         // Other served versions of the same objects are read from the cache of their stored version.
@@ -138,6 +147,17 @@ export class Caches implements AsyncDisposable {
   /** The newest revision all caches have. */
   get revision(): Revision {
     return this.#revision
+  }
+
+  /** Bytes of past object revisions that are kept in memory. */
+  get historyBytes(): number {
+    return this.#historyBytes
+  }
+
+  /** Drops history that the store is about to forget. */
+  forgetBefore(revision: Revision): void {
+    for (const cache of this.#byPrefix.values()) cache.forgetBefore(revision)
+    this.#countHistory()
   }
 
   of(resource: Resource): ResourceCache {
@@ -174,6 +194,7 @@ export class Caches implements AsyncDisposable {
       const former = this.#byPrefix.get(prefix)
       for (const event of this.#joining.get(prefix)!) cache.apply(event)
       this.#byPrefix.set(prefix, cache)
+      this.#countHistory()
       ready()
       for (const observer of this.#observers) observer.joined(resource)
       if (former) this.#endWatchesOf(former)
@@ -187,6 +208,7 @@ export class Caches implements AsyncDisposable {
     const cache = this.#byPrefix.get(prefix)
     if (!cache) return
     this.#byPrefix.delete(prefix)
+    this.#countHistory()
     this.#endWatchesOf(cache)
   }
 
@@ -289,6 +311,7 @@ export class Caches implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#bookmarks)
+    clearInterval(this.#aging)
     this.endWatches()
     this.#stop.abort()
     await this.#following
@@ -383,6 +406,7 @@ export class Caches implements AsyncDisposable {
         previous?.releaseObject()
       }
     }
+    this.#countHistory()
     this.#wake(since)
   }
 
@@ -395,14 +419,43 @@ export class Caches implements AsyncDisposable {
       const cache = this.#byPrefix.get(prefix)
       const written = event.after && this.#writing.find(({ value }) => madeBytes(value) === event.after!.value)
       const previous = cache?.get(event.key)
+      const historyBytes = cache?.historyBytes ?? 0
       const version = cache?.apply(event, written)
+      if (cache) this.#historyBytes += cache.historyBytes - historyBytes
       if (written?.isKept) version?.keepObject(written.object)
       if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, previous)
       previous?.releaseObject()
       joining?.push(event)
     }
     this.#revision = revision
+    this.#shrinkHistory()
     if (this.#waiters.length > 0) this.#wake(revision)
+  }
+
+  /** History ages also where nothing is written. */
+  #dropOld(): void {
+    for (const cache of this.#byPrefix.values()) cache.dropOld()
+    this.#countHistory()
+  }
+
+  #countHistory(): void {
+    this.#historyBytes = 0
+    for (const cache of this.#byPrefix.values()) this.#historyBytes += cache.historyBytes
+  }
+
+  /** Where all resources together have too much history, those with the most give some up: whoever writes little keeps theirs. */
+  #shrinkHistory(): void {
+    const { totalBytes = Number.POSITIVE_INFINITY } = this.#made.limits
+    if (this.#historyBytes <= totalBytes) return
+    const caches = [...this.#byPrefix.values()].filter(({ historyBytes }) => historyBytes > 0)
+    caches.sort((a, b) => a.historyBytes - b.historyBytes)
+    // A little more than needed is dropped, so that not every write has to look again.
+    let room = totalBytes - totalBytes / 8
+    for (const [i, cache] of caches.entries()) {
+      cache.shrinkHistory(Math.max(0, room / (caches.length - i)))
+      room -= cache.historyBytes
+    }
+    this.#countHistory()
   }
 
   #wake(revision: Revision): void {

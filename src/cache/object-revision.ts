@@ -70,6 +70,11 @@ export class ObjectRevision {
     return this.#json
   }
 
+  /** Bytes of `json`, or nearly: those of a deletion that were not made yet are as many as it had before. */
+  get size(): number {
+    return (this.#json ?? this.previous?.json)?.length ?? 0
+  }
+
   /**
    * The decoded object, shared and read-only; undefined when the record cannot be read. A field rather than an entry of a
    * WeakMap, whose entries stay until a full garbage collection.

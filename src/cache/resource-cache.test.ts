@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { drop, put, type State, widgets } from '../../test/kits/cache/widgets.ts'
 import type { ObjectRevision } from './object-revision.ts'
@@ -118,4 +120,41 @@ function readPages(cache: ResourceCache, selection: Selection, { at, limit }: { 
   }
   assert.deepEqual(paths(pages), paths(all))
   return pages.map(v => [`${v.namespace}/${v.name}`, colorOf(v)])
+}
+
+test('history that is dropped is released, whatever its size', () => {
+  const cache = new ResourceCache(widgets, {
+    since: 1,
+    limits: { bytes: 4 << 20, entries: Number.POSITIVE_INFINITY, ageMs: Number.POSITIVE_INFINITY },
+  })
+  const before = bytesInBuffers()
+  for (let revision = 2; revision < 102; revision++) cache.apply(put('a/x', { color: 'x'.repeat(1 << 20) }, revision))
+  // At 6256f0f1 100 MB were held: the log kept up to 1,024 dropped revisions.
+  assert.ok(bytesInBuffers() - before < 16 << 20, `${bytesInBuffers() - before} bytes are held`)
+  assert.ok(cache.historyBytes <= 4 << 20)
+  assert.deepEqual(
+    [...cache.since(cache.oldest)].map(({ revision }) => revision),
+    [99, 100, 101],
+  )
+})
+
+test('history ages where nothing is written', () => {
+  let now = 0
+  const limits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY, ageMs: 1000 }
+  const cache = new ResourceCache(widgets, { since: 1, limits, now: () => now })
+  cache.apply(put('a/x', { color: 'red' }, 2))
+  cache.apply(put('a/x', { color: 'blue' }, 3))
+  now = 2000
+  assert.ok(cache.historyBytes > 0)
+  cache.dropOld()
+  assert.deepEqual([cache.historyBytes, cache.oldest, [...cache.since(3)]], [0, 3, []])
+})
+
+/** Bytes in buffers that are still referred to. */
+function bytesInBuffers(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  collect()
+  return process.memoryUsage().arrayBuffers
 }

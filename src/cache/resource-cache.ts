@@ -8,6 +8,7 @@
  *
  * A read at revision 7 takes from each chain the first one not newer than 7: a@4 and b@6. A watch from 6 sends a@9 and
  * b@11. When the log drops a@4, the chain ends after the one that follows it; once a deletion is dropped, so is its key.
+ * Nothing refers to a dropped revision any more: its bytes are free at once.
  */
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
@@ -18,9 +19,14 @@ import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import { Watchers } from './watchers.ts'
 
-/** How much history a resource keeps in memory. */
-export type HistoryLimits = { readonly bytes: number; readonly entries: number; readonly ageMs: number }
-export const DEFAULT_HISTORY: HistoryLimits = { bytes: 64 << 20, entries: 100_000, ageMs: 10 * 60_000 }
+/** How much history a resource keeps in memory, and all of them together. */
+export type HistoryLimits = {
+  readonly bytes: number
+  readonly entries: number
+  readonly ageMs: number
+  readonly totalBytes?: number
+}
+export const DEFAULT_HISTORY: HistoryLimits = { bytes: 64 << 20, entries: 100_000, ageMs: 10 * 60_000, totalBytes: 128 << 20 }
 
 export type Listing = {
   readonly objects: readonly ObjectRevision[]
@@ -46,7 +52,13 @@ class Slot {
 
 /** An object revision and the one that was current before it. */
 export type Replaced = { readonly current: ObjectRevision; readonly previous: ObjectRevision | undefined }
-type Logged = { readonly object: ObjectRevision; readonly time: number }
+/** `bytes` is how much history the write has made: what it replaced, and of a deletion its own state as well. */
+type Logged = { readonly object: ObjectRevision; readonly time: number; readonly bytes: number }
+
+/** The place of a dropped revision in the log, until the log is cut. */
+const DROPPED: Logged = { object: undefined as never, time: 0, bytes: 0 }
+/** The log is cut when half of it is gone, so that each entry is moved once on average; a short one need not be. */
+const FEW_DROPPED = 1024
 
 export class ResourceCache {
   readonly resource: Resource
@@ -56,7 +68,7 @@ export class ResourceCache {
   readonly #slots = new Map<string, Slot>()
   readonly #order = new OrderedKeys<Slot>()
   readonly #postings = new Postings()
-  /** Object revisions in the order they were written; those before `#dropped` are gone. */
+  /** Object revisions in the order they were written; those before `#dropped` are gone, and only their places are left. */
   #log: Logged[] = []
   #dropped = 0
   #logBytes = 0
@@ -79,6 +91,10 @@ export class ResourceCache {
   get count(): number {
     return this.#count
   }
+  /** Bytes of past object revisions. */
+  get historyBytes(): number {
+    return this.#logBytes
+  }
 
   /** Adds an object that existed at the start, without an event. */
   load(entry: Entry): void {
@@ -93,11 +109,29 @@ export class ResourceCache {
     const newest = event.after ? objectRevisionOf(this.resource, event.after, written) : this.#deletionOf(event)
     if (!newest) return undefined
     const before = this.#setNewest(newest)
-    this.#log.push({ object: newest, time: this.#now() })
-    this.#logBytes += before?.json.length ?? 0
+    const bytes = before ? before.size * (newest.deleted ? 2 : 1) : 0
+    this.#log.push({ object: newest, time: this.#now(), bytes })
+    this.#logBytes += bytes
     this.watchers.tell(newest, before)
-    this.#dropOld()
+    this.dropOld()
     return newest
+  }
+
+  /** Drops history beyond the limits. Called now and then as well, since history also ages where nothing is written. */
+  dropOld(): void {
+    const { bytes, entries, ageMs } = this.#limits
+    const eldest = this.#now() - ageMs
+    this.#dropWhile(({ time }) => this.#logBytes > bytes || this.#log.length - this.#dropped > entries || time < eldest)
+  }
+
+  /** Drops the oldest history until it takes no more than so many bytes. */
+  shrinkHistory(bytes: number): void {
+    this.#dropWhile(() => this.#logBytes > bytes)
+  }
+
+  /** Drops what can no longer be read from the store either. */
+  forgetBefore(revision: Revision): void {
+    this.#dropWhile(({ object }) => object.revision <= revision)
   }
 
   /**
@@ -231,23 +265,21 @@ export class ResourceCache {
     return low
   }
 
-  #dropOld(): void {
-    const { bytes, entries, ageMs } = this.#limits
-    const eldest = this.#now() - ageMs
+  #dropWhile(isOver: (oldest: Logged) => boolean): void {
     while (this.#dropped < this.#log.length) {
-      const { object, time } = this.#log[this.#dropped]!
-      if (this.#logBytes <= bytes && this.#log.length - this.#dropped <= entries && time >= eldest) break
-      this.#dropped++
-      this.#logBytes -= object.previous?.json.length ?? 0
+      const logged = this.#log[this.#dropped]!
+      if (!isOver(logged)) break
+      const { object } = logged
+      // The array keeps its length for now, but must not keep the object and its bytes.
+      this.#log[this.#dropped++] = DROPPED
+      this.#logBytes -= logged.bytes
       object.previous = undefined
       this.#oldest = object.revision
       if (object.deleted) this.#free(object)
     }
-    // The array is cut when half of it is gone, so that each entry is moved once on average.
-    if (this.#dropped > 1024 && this.#dropped * 2 > this.#log.length) {
-      this.#log = this.#log.slice(this.#dropped)
-      this.#dropped = 0
-    }
+    if (this.#dropped <= FEW_DROPPED || this.#dropped * 2 <= this.#log.length) return
+    this.#log.splice(0, this.#dropped)
+    this.#dropped = 0
   }
 
   #free(deleted: ObjectRevision): void {
