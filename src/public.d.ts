@@ -433,6 +433,8 @@ export interface StartOptions {
   readonly drainMs?: number
   /** How far back watches can start and pages can be continued, in milliseconds. Default: 480,000. */
   readonly historyMs?: number
+  /** How many bytes the store may use before it takes deletions only; negative for no limit. Default: a quarter of the memory there is. */
+  readonly quotaBackendBytes?: number | undefined
   /** How often watches that allow bookmarks get one, in milliseconds. Default: 30,000. */
   readonly bookmarkMs?: number
   /** With the next option: the seats that priority levels share; both 0 for no limit. Default: 400. */

@@ -125,6 +125,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   shutdownDelayMs: { flag: 'shutdown-delay-duration', ...count },
   drainMs: { flag: 'drain', ...count },
   historyMs: { flag: 'history-window', ...count },
+  quotaBackendBytes: { flag: 'quota-backend-bytes', takes: 'a number of bytes', fits: value => Number.isSafeInteger(value) },
   bookmarkMs: { flag: 'bookmark-interval', ...count },
   maxRequestsInflight: { flag: 'max-requests-inflight', ...count },
   maxMutatingRequestsInflight: { flag: 'max-mutating-requests-inflight', ...count },

@@ -559,6 +559,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: duration('historyMs'),
   },
   {
+    name: 'quota-backend-bytes',
+    takes: 'BYTES',
+    doc: 'how much the store may use before it takes deletions only; negative for no limit (default 0: a quarter of the memory there is)',
+    read: last('quotaBackendBytes', readQuota),
+  },
+  {
     name: 'bookmark-interval',
     takes: 'DURATION',
     doc: 'how often watches that allow bookmarks get one (default 30s)',
@@ -649,6 +655,12 @@ function signingFiles(signer: string, doc: string, { cert, key }: { cert: Signin
       read: name(key),
     },
   ]
+}
+
+/** As with etcd, 0 means the default. */
+function readQuota(value: string, flag: string): Config['quotaBackendBytes'] {
+  if (!/^-?\d{1,15}$/.test(value)) throw new ConfigError(`--${flag} takes a number of bytes, not "${value}"`)
+  return Number(value) === 0 ? undefined : Number(value)
 }
 
 function readPortRange(value: string, flag: string): Config['serviceNodePortRange'] {

@@ -255,7 +255,7 @@ async function mark(write: Write, marked: AnyObject): Promise<Revision | undefin
     write.done = { json: withRevision(value, revision), object: marked }
     return undefined
   }
-  const swapped = await deps.caches.write(key, { expect: revision, value, object: marked, fences: fencesOf(write) })
+  const swapped = await deps.caches.write(key, { expect: revision, value, object: marked, isEnding: true, fences: fencesOf(write) })
   if (!swapped.ok) return undefined
   noteStored(write, swapped.revision)
   write.done = { json: withRevision(value, swapped.revision), object: marked }

@@ -474,7 +474,9 @@ function insert(request: Write): MaybePromise<void> {
 function storeChange(request: Write, expect: Revision, value: LateBytes | null): StoreChange {
   const { object } = request
   // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
-  return { expect, value, object, unique: expect === 0, ttlSeconds: request.resource.def.ttlSeconds, fences: fencesOf(request) }
+  const unique = expect === 0
+  const isEnding = Boolean(object?.metadata.deletionTimestamp)
+  return { expect, value, object, unique, isEnding, ttlSeconds: request.resource.def.ttlSeconds, fences: fencesOf(request) }
 }
 
 /** What a write depends on, besides the object itself. */

@@ -88,6 +88,8 @@ export const internalError = (message: string) =>
   new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 export const notImplemented = (message: string) => new StatusError(501, 'NotImplemented', message)
 export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
+/** As kube-apiserver passes on what etcd answers when its space is used up. */
+export const spaceExceeded = (message: string) => new StatusError(500, '', message)
 export const tooLargeRevision = (asked: number, current: number) =>
   new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],

@@ -139,6 +139,7 @@ export const DEFAULTS: Config = {
   drainMs: 10_000,
   // A token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
   historyMs: 480_000,
+  quotaBackendBytes: undefined,
   bookmarkMs: 30_000,
   maxRequestsInflight: 400,
   maxMutatingRequestsInflight: 200,
@@ -223,7 +224,9 @@ export function checkConfig(config: Config): Config {
   return { ...config, dataDir: resolve(config.dataDir), etcdPrefix: normalPrefix(config.etcdPrefix) }
 }
 
-function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, etcdPrefix }: Config): void {
+function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, etcdPrefix, quotaBackendBytes }: Config): void {
+  if (store === 'etcd' && quotaBackendBytes !== undefined)
+    throw new ConfigError('--quota-backend-bytes is for the stores of this server; with --store etcd, start etcd with it')
   if (store !== 'etcd') {
     if (etcdServers.length > 0) throw new ConfigError('--etcd-servers is for --store etcd')
     return

@@ -12,6 +12,10 @@ export type CompactionPolicy = {
   readonly maxRevisions?: number
   /** How often to check; default a twentieth of the age, at most 5 seconds. */
   readonly everyMs?: number
+  /** Whether the store has so little space left that history is given up before its time. */
+  readonly isPressed?: () => boolean
+  /** Called before the store forgets what is before a revision. */
+  readonly onCompact?: (before: Revision) => void
   readonly clock?: Clock
   /** Called when a compaction fails; it is retried at the next check. */
   readonly onError?: (error: unknown) => void
@@ -21,22 +25,30 @@ type Sample = { readonly time: number; readonly newest: Revision }
 
 const TEN_MINUTES = 600_000
 
+export interface RunningCompaction extends AsyncDisposable {
+  /** Looks now whether there is something to compact: a write was refused for want of space. */
+  hurry(): void
+}
+
 /** Compacts a store from time to time until disposed of. Disposing waits for a running compaction. */
-export function startCompaction(store: Store, policy: CompactionPolicy = {}): AsyncDisposable {
+export function startCompaction(store: Store, policy: CompactionPolicy = {}): RunningCompaction {
   return new Compaction(store, policy)
 }
 
-class Compaction implements AsyncDisposable {
+class Compaction implements RunningCompaction {
   readonly #store: Store
   readonly #clock: Clock
   readonly #maxAgeMs: number
   readonly #maxRevisions: number
   readonly #everyMs: number
+  readonly #isPressed: () => boolean
+  readonly #onCompact: (before: Revision) => void
   readonly #onError: (error: unknown) => void
   /** The newest revision at past checks, oldest first: the store records no times. */
   readonly #samples: Sample[] = []
   #looking: Promise<void>
   #cancelTimer = () => {}
+  #isLooking = false
   #stopped = false
 
   constructor(store: Store, policy: CompactionPolicy) {
@@ -44,6 +56,8 @@ class Compaction implements AsyncDisposable {
       maxAgeMs = TEN_MINUTES,
       maxRevisions = Math.round(100_000 * Math.max(1, maxAgeMs / TEN_MINUTES)),
       clock = systemClock,
+      isPressed = () => false,
+      onCompact = () => {},
       onError = () => {},
     } = policy
     this.#store = store
@@ -51,6 +65,8 @@ class Compaction implements AsyncDisposable {
     this.#maxAgeMs = maxAgeMs
     this.#maxRevisions = maxRevisions
     this.#everyMs = policy.everyMs ?? Math.min(maxAgeMs / 20, 5_000)
+    this.#isPressed = isPressed
+    this.#onCompact = onCompact
     this.#onError = onError
     this.#looking = this.#look()
   }
@@ -61,19 +77,37 @@ class Compaction implements AsyncDisposable {
     await this.#looking
   }
 
+  hurry(): void {
+    if (this.#isLooking || this.#stopped) return
+    this.#cancelTimer()
+    this.#looking = this.#look()
+  }
+
   async #look(): Promise<void> {
+    this.#isLooking = true
     try {
-      const { oldest, newest } = await this.#store.extent()
-      const target = Math.max(this.#reached(newest), newest - this.#maxRevisions)
-      if (target > oldest && !this.#stopped) await this.#store.compact(target)
+      while (await this.#compactOnce());
     } catch (error) {
       if (!this.#stopped) this.#onError(error)
     }
+    this.#isLooking = false
     if (this.#stopped) return
     const look = () => {
       this.#looking = this.#look()
     }
     this.#cancelTimer = this.#clock.after(this.#everyMs, look, { isRoutine: true })
+  }
+
+  /** Whether there may be more to compact: under pressure half of the history goes at a time, until there is space. */
+  async #compactOnce(): Promise<boolean> {
+    const { oldest, newest } = await this.#store.extent()
+    const isPressed = this.#isPressed()
+    const due = Math.max(this.#reached(newest), newest - this.#maxRevisions)
+    const target = isPressed ? Math.max(due, Math.ceil((oldest + newest) / 2)) : due
+    if (target <= oldest || this.#stopped) return false
+    this.#onCompact(target)
+    await this.#store.compact(target)
+    return isPressed
   }
 
   /** The newest revision that is older than the age, as far as the checks show; 0 if none. */

@@ -1,4 +1,4 @@
 import { describeStore } from '../../test/kits/storage/conformance.ts'
 import { MemoryStore } from './memory.ts'
 
-describeStore('memory', { open: async clock => new MemoryStore({ clock }) })
+describeStore('memory', { open: async (clock, options) => new MemoryStore({ clock, ...options }) })

@@ -4,6 +4,7 @@ import { deadlineOf, Expiry } from './expiry.ts'
 import { Feed } from './feed.ts'
 import { History, type Version } from './history.ts'
 import { checkKey } from './key-order.ts'
+import { Quota } from './quota.ts'
 import {
   type Batch,
   bytesOf,
@@ -16,6 +17,7 @@ import {
   type Read,
   type Revision,
   type Store,
+  type StoreSize,
   StoreUnavailable,
   type Swap,
 } from './store.ts'
@@ -24,6 +26,8 @@ type Kept = Version & { readonly entry: Entry | undefined }
 
 const EVENTS_PER_CHUNK = 512
 const SWEEP_REVISIONS = 1_024
+/** What a version takes beside its key and value. */
+const VERSION_BYTES = 256
 
 /** Keeps values without copying them: a value must not be changed after it was stored. */
 export class MemoryStore implements Store, AsyncDisposable {
@@ -31,10 +35,15 @@ export class MemoryStore implements Store, AsyncDisposable {
   readonly #history = new History<Kept>()
   readonly #feed: Feed
   readonly #expiry: Expiry
+  readonly #quota: Quota
+  /** Bytes of all versions, and of those that are current. */
+  #bytes = 0
+  #currentBytes = 0
   #closed = false
 
-  constructor({ clock = systemClock }: { clock?: Clock } = {}) {
+  constructor({ clock = systemClock, quotaBytes = Number.POSITIVE_INFINITY }: { clock?: Clock; quotaBytes?: number } = {}) {
     this.#clock = clock
+    this.#quota = new Quota(quotaBytes, () => this.#bytes)
     this.#feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
   }
@@ -76,7 +85,19 @@ export class MemoryStore implements Store, AsyncDisposable {
   async compact(before: Revision): Promise<void> {
     this.#assertOpen()
     this.#history.forget(before)
-    while (this.#history.sweep(SWEEP_REVISIONS)) await new Promise(setImmediate)
+    for (;;) {
+      const dropped = this.#history.sweep(SWEEP_REVISIONS)
+      if (!dropped) return
+      for (const { key, version } of dropped) this.#bytes -= bytesIn(key, version)
+      this.#quota.freed()
+      await new Promise(setImmediate)
+    }
+  }
+
+  size(): StoreSize {
+    const used = this.#bytes
+    const historyBytes = used - this.#currentBytes
+    return { bytes: used, usedBytes: used, historyBytes, quotaBytes: this.#quota.limit, isFull: this.#quota.isFull }
   }
 
   async close(): Promise<void> {
@@ -89,7 +110,7 @@ export class MemoryStore implements Store, AsyncDisposable {
     return this.close()
   }
 
-  #swap(key: string, { expect, value, ttlSeconds, fences = [] }: Change): Swap {
+  #swap(key: string, { expect, value, ttlSeconds, isEnding = false, fences = [] }: Change): Swap {
     this.#assertOpen()
     checkKey(key)
     for (const fence of fences) if ((this.#history.latest(fence.key)?.modified ?? 0) !== fence.modified) throw new FencedOff(fence)
@@ -97,10 +118,17 @@ export class MemoryStore implements Store, AsyncDisposable {
     const current = this.#history.latest(key)
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }
     const bytes = value && bytesOf(value)
+    if (bytes) {
+      this.#quota.admit({ bytes: bytes.length, replaced: () => current?.entry?.value.length, isEnding })
+      this.#quota.settle(bytes.length, true)
+    }
     const revision = this.#history.newest + 1
     const created = current?.created ?? revision
     const after = bytes === null ? undefined : { key, value: bytes, created, modified: revision }
-    this.#history.append(key, { modified: revision, created, deleted: value === null, entry: after })
+    const version = { modified: revision, created, deleted: value === null, entry: after }
+    this.#history.append(key, version)
+    this.#bytes += bytesIn(key, version)
+    this.#currentBytes += (after ? bytesIn(key, version) : 0) - (current ? bytesIn(key, current) : 0)
     this.#expiry.written(key, revision, after && deadline)
     this.#feed.publish({ revision, events: [{ key, after, revision }] })
     return { ok: true, revision }
@@ -120,3 +148,5 @@ export class MemoryStore implements Store, AsyncDisposable {
     if (this.#closed) throw new StoreUnavailable('the store is closed')
   }
 }
+
+const bytesIn = (key: string, { entry }: Kept): number => VERSION_BYTES + key.length + (entry?.value.length ?? 0)

@@ -21,6 +21,8 @@ export interface Store {
   extent(): Promise<Extent>
   /** Forgets history before a revision; reads there and watches from before it then throw `Compacted`. */
   compact(before: Revision): Promise<void>
+  /** The space it takes and may take; left out where another process decides that. */
+  size?(): StoreSize
   /** Writes, syncs and reads a private record; rejects when that fails. */
   probe(): Promise<void>
   /** Before it is closed, where it may be out of reach: calls that wait for it fail at once, writes with an unknown outcome. */
@@ -48,6 +50,16 @@ export type PageRequest = { readonly limit?: number; readonly after?: string; re
 export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 
+export type StoreSize = {
+  /** What it has taken from the disk or from memory, what of that is in use, and how much of that is history at least, where that is known. */
+  readonly bytes: number
+  readonly usedBytes: number
+  readonly historyBytes?: number
+  /** What it may use at most, and whether it has: it then refuses to grow until much of it is free again. */
+  readonly quotaBytes: number
+  readonly isFull: boolean
+}
+
 export type Change = {
   readonly expect: Revision
   readonly value: Value | null
@@ -57,6 +69,8 @@ export type Change = {
   readonly ttlSeconds?: number | undefined
   /** Nobody else writes the same value, as it has a new uid: should the answer be lost, finding it shows that it was written. */
   readonly unique?: boolean
+  /** The object is being deleted: a store that is full lets it grow a little further than others, so that its deletion can end. */
+  readonly isEnding?: boolean
   /** What must still be so when the write is made; `FencedOff` tells the first that is not. */
   readonly fences?: readonly Fence[] | undefined
 }
@@ -149,3 +163,6 @@ export class StoreUnavailable extends Error {
     this.problem = problem
   }
 }
+
+/** Thrown by a swap that would have a full store grow. Nothing was written; deletions go on. */
+export class SpaceExceeded extends StoreUnavailable {}

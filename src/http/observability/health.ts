@@ -6,7 +6,12 @@ import { textResponse } from '../message.ts'
 import type { Log } from './log.ts'
 
 /** One health check; it throws, or returns the reason, when it fails. */
-export type HealthCheck = { readonly name: string; readonly check: () => Promise<string | undefined> | string | undefined }
+export type HealthCheck = {
+  readonly name: string
+  readonly check: () => Promise<string | undefined> | string | undefined
+  /** What operators should know though the check passes. */
+  readonly warning?: () => string | undefined
+}
 
 export type Checks = {
   /** What must hold for the process to be left running. */
@@ -70,6 +75,7 @@ export class Health {
     const unknown = new Set(excluded)
     let report = ''
     const failed: string[] = []
+    const warnings: string[] = []
     for (const check of this.#checks[probe]) {
       unknown.delete(check.name)
       if (excluded.has(check.name)) {
@@ -79,6 +85,8 @@ export class Health {
       const reason = await run(check)
       this.#count(probe, check.name, reason === undefined ? 'success' : 'error')
       report += reason === undefined ? `[+]${check.name} ok\n` : `[-]${check.name} failed: reason withheld\n`
+      const warning = check.warning?.()
+      if (warning !== undefined) warnings.push(`warn: ${check.name}: ${warning}\n`)
       if (reason === undefined) continue
       failed.push(check.name)
       this.#log.warn({ check: check.name, probe, reason }, 'health check failed')
@@ -87,6 +95,7 @@ export class Health {
       const names = [...unknown].sort().map(name => JSON.stringify(name))
       report += `warn: some health checks cannot be excluded: no matches for ${names.join(',')}\n`
     }
+    report += warnings.join('')
     if (failed.length > 0) return textResponse(500, `${report}${probe} check failed\n`)
     return textResponse(200, query.has('verbose') ? `${report}${probe} check passed\n` : 'ok')
   }
@@ -102,6 +111,8 @@ export class Health {
 
 async function answerOne(check: HealthCheck) {
   const reason = await run(check)
+  const warning = check.warning?.()
+  if (reason === undefined && warning !== undefined) return textResponse(200, `ok\nwarn: ${warning}\n`)
   return reason === undefined ? textResponse(200, 'ok') : textResponse(500, `internal server error: ${reason}\n`)
 }
 

@@ -3,14 +3,15 @@
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
-import { outcomeUnknown, StatusError, tooLarge, unavailable } from '../../schema/status-error.ts'
-import type { DatabaseSize } from '../../storage/embedded/engine.ts'
+import { outcomeUnknown, StatusError, spaceExceeded, tooLarge, unavailable } from '../../schema/status-error.ts'
 import {
   type Change,
   FencedOff,
   OutcomeUnknown,
   type Revision,
+  SpaceExceeded,
   type Store,
+  type StoreSize,
   StoreUnavailable,
   type Swap,
   ValueTooLarge,
@@ -27,8 +28,8 @@ const FAILED_FOR_MS = 10_000
 
 export type ObservedParts = {
   readonly log: Log
-  /** What the database takes on disk, where it is on one. */
-  readonly size?: () => DatabaseSize
+  /** Pages of the database that will be reused, and whether commits are synced to a disk, where it is on one. */
+  readonly freePages?: () => number
 }
 
 export class ObservedStore {
@@ -40,6 +41,9 @@ export class ObservedStore {
   /** Why the last write failed, until one succeeds. */
   #problem: string | undefined
   #failedAt = Number.NEGATIVE_INFINITY
+  /** Called when a write was refused for want of space: history may be given up early. */
+  onFull: () => void = () => {}
+  #isFull = false
   #probe: { readonly at: number; readonly result: Promise<string | undefined> } | undefined
 
   constructor(inner: Store, parts: ObservedParts) {
@@ -59,6 +63,7 @@ export class ObservedStore {
       fresh: () => (inner.isShared ? this.#timed('get', async () => inner.fresh()) : inner.fresh()),
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
+      ...(inner.size && { size: () => inner.size!() }),
       probe: () => inner.probe(),
       abandon: () => inner.abandon?.(),
       close: () => inner.close(),
@@ -74,8 +79,35 @@ export class ObservedStore {
     return { name: 'etcd', check: () => this.#probed() }
   }
 
+  /**
+   * Passes with a warning while the store is full: kube-apiserver stays ready when its etcd raises NOSPACE, and a load balancer must
+   * go on to pass deletions to this server.
+   */
+  get quotaCheck(): HealthCheck {
+    return {
+      name: 'etcd-quota',
+      check: () => undefined,
+      warning: () => (this.#watchQuota() ? 'alarm NOSPACE: the store is full and takes deletions only' : undefined),
+    }
+  }
+
+  /** Whether the store is full; the log tells when it becomes so, and when that is over. */
+  #watchQuota(): boolean {
+    const size = this.#inner.size?.()
+    if (!size) return false
+    if (size.isFull !== this.#isFull) {
+      this.#isFull = size.isFull
+      const { usedBytes, quotaBytes } = size
+      if (size.isFull) this.#parts.log.error({ alarm: 'NOSPACE', usedBytes, quotaBytes }, 'the store is full; it takes deletions only')
+      else this.#parts.log.warn({ usedBytes, quotaBytes }, 'the store has space again')
+    }
+    return size.isFull
+  }
+
   families(): Family[] {
-    const { size } = this.#parts
+    const { freePages } = this.#parts
+    const isFull = this.#watchQuota()
+    const size = this.#inner.size?.()
     const requests = Object.entries(this.#operations).filter(([, { count }]) => count > 0)
     return [
       {
@@ -90,9 +122,15 @@ export class ObservedStore {
         help: 'Requests to the store that have failed.',
         samples: [[{ operation: 'update', type: '' }, this.#failures]],
       },
-      ...(size ? sizeFamilies(size()) : []),
-      ...(size
+      ...(size ? sizeFamilies(size, isFull) : []),
+      ...(freePages
         ? [
+            {
+              name: 'keelson_store_free_pages',
+              type: 'gauge',
+              help: 'Pages that are free for reuse.',
+              samples: [[{}, freePages()]],
+            } as const,
             {
               name: 'etcd_disk_backend_commit_duration_seconds',
               type: 'histogram',
@@ -118,6 +156,11 @@ export class ObservedStore {
       // The store has nothing to do with what is too large to be sent to it.
       if (error instanceof FencedOff || error instanceof StatusError) throw error
       this.#failures++
+      if (error instanceof SpaceExceeded) {
+        this.#watchQuota()
+        this.onFull()
+        throw spaceExceeded(error.problem)
+      }
       // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)
@@ -165,13 +208,24 @@ export class ObservedStore {
   }
 }
 
-const sizeFamilies = ({ bytes, pageBytes, freePages }: DatabaseSize): Family[] => [
+const sizeFamilies = ({ bytes, usedBytes, quotaBytes }: StoreSize, isFull: boolean): Family[] => [
   {
     name: 'apiserver_storage_size_bytes',
     type: 'gauge',
-    help: 'What the database takes on disk.',
+    help: 'What the database has taken from the disk, or from memory.',
     samples: [[{ storage_cluster_id: 'etcd-0' }, bytes]],
   },
-  { name: 'keelson_store_used_bytes', type: 'gauge', help: 'What of that is in use.', samples: [[{}, bytes - freePages * pageBytes]] },
-  { name: 'keelson_store_free_pages', type: 'gauge', help: 'Pages that are free for reuse.', samples: [[{}, freePages]] },
+  { name: 'keelson_store_used_bytes', type: 'gauge', help: 'What of that is in use.', samples: [[{}, usedBytes]] },
+  {
+    name: 'etcd_server_quota_backend_bytes',
+    type: 'gauge',
+    help: 'What may be in use at most (--quota-backend-bytes).',
+    samples: [[{}, Number.isFinite(quotaBytes) ? quotaBytes : 0]],
+  },
+  {
+    name: 'keelson_store_alarm',
+    type: 'gauge',
+    help: 'Whether an alarm is raised. With NOSPACE the store takes deletions only.',
+    samples: [[{ alarm: 'NOSPACE' }, isFull ? 1 : 0]],
+  },
 ]

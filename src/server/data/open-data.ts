@@ -6,13 +6,14 @@ import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
-import { startCompaction } from '../../storage/compaction.ts'
+import { type CompactionPolicy, startCompaction } from '../../storage/compaction.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
 import { MemoryStore } from '../../storage/memory.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import { claimData } from './data-identity.ts'
+import { quotaOf } from './default-quota.ts'
 import { ObservedStore } from './observed-store.ts'
 
 export type DataParts = {
@@ -52,7 +53,10 @@ export async function openData(config: Config, { given, files, catalog, log, clo
   const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
   const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs, onLoaded: logLoading(log) })
   onClose(() => caches[Symbol.asyncDispose]())
-  const compaction = compact(config, error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'))
+  const compaction = compact(config, {
+    onError: error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'),
+    onCompact: before => caches.forgetBefore(before),
+  })
   onClose(async () => compaction[Symbol.asyncDispose]())
   return { observed, store, caches, claimed, failed, fail, problem: () => problem }
 }
@@ -60,18 +64,23 @@ export async function openData(config: Config, { given, files, catalog, log, clo
 type OpenedStore = {
   readonly observed: ObservedStore
   /** Compacts from time to time until disposed of. */
-  readonly compact: (config: Config, onError: (error: unknown) => void) => AsyncDisposable
+  readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
 
 async function openStore(config: Config, { files, catalog, log, clock }: Omit<DataParts, 'given' | 'onClose'>): Promise<OpenedStore> {
-  if (config.store === 'memory') return observe(new MemoryStore({ clock }), log)
+  if (config.store === 'memory') return observe(new MemoryStore({ clock, quotaBytes: quotaOf(config) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
     const store = await openEtcd(config, { files, catalog, log, clock })
-    return { observed: new ObservedStore(store, { log }), compact: (config, onError) => compactEtcd(store, config, onError) }
+    return { observed: new ObservedStore(store, { log }), compact: (config, { onError }) => compactEtcd(store, config, onError) }
   }
-  const store = await openEmbeddedStore({ dir: join(config.dataDir, 'store'), clock, onCommit: ms => observed.committed(ms) })
-  const observed = new ObservedStore(store, { log, size: () => store.size() })
+  const store = await openEmbeddedStore({
+    dir: join(config.dataDir, 'store'),
+    clock,
+    quotaBytes: quotaOf(config),
+    onCommit: ms => observed.committed(ms),
+  })
+  const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })
   return { observed, compact: compactAlone(observed) }
 }
 
@@ -82,9 +91,21 @@ function observe(store: Store, log: Log): OpenedStore {
 
 /** Of a store that no other server compacts. */
 const compactAlone =
-  ({ store }: ObservedStore): OpenedStore['compact'] =>
-  ({ historyMs }, onError) =>
-    startCompaction(store, { maxAgeMs: historyMs, onError })
+  (observed: ObservedStore): OpenedStore['compact'] =>
+  ({ historyMs }, policy) => {
+    const { store } = observed
+    const compaction = startCompaction(store, { ...policy, maxAgeMs: historyMs, isPressed: () => isPressed(store) })
+    observed.onFull = () => compaction.hurry()
+    return compaction
+  }
+
+/** History is given up early when little space is left, and where it takes much memory. */
+function isPressed(store: Store): boolean {
+  const size = store.size?.()
+  if (!size) return false
+  const { usedBytes, historyBytes = 0, quotaBytes, isFull } = size
+  return isFull || usedBytes > quotaBytes * (7 / 8) || historyBytes > quotaBytes / 4
+}
 
 /** Logs now and then how many objects have been read, where that takes long: whoever waits for the server wants to know why. */
 function logLoading(log: Log): (objects: number) => void {

@@ -127,6 +127,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
 function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<PortParts, 'data' | 'hooks' | 'isLeaving'>) {
   const live: HealthCheck[] = [{ name: 'log', check: () => log.problem?.() }, data.observed.check, ...hooks.checks()]
   const ready: HealthCheck[] = [
+    data.observed.quotaCheck,
     { name: 'informer-sync', check: () => data.problem() },
     { name: 'shutdown', check: () => (isLeaving() ? 'the server is shutting down' : undefined) },
   ]

@@ -10,19 +10,20 @@ import { openEmbeddedStore } from './embedded.ts'
 const base = mkdtempSync(join(tmpdir(), 'keelson-store-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-const directories = new WeakMap<Store, string>()
+type Kept = { readonly dir: string; readonly quotaBytes?: number }
+const kept = new WeakMap<Store, Kept>()
 let count = 0
 
-async function openIn(dir: string, clock: Clock): Promise<Store> {
-  const store = await openEmbeddedStore({ dir, clock })
-  directories.set(store, dir)
+async function openIn(options: Kept, clock: Clock): Promise<Store> {
+  const store = await openEmbeddedStore({ ...options, clock })
+  kept.set(store, options)
   return store
 }
 
 describeStore('embedded', {
-  open: clock => openIn(join(base, `${count++}`), clock),
+  open: (clock, options) => openIn({ dir: join(base, `${count++}`), ...options }, clock),
   async reopen(store, clock) {
     await store.close()
-    return openIn(directories.get(store)!, clock)
+    return openIn(kept.get(store)!, clock)
   },
 })

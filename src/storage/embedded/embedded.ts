@@ -4,6 +4,7 @@ import { deadlineOf, Expiry } from '../expiry.ts'
 import { Feed } from '../feed.ts'
 import type { History, Versioned } from '../history.ts'
 import { checkKey } from '../key-order.ts'
+import { Quota } from '../quota.ts'
 import {
   type Batch,
   bytesOf,
@@ -18,6 +19,7 @@ import {
   type Read,
   type Revision,
   type Store,
+  type StoreSize,
   StoreUnavailable,
   type Swap,
 } from '../store.ts'
@@ -30,6 +32,8 @@ import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
 export type EmbeddedOptions = {
   readonly dir: string
   readonly clock?: Clock
+  /** How much of the database may be in use; without it, there is no limit. */
+  readonly quotaBytes?: number
   /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
 }
@@ -38,10 +42,10 @@ export type EmbeddedOptions = {
  * Opens the store kept in a directory, making it if there is none. Throws `StoreUnavailable`, saying what to do, if another
  * process has it open, it cannot be written, or a later release wrote it.
  */
-export async function openEmbeddedStore({ dir, clock = systemClock, onCommit }: EmbeddedOptions): Promise<EmbeddedStore> {
+export async function openEmbeddedStore({ dir, ...options }: EmbeddedOptions): Promise<EmbeddedStore> {
   const engine = await openEngine(dir)
   try {
-    return new EmbeddedStore(engine, clock, onCommit)
+    return new EmbeddedStore(engine, options)
   } catch (error) {
     await engine.close().catch(() => {})
     throw explain(error, `cannot read the store in ${dir}`)
@@ -72,6 +76,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
   readonly #commits: GroupCommit<Pending>
   readonly #feed: Feed
   readonly #expiry: Expiry
+  readonly #quota: Quota
   /** The last pending write of each key; entries are emptied when committed, as a Map keeps former entries in memory. */
   readonly #pending = new Map<string, { write: Pending | undefined }>()
   readonly #reads = new Set<Promise<unknown>>()
@@ -82,13 +87,15 @@ class EmbeddedStore implements Store, AsyncDisposable {
   #failed: StoreUnavailable | undefined
   #closing: Promise<void> | undefined
 
-  constructor(engine: Engine, clock: Clock, onCommit: EmbeddedOptions['onCommit'] = () => {}) {
+  constructor(engine: Engine, options: Omit<EmbeddedOptions, 'dir'>) {
+    const { clock = systemClock, onCommit = () => {}, quotaBytes = Number.POSITIVE_INFINITY } = options
     const { history, garbage } = loadHistory(engine)
     this.#engine = engine
     this.#clock = clock
     this.#history = history
     this.#garbage = garbage
     this.#assigned = history.newest
+    this.#quota = new Quota(quotaBytes, () => usedBytes(engine.size()))
     const commit = async (work: Work) => {
       const began = performance.now()
       await engine.commit(work)
@@ -175,10 +182,12 @@ class EmbeddedStore implements Store, AsyncDisposable {
     }
   }
 
-  /** The size of the database file, and how much of it is free for reuse. */
-  size(): DatabaseSize {
+  /** Of the database file. Pages that are free are not in use, and are written to before it grows: it never shrinks. */
+  size(): StoreSize & { readonly freePages: number } {
     this.#assertOpen()
-    return this.#engine.size()
+    const size = this.#engine.size()
+    const { bytes, freePages } = size
+    return { bytes, usedBytes: usedBytes(size), freePages, quotaBytes: this.#quota.limit, isFull: this.#quota.isFull }
   }
 
   close(): Promise<void> {
@@ -190,7 +199,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
   }
 
   /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
-  #decide(key: string, { expect, value: given, ttlSeconds, fences }: Change): Promise<Swap> {
+  #decide(key: string, { expect, value: given, ttlSeconds, fences, isEnding = false }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
     const value = given && bytesOf(given)
@@ -202,11 +211,14 @@ class EmbeddedStore implements Store, AsyncDisposable {
     const slot = this.#pending.get(key)
     const pending = slot?.write
     const committed = pending ? undefined : this.#history.latest(key)
-    const current = pending ? pending.after : committed && this.#entry(key, committed)
+    const entry = () => (pending ? pending.after : committed && this.#entry(key, committed))
+    const current = pending ? pending.after : committed
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
+      const refused: Swap = { ok: false, current: entry() }
       // A write that is not durable yet may still fail, and then so does this result.
-      return pending ? pending.result.then(() => ({ ok: false, current })) : Promise.resolve({ ok: false, current })
+      return pending ? pending.result.then(() => refused) : Promise.resolve(refused)
     }
+    if (value) this.#quota.admit({ bytes: value.length, replaced: () => entry()?.value.length, isEnding })
     const modified = this.#assigned + 1
     const created = current?.created ?? modified
     const version =
@@ -234,7 +246,8 @@ class EmbeddedStore implements Store, AsyncDisposable {
   /** Watches are notified of a write before it is acknowledged. */
   #committed(writes: readonly Pending[]): void {
     for (const write of writes) {
-      const { key, version } = write
+      const { key, version, after } = write
+      this.#quota.settle(after?.value.length ?? 0, true)
       this.#history.append(key, version)
       this.#expiry.written(key, version.modified, version.deadline)
       const slot = this.#pending.get(key)
@@ -255,7 +268,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
       this.#failed = error = new StoreUnavailable(`${error.message}; then restart`, { cause, problem: error.problem })
     this.#pending.clear()
     this.#assigned = this.#history.newest
-    for (const { reject } of writes) reject(error)
+    for (const { reject, after } of writes) {
+      this.#quota.settle(after?.value.length ?? 0, false)
+      reject(error)
+    }
   }
 
   async #compact(before: Revision): Promise<void> {
@@ -283,6 +299,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
   async #maintain(maintenance: { removes: readonly Uint8Array[]; compacted?: Revision }): Promise<void> {
     try {
       await this.#commits.do(maintenance)
+      this.#quota.freed()
     } catch (error) {
       throw explain(error, `cannot compact the store in ${this.#engine.dir}`)
     }
@@ -348,6 +365,8 @@ class EmbeddedStore implements Store, AsyncDisposable {
     if (this.#failed) throw this.#failed
   }
 }
+
+const usedBytes = ({ bytes, pageBytes, freePages }: DatabaseSize): number => bytes - pageBytes * freePages
 
 function deferred<T>(): { result: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
   let resolve!: (value: T) => void

@@ -277,7 +277,7 @@ testWith('etcd', 'a full etcd takes no writes, and it is said what to do', PATIE
     )
   assert.ok(refused instanceof StoreUnavailable, `${refused}`)
   assert.match(refused.message, /space quota is used up: raise --quota-backend-bytes.*etcdctl alarm disarm/)
-  assert.equal(refused.problem, 'the space quota of etcd is used up')
+  assert.equal(refused.problem, 'etcdserver: mvcc: database space exceeded')
   await store.get('/a/0')
 })
 

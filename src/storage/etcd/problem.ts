@@ -1,5 +1,5 @@
 /** What is wrong with etcd, in one line that says what to do. */
-import { StoreUnavailable } from '../store.ts'
+import { SpaceExceeded, StoreUnavailable } from '../store.ts'
 import { ConnectionLost, RpcError } from './connection.ts'
 import { DeadlineExceeded } from './http2-session.ts'
 
@@ -32,6 +32,9 @@ export const isTooLarge = (error: unknown): boolean =>
   error instanceof RpcError &&
   ((error.code === CODES.invalidArgument && error.message.includes('request is too large')) ||
     (error.code === CODES.resourceExhausted && error.message.includes('larger than max')))
+
+/** etcd has raised the alarm NOSPACE. */
+const isSpaceExceeded = (error: unknown): error is RpcError => error instanceof RpcError && error.message.includes('space exceeded')
 
 /** A lease has ended, or been revoked, before a key was written with it. */
 export const isLeaseLost = (error: unknown): boolean => error instanceof RpcError && error.code === CODES.notFound
@@ -73,7 +76,8 @@ const NOT_DONE: ReadonlySet<number> = new Set([
 export function explain(error: unknown, where: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
   const [message, problem] = reasonOf(error, where)
-  return new StoreUnavailable(message, { cause: error, problem })
+  const Kind = isSpaceExceeded(error) ? SpaceExceeded : StoreUnavailable
+  return new Kind(message, { cause: error, problem })
 }
 
 function reasonOf(error: unknown, where: string): [message: string, problem: string] {
@@ -94,10 +98,10 @@ function ofStatus(error: RpcError, where: string): [message: string, problem: st
   const { code, message } = error
   if (message.includes('no leader') || message.includes('leader failure'))
     return [`etcd at ${where} has no leader: most of its members are down, or do not reach each other`, 'etcd has no leader']
-  if (message.includes('space exceeded'))
+  if (isSpaceExceeded(error))
     return [
       `etcd at ${where} takes no writes as its space quota is used up: raise --quota-backend-bytes, or compact and defragment it, and then run etcdctl alarm disarm`,
-      'the space quota of etcd is used up',
+      message,
     ]
   if (message.includes('CORRUPT') || message.includes('corrupt cluster'))
     return [

@@ -6,7 +6,7 @@ import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts
 
 export type Subject = {
   /** Opens a new, empty store. */
-  open(clock: Clock): Promise<Store>
+  open(clock: Clock, options?: { readonly quotaBytes?: number }): Promise<Store>
   /** Closes a store and opens what it kept; left out where nothing outlives a close. */
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */

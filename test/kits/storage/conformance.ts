@@ -5,6 +5,7 @@ import { type Fence, FencedOff, FutureRevision, LateBytes, type Store, type Swap
 import { bytes, type Opener, put, read, revisionOf, type Subject, text } from './conformance-kit.ts'
 import { describeClosing, describeCompaction, describeExpiry } from './conformance-lifetime.ts'
 import { describeModel } from './conformance-model.ts'
+import { describeQuota } from './conformance-quota.ts'
 import { describeWatch } from './conformance-watch.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -21,6 +22,7 @@ export function describeStore(name: string, subject: Subject): void {
     describe('lists', () => describeLists(open))
     describe('watches', () => describeWatch(open, subject))
     describe('compaction', () => describeCompaction(open))
+    describe('quota', () => describeQuota(subject))
     describe('time to live', () => describeExpiry(open, subject))
     describe('closing', () => describeClosing(open, subject))
     describe('against a model', () => describeModel(subject))
