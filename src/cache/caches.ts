@@ -20,15 +20,19 @@ import {
   type Value,
 } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
+import { ByteBudget } from './byte-budget.ts'
 import { Freshness } from './freshness.ts'
 import type { ObjectRevision } from './object-revision.ts'
-import { DEFAULT_HISTORY, type HistoryLimits, ResourceCache } from './resource-cache.ts'
+import { DEFAULT_HISTORY, type HistoryLimits, type ReadBack, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
 
 const PAGE = 1_000
 /** To etcd every page costs as much as counting all that there is. */
 const SHARED_PAGE = 10_000
+/** How large objects are shows in the first page. */
+const FIRST_PAGE = 250
+const PAGE_BYTES = 32 << 20
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
@@ -46,6 +50,8 @@ export type CachesOptions = {
   /** Called when following the store fails for good. */
   readonly onFailure: (error: unknown) => void
   readonly history?: HistoryLimits
+  /** Bytes of objects that are kept in memory, over a store from which the others can be read without waiting; all by default. */
+  readonly objectBytes?: number
   /** How often watches that want bookmarks get one; default 30 seconds. */
   readonly bookmarkMs?: number
   /** Told at the start how many objects more have been read. */
@@ -60,6 +66,8 @@ type Writing = {
   readonly isKept: boolean
   expected: ExpectedBytes | undefined
 }
+/** How caches of resources are made. */
+type Made = { readonly limits: HistoryLimits; readonly readBack?: ReadBack; readonly now?: () => number }
 type Waiter = { readonly revision: Revision; readonly resolve: () => void }
 
 /** Receives every change, in order and as soon as it can be read. Handlers must be quick and must not throw. */
@@ -95,12 +103,15 @@ export class Caches implements AsyncDisposable {
   /** Counts how often everything had to be read again. */
   #resets = 0
 
-  readonly #made: { readonly limits: HistoryLimits; readonly now?: () => number }
+  readonly #made: Made
+  /** What the store has forgotten, or is about to. */
+  #forgotten: Revision = 0
 
-  private constructor(store: Store, revision: Revision, made: { limits: HistoryLimits; now?: () => number }) {
+  private constructor(store: Store, revision: Revision, { objectBytes, ...made }: Made & { readonly objectBytes: number }) {
     this.#store = store
     this.#revision = revision
-    this.#made = made
+    const readBack = this.#readBackWithin(objectBytes)
+    this.#made = { ...made, ...(readBack && { readBack }) }
     if (store.isShared)
       this.#freshness = new Freshness(
         async () => store.fresh(),
@@ -124,10 +135,10 @@ export class Caches implements AsyncDisposable {
 
   /** All objects as they were a little while ago, so that what has happened since is history to those who watch. */
   static async #loadAll(options: CachesOptions): Promise<{ caches: Caches; newest: Revision }> {
-    const { store, resources, history = DEFAULT_HISTORY, now } = options
+    const { store, resources, history = DEFAULT_HISTORY, objectBytes = Number.POSITIVE_INFINITY, now } = options
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
-    const caches = new Caches(store, since, { limits: history, ...(now && { now }) })
+    const caches = new Caches(store, since, { limits: history, objectBytes, ...(now && { now }) })
     try {
       for (const resource of resources) {
         // Other served versions of the same objects are read from the cache of their stored version.
@@ -154,8 +165,21 @@ export class Caches implements AsyncDisposable {
     return this.#historyBytes
   }
 
+  /** Bytes of objects that are kept in memory and could be read again; undefined where all are. */
+  get objectBytes(): number | undefined {
+    return this.#made.readBack?.budget.bytes
+  }
+
+  /** A store that other processes write to may forget what is evicted here before this server hears of it. */
+  #readBackWithin(bytes: number): ReadBack | undefined {
+    const store = this.#store
+    if (!store.readBack || store.isShared || bytes === Number.POSITIVE_INFINITY) return undefined
+    return { store, budget: new ByteBudget(bytes, () => this.#byPrefix.values()) }
+  }
+
   /** Drops history that the store is about to forget. */
   forgetBefore(revision: Revision): void {
+    this.#forgotten = Math.max(this.#forgotten, revision)
     for (const cache of this.#byPrefix.values()) cache.forgetBefore(revision)
     this.#countHistory()
   }
@@ -193,7 +217,9 @@ export class Caches implements AsyncDisposable {
       const cache = await this.#load(resource, replayed)
       const former = this.#byPrefix.get(prefix)
       for (const event of this.#joining.get(prefix)!) cache.apply(event)
+      cache.forgetBefore(this.#forgotten)
       this.#byPrefix.set(prefix, cache)
+      former?.release()
       this.#countHistory()
       ready()
       for (const observer of this.#observers) observer.joined(resource)
@@ -208,6 +234,7 @@ export class Caches implements AsyncDisposable {
     const cache = this.#byPrefix.get(prefix)
     if (!cache) return
     this.#byPrefix.delete(prefix)
+    cache.release()
     this.#countHistory()
     this.#endWatchesOf(cache)
   }
@@ -491,14 +518,21 @@ async function load(cache: ResourceCache, store: Store, at: Revision, onLoaded?:
 type Reading = { readonly prefix: string; readonly at: Revision; readonly onLoaded?: (objects: number) => void }
 
 async function eachEntry(store: Store, { prefix, at, onLoaded }: Reading, take: (entry: Entry) => void): Promise<void> {
-  const limit = store.isShared ? SHARED_PAGE : PAGE
-  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit })
+  const most = store.isShared ? SHARED_PAGE : PAGE
+  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: FIRST_PAGE })
   while (coming) {
     const { entries, remaining }: Page = await coming
     const last = entries.at(-1)
     // A store elsewhere reads the next page while this one is taken in.
-    coming = remaining > 0 && last ? store.list(prefix, { at, limit, after: last.key }) : undefined
+    coming = remaining > 0 && last ? store.list(prefix, { at, limit: pageAfter(entries, most), after: last.key }) : undefined
     for (const entry of entries) take(entry)
     onLoaded?.(entries.length)
   }
+}
+
+/** As many entries as have so many bytes, if the next ones are like the last. */
+function pageAfter(entries: readonly Entry[], most: number): number {
+  let bytes = 0
+  for (const { value } of entries) bytes += value.length
+  return Math.max(1, Math.min(most, Math.floor((PAGE_BYTES * entries.length) / Math.max(1, bytes))))
 }

@@ -1,8 +1,10 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
+import type { LateItem, ListItem } from '../codec/list-item.ts'
 import { bufferOf, type ExpectedBytes, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
+import { internalError } from '../schema/status-error.ts'
 import type { Entry, Revision } from '../storage/store.ts'
 
 type Texts = Readonly<Record<string, string>>
@@ -19,6 +21,19 @@ type Content = {
   readonly fault?: string
 }
 
+/** Where bytes can be read again that are not kept in memory. */
+export interface ByteSource {
+  /** The bytes as they are sent; undefined when the store has them no longer. */
+  read(object: ObjectRevision): Buffer | undefined
+  /** Whether the bytes that were just read are kept. */
+  keeps(object: ObjectRevision): boolean
+  /** So many bytes of a tracked object are in memory, or no longer. */
+  held(bytes: number): void
+}
+
+/** A decoded object of this many bytes, or more, counts as memory. */
+const LARGE_OBJECT = 16 << 10
+
 /** A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. */
 export class ObjectRevision {
   readonly key: string
@@ -34,7 +49,7 @@ export class ObjectRevision {
   /** Whether it has a deletionTimestamp. */
   readonly terminating: boolean
   /** Why the stored record cannot be read; `json` is then empty. */
-  readonly fault: string | undefined
+  fault: string | undefined
   readonly deleted: boolean
   /** The stored record was written for an older schema and differs from this; the next write replaces it. */
   readonly stale: boolean
@@ -42,8 +57,14 @@ export class ObjectRevision {
   previous: ObjectRevision | undefined
   /** Where the digits of the resourceVersion begin in `json`. */
   readonly revisionOffset: number
+  /** Bytes of `json`. Those of a deletion may be a few more. */
+  readonly size: number
+  /** Whether the bytes were read since somebody looked for what to evict. */
+  isRead = false
   #json: Buffer | undefined
   #object: AnyObject | undefined
+  #source: ByteSource | undefined
+  #isTracked = false
 
   constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: ObjectRevision) {
     this.key = key
@@ -61,18 +82,84 @@ export class ObjectRevision {
     this.previous = last
     this.revisionOffset = content.revisionOffset
     this.#json = content.json
+    this.size = content.json?.length ?? last?.size ?? 0
   }
 
   /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
   get json(): Buffer {
+    if (this.#json) {
+      this.isRead = true
+      return this.#json
+    }
     // Most deletions are never sent, so their bytes are made when first needed.
-    this.#json ??= replaceRevision(this.previous!.json, this.revisionOffset, { from: this.previous!.revision, to: this.revision })
-    return this.#json
+    if (this.deleted) return (this.#json = this.#deletedJson())
+    const json = this.#readBack()
+    if (json && this.#source!.keeps(this)) {
+      this.#json = json
+      this.isRead = true
+      this.#source!.held(json.length)
+    }
+    return json ?? NOTHING
   }
 
-  /** Bytes of `json`, or nearly: those of a deletion that were not made yet are as many as it had before. */
-  get size(): number {
-    return (this.#json ?? this.previous?.json)?.length ?? 0
+  /** The same, for whoever reads many: what is not in memory is not kept there either. Empty when it cannot be read. */
+  peek(): Buffer {
+    return this.#json ?? (this.deleted || this.fault !== undefined ? this.json : (this.#readBack() ?? NOTHING))
+  }
+
+  /** The bytes for a list: what is not in memory is read when it is sent, and not kept. */
+  get item(): ListItem {
+    if (this.#json || this.deleted || this.fault !== undefined) return this.json
+    return new StoredItem(this, this.size, () => this.#readBack())
+  }
+
+  /** Undefined when the record cannot be read any more; `fault` tells why. */
+  #readBack(): Buffer | undefined {
+    const json = this.#source?.read(this)
+    if (json?.length === this.size) return json
+    this.fault = 'the stored record cannot be read any more'
+    return undefined
+  }
+
+  #deletedJson(): Buffer {
+    const last = this.previous!
+    const json = last.json
+    return json.length === 0 ? NOTHING : replaceRevision(json, this.revisionOffset, { from: last.revision, to: this.revision })
+  }
+
+  /** From now on its bytes can be read again from a source, which is told how many are in memory. */
+  track(source: ByteSource): void {
+    // What was written for another schema is not what is stored.
+    if (this.stale || this.fault !== undefined || this.deleted) return
+    this.#source = source
+    this.#isTracked = true
+    source.held(this.#heldBytes)
+  }
+
+  /** It is no longer among what the source has. */
+  untrack(): void {
+    if (!this.#isTracked) return
+    this.#source!.held(-this.#heldBytes)
+    this.#isTracked = false
+  }
+
+  /** Bytes of `json` that are in memory. */
+  get bytesInMemory(): number {
+    return this.#json ? this.size : 0
+  }
+
+  /** The same, and what the decoded object takes, about. */
+  get #heldBytes(): number {
+    return this.bytesInMemory + (this.#object && this.size >= LARGE_OBJECT ? this.size : 0)
+  }
+
+  /** Lets go of what can be read, or made, again. */
+  evict(): void {
+    if (this.deleted ? !this.previous : !this.#source) return
+    const held = this.#heldBytes
+    this.#json = undefined
+    this.#object = undefined
+    if (this.#isTracked && held > 0) this.#source!.held(-held)
   }
 
   /**
@@ -80,19 +167,46 @@ export class ObjectRevision {
    * WeakMap, whose entries stay until a full garbage collection.
    */
   get object(): AnyObject | undefined {
+    if (this.#object) return this.#object
     if (this.fault !== undefined) return undefined
-    this.#object ??= parseObject(this.json)
+    const { json } = this
+    if (json.length === 0) return undefined
+    this.#setObject(parseObject(json))
     return this.#object
+  }
+
+  #setObject(object: AnyObject | undefined): void {
+    const before = this.#heldBytes
+    this.#object = object
+    if (this.#isTracked && this.size >= LARGE_OBJECT) this.#source!.held(this.#heldBytes - before)
   }
 
   /** Keeps the object that was written, which nobody changes any more, so that it need not be decoded. */
   keepObject({ metadata, ...others }: AnyObject): void {
-    this.#object = { ...others, metadata: { ...metadata, resourceVersion: String(this.revision) } } as AnyObject
+    this.#setObject({ ...others, metadata: { ...metadata, resourceVersion: String(this.revision) } } as AnyObject)
   }
 
   /** Called when another revision has become current: later readers decode this object again. */
   releaseObject(): void {
-    this.#object = undefined
+    if (this.#object) this.#setObject(undefined)
+  }
+}
+
+class StoredItem implements LateItem {
+  readonly byteLength: number
+  readonly #object: ObjectRevision
+  readonly #read: () => Buffer | undefined
+
+  constructor(object: ObjectRevision, byteLength: number, read: () => Buffer | undefined) {
+    this.#object = object
+    this.byteLength = byteLength
+    this.#read = read
+  }
+
+  read(): Buffer {
+    const bytes = this.#read()
+    if (!bytes) throw internalError(`"${this.#object.name}" cannot be read from storage`)
+    return bytes
   }
 }
 

@@ -10,11 +10,14 @@
  * b@11. When the log drops a@4, the chain ends after the one that follows it; once a deletion is dropped, so is its key.
  * Nothing refers to a dropped revision any more: its bytes are free at once.
  */
+
+import { bufferOf, withRevision } from '../codec/stored-bytes.ts'
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
-import type { Entry, Event, Revision } from '../storage/store.ts'
-import { type ObjectRevision, objectRevisionOf, tombstoneOf, type Written } from './object-revision.ts'
+import type { Entry, Event, Revision, Store } from '../storage/store.ts'
+import type { ByteBudget, Evictable } from './byte-budget.ts'
+import { type ByteSource, type ObjectRevision, objectRevisionOf, tombstoneOf, type Written } from './object-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import { Watchers } from './watchers.ts'
@@ -52,15 +55,18 @@ class Slot {
 
 /** An object revision and the one that was current before it. */
 export type Replaced = { readonly current: ObjectRevision; readonly previous: ObjectRevision | undefined }
-/** `bytes` is how much history the write has made: what it replaced, and of a deletion its own state as well. */
-type Logged = { readonly object: ObjectRevision; readonly time: number; readonly bytes: number }
+/** `bytes` is how much history in memory the write has made: what it replaced, and of a deletion its own state as well. */
+type Logged = { readonly object: ObjectRevision; readonly time: number; bytes: number }
 
 /** The place of a dropped revision in the log, until the log is cut. */
 const DROPPED: Logged = { object: undefined as never, time: 0, bytes: 0 }
 /** The log is cut when half of it is gone, so that each entry is moved once on average; a short one need not be. */
 const FEW_DROPPED = 1024
 
-export class ResourceCache {
+/** Where bytes are read again that are not in memory, and how many may be. */
+export type ReadBack = { readonly store: Pick<Store, 'readBack'>; readonly budget: ByteBudget }
+
+export class ResourceCache implements ByteSource, Evictable {
   readonly resource: Resource
   readonly watchers: Watchers
   readonly #limits: HistoryLimits
@@ -72,10 +78,16 @@ export class ResourceCache {
   #log: Logged[] = []
   #dropped = 0
   #logBytes = 0
+  /** Before it, history has no bytes in memory. */
+  #evicted = 0
   #count = 0
   #oldest: Revision
+  readonly #readBack: ReadBack | undefined
+  /** Bytes of all its object revisions that are in memory and could be read again. */
+  #heldBytes = 0
 
-  constructor(resource: Resource, options: { since: Revision; limits?: HistoryLimits; now?: () => number }) {
+  constructor(resource: Resource, options: { since: Revision; limits?: HistoryLimits; now?: () => number; readBack?: ReadBack }) {
+    this.#readBack = options.readBack
     this.resource = resource
     this.watchers = new Watchers(resource)
     this.#oldest = options.since
@@ -98,7 +110,42 @@ export class ResourceCache {
 
   /** Adds an object that existed at the start, without an event. */
   load(entry: Entry): void {
-    this.#setNewest(objectRevisionOf(this.resource, entry))
+    const object = objectRevisionOf(this.resource, entry)
+    this.#setNewest(object)
+    // What is read at the start is mostly not what is asked for next.
+    if (this.#readBack?.budget.isUsedUp) object.evict()
+  }
+
+  /** Of an object that it has, or had a moment ago. */
+  read(object: ObjectRevision): Buffer | undefined {
+    return this.#readBack && readFrom(this.#readBack.store, object)
+  }
+
+  /** Current objects that somebody asked for are likely to be asked for again; the past and what would take too much room is not kept. */
+  keeps(object: ObjectRevision): boolean {
+    return this.#slots.get(object.key)?.newest === object && object.size <= this.#readBack!.budget.limit / 16
+  }
+
+  held(bytes: number): void {
+    this.#heldBytes += bytes
+    this.#readBack!.budget.add(bytes)
+  }
+
+  evictAfter(key: string | undefined, many: number, leastSize: number): string | undefined {
+    const from = key === undefined ? START : this.#order.after(key)
+    let left = many
+    for (const { newest } of this.#order.between(from, END)) {
+      if (newest.isRead) newest.isRead = false
+      else if (newest.size >= leastSize && !newest.deleted) newest.evict()
+      if (--left === 0) return newest.key
+    }
+    return undefined
+  }
+
+  /** Nobody uses the cache any more: its bytes no longer count. */
+  release(): void {
+    this.#readBack?.budget.add(-this.#heldBytes)
+    this.#heldBytes = 0
   }
 
   /**
@@ -109,7 +156,7 @@ export class ResourceCache {
     const newest = event.after ? objectRevisionOf(this.resource, event.after, written) : this.#deletionOf(event)
     if (!newest) return undefined
     const before = this.#setNewest(newest)
-    const bytes = before ? before.size * (newest.deleted ? 2 : 1) : 0
+    const bytes = (before?.bytesInMemory ?? 0) + (newest.deleted ? newest.size : 0)
     this.#log.push({ object: newest, time: this.#now(), bytes })
     this.#logBytes += bytes
     this.watchers.tell(newest, before)
@@ -121,12 +168,24 @@ export class ResourceCache {
   dropOld(): void {
     const { bytes, entries, ageMs } = this.#limits
     const eldest = this.#now() - ageMs
-    this.#dropWhile(({ time }) => this.#logBytes > bytes || this.#log.length - this.#dropped > entries || time < eldest)
+    if (this.#logBytes > bytes) this.shrinkHistory(bytes)
+    this.#dropWhile(({ time }) => this.#log.length - this.#dropped > entries || time < eldest)
   }
 
-  /** Drops the oldest history until it takes no more than so many bytes. */
+  /** Keeps no more than so many bytes of history in memory: where they can be read again, the history itself stays. */
   shrinkHistory(bytes: number): void {
-    this.#dropWhile(() => this.#logBytes > bytes)
+    if (!this.#readBack) this.#dropWhile(() => this.#logBytes > bytes)
+    this.#evicted = Math.max(this.#evicted, this.#dropped)
+    while (this.#logBytes > bytes && this.#evicted < this.#log.length) this.#evictLogged(this.#log[this.#evicted++]!)
+  }
+
+  #evictLogged(logged: Logged): void {
+    const { object } = logged
+    // A deletion is made from what it deleted.
+    if (object.deleted) object.evict()
+    object.previous?.evict()
+    this.#logBytes -= logged.bytes
+    logged.bytes = 0
   }
 
   /** Drops what can no longer be read from the store either. */
@@ -158,9 +217,10 @@ export class ResourceCache {
       changes.push({ current, previous })
     }
     this.#log = []
-    this.#dropped = this.#logBytes = 0
+    this.#dropped = this.#evicted = this.#logBytes = 0
     this.#oldest = revision
     for (const { newest } of [...this.#slots.values()]) {
+      for (let past = newest.previous; past; past = past.previous) past.untrack()
       newest.previous = undefined
       if (newest.deleted) this.#free(newest)
     }
@@ -228,6 +288,7 @@ export class ResourceCache {
 
   /** Makes it the newest of its key; returns what it replaces. */
   #setNewest(object: ObjectRevision): ObjectRevision | undefined {
+    if (this.#readBack) object.track(this)
     const slot = this.#slots.get(object.key)
     if (!slot) {
       const added = new Slot(object)
@@ -273,12 +334,14 @@ export class ResourceCache {
       // The array keeps its length for now, but must not keep the object and its bytes.
       this.#log[this.#dropped++] = DROPPED
       this.#logBytes -= logged.bytes
+      object.previous?.untrack()
       object.previous = undefined
       this.#oldest = object.revision
       if (object.deleted) this.#free(object)
     }
     if (this.#dropped <= FEW_DROPPED || this.#dropped * 2 <= this.#log.length) return
     this.#log.splice(0, this.#dropped)
+    this.#evicted = Math.max(0, this.#evicted - this.#dropped)
     this.#dropped = 0
   }
 
@@ -289,6 +352,16 @@ export class ResourceCache {
     this.#order.remove(slot)
   }
 }
+
+/** The bytes of an object revision, read again from the store. */
+export function readFrom(store: Pick<Store, 'readBack'>, { key, revision, revisionOffset }: ObjectRevision): Buffer | undefined {
+  const entry = store.readBack?.(key, revision)
+  if (!entry || entry.fault !== undefined) return undefined
+  return withRevision(bufferOf(entry.value), revision, revisionOffset)
+}
+
+const START = { block: 0, offset: 0 }
+const END = { block: Number.POSITIVE_INFINITY, offset: 0 }
 
 /** What the keys of all selected objects begin with. */
 export function prefixOf({ prefix, namespaced }: Resource, { namespace, name }: Selection): string {

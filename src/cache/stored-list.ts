@@ -1,11 +1,13 @@
 /** What the store knows of the past: an object or a page of a snapshot, also where the cache has forgotten it. */
 import type { Resource } from '../schema/resource.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
-import { type ObjectRevision, objectRevisionOf } from './object-revision.ts'
-import { type Listing, type ListRequest, prefixOf } from './resource-cache.ts'
+import { type ByteSource, type ObjectRevision, objectRevisionOf } from './object-revision.ts'
+import { type Listing, type ListRequest, prefixOf, readFrom } from './resource-cache.ts'
 import { selects } from './selection.ts'
 
 const PAGE = 500
+/** Bytes of an object that are read again when the list is sent, where the store can: all of a long list may not fit into memory. */
+const LARGE = 64 << 10
 
 /** The objects selected as they were at a revision, in key order; undefined when the store has forgotten it, too. */
 export async function listStored(
@@ -14,6 +16,7 @@ export async function listStored(
   { selection, at, after, limit = Number.POSITIVE_INFINITY }: ListRequest & { readonly at: Revision },
 ): Promise<Listing | undefined> {
   const prefix = prefixOf(resource, selection)
+  const source = sourceOf(store)
   const isCounted = !selection.test && selection.name === ''
   const objects: ObjectRevision[] = []
   let from = after
@@ -24,6 +27,10 @@ export async function listStored(
       for (const [i, entry] of entries.entries()) {
         const object = selectedFrom(resource, entry, selection)
         if (!object) continue
+        if (source && object.size > LARGE) {
+          object.track(source)
+          object.evict()
+        }
         if (objects.length === limit)
           return { objects, next: objects.at(-1)!.key, remaining: isCounted ? entries.length - i + remaining : undefined }
         objects.push(object)
@@ -51,6 +58,11 @@ export async function readStored(
     if (error instanceof Compacted) return 'forgotten'
     throw error
   }
+}
+
+function sourceOf(store: Store): ByteSource | undefined {
+  if (!store.readBack || store.isShared) return undefined
+  return { read: object => readFrom(store, object), keeps: () => false, held() {} }
 }
 
 function selectedFrom(resource: Resource, entry: Entry, selection: ListRequest['selection']): ObjectRevision | undefined {

@@ -159,7 +159,7 @@ export class Watch implements WatchStream, Watcher {
 
   #sendInitial(): void {
     const { value: version, done } = this.#initial!.next()
-    if (version) this.#send(new WatchEvent('ADDED', this.cache.resource, version.json), version)
+    if (version) this.#send(new WatchEvent('ADDED', this.cache.resource, version.peek()), version)
     if (!done) return
     this.#initial = undefined
     const mark = this.#request.afterInitial?.(this.#position)

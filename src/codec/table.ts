@@ -6,6 +6,7 @@ import { type Cell, type CellContext, type Column, createdAt, NAME_DOC } from '.
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { parseJson, stringifyJson } from './json.ts'
+import { itemBytes, type ListItem } from './list-item.ts'
 import { metadataOf, metadataOnly } from './metadata-only.ts'
 
 export type TableOptions = {
@@ -36,32 +37,35 @@ export const isPlainTable = ({ def }: Resource): boolean =>
   !def.custom && Object.values(def.columns ?? {}).every(column => column === (createdAt as unknown))
 
 /** The rows of a table, each as JSON, made one after the other. */
-export function* tableRows(resource: Resource, objects: readonly Uint8Array[], options: TableOptions): Generator<string> {
+export function* tableRows(resource: Resource, items: readonly ListItem[], options: TableOptions): Generator<string> {
   let whole: AnyObject[] | undefined
-  const common = { now: options.now, budget: tableBudget(objects) }
+  const common = { now: options.now, budget: tableBudget(items) }
   const ctx: CellContext = !options.isList
     ? common
     : {
         ...common,
         // Few columns look at more than their own object.
         get list() {
-          return (whole ??= objects.map(readObject))
+          return (whole ??= items.map(item => readObject(itemBytes(item))))
         },
       }
   const { rowOrder } = resource.def
   if (!options.isList || !rowOrder) {
-    for (const json of objects) yield rowOf(resource, json, { ...options, object: readObject(json), ctx })
+    for (const item of items) {
+      const json = itemBytes(item)
+      yield rowOf(resource, json, { ...options, object: readObject(json), ctx })
+    }
     return
   }
-  const rows = objects.map(json => ({ json, object: readObject(json) }))
+  const rows = items.map(itemBytes).map(json => ({ json, object: readObject(json) }))
   for (const { json, object } of rows.sort((a, b) => rowOrder(a.object, b.object))) yield rowOf(resource, json, { ...options, object, ctx })
 }
 
 /** The work that the cells may cost grows with what is shown, so that columns at worst double what a table costs. */
-function tableBudget(objects: readonly Uint8Array[]): Budget {
+function tableBudget(items: readonly ListItem[]): Budget {
   let bytes = 0
-  for (const { length } of objects) bytes += length
-  return new Budget(objects.length * LIMITS.tableWorkPerObject + bytes * LIMITS.tableWorkPerByte)
+  for (const { byteLength } of items) bytes += byteLength
+  return new Budget(items.length * LIMITS.tableWorkPerObject + bytes * LIMITS.tableWorkPerByte)
 }
 
 /** The metadata of a table of one object. */

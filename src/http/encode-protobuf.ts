@@ -1,6 +1,7 @@
 /** Answers as protobuf: messages are made from stored JSON once and kept with it; lists and frames are put together from them. */
 import { setImmediate } from 'node:timers/promises'
 import type { WatchEvent } from '../cache/watch-stream.ts'
+import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { protobufMetadataOf, protobufOf } from '../codec/protobuf-cache.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, envelopeAround, fieldHead, PROTOBUF, watchFrame } from '../codec/protobuf-envelope.ts'
@@ -40,16 +41,20 @@ function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined
 
 async function listResponse({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Promise<Response> {
   const listMeta = toProtobuf(ListMeta, meta as unknown as Json)
-  const parts: Uint8Array[] = [fieldHead(1, listMeta.length), listMeta]
+  const encode = (item: ListItem) =>
+    shape === undefined ? protobufOf(resource.type, itemBytes(item)) : protobufMetadataOf(resource, itemBytes(item))
+  const parts: ListItem[] = [fieldHead(1, listMeta.length), listMeta]
   let length = parts[0]!.byteLength + listMeta.length
   let busy = 0
-  for (const json of items) {
-    const item = shape === undefined ? protobufOf(resource.type, json) : protobufMetadataOf(resource, json)
-    const head = fieldHead(2, item.length)
-    parts.push(head, item)
-    length += head.length + item.length
+  for (const item of items) {
+    const message = encode(item)
+    const head = fieldHead(2, message.length)
+    // A large message is made again when it is sent: all of them at once may not fit into memory.
+    const isKept = message.length <= LIMITS.listPieceBytes
+    parts.push(head, isKept ? message : { byteLength: message.length, read: () => encode(item) })
+    length += head.length + message.length
     // A long list that is not in the cache of encodings takes a while to encode: it yields to other requests.
-    busy += json.byteLength
+    busy += item.byteLength
     if (busy > LIMITS.listPieceBytes) {
       busy = 0
       await setImmediate()
@@ -60,18 +65,18 @@ async function listResponse({ resource, items, meta }: Extract<Result, { type: '
   const [head, tail] = envelopeAround(named, length)
   const all = [head, ...parts, tail]
   const total = head.length + length + tail.length
-  if (total <= LIMITS.wholeListBytes) return bytesResponse(200, PROTOBUF, Buffer.concat(all, total))
+  if (total <= LIMITS.wholeListBytes) return bytesResponse(200, PROTOBUF, Buffer.concat(all.map(itemBytes), total))
   return { status: 200, headers: { 'content-type': PROTOBUF }, body: { type: 'pieces', length: total, pieces: pieces(all) } }
 }
 
 /** Many small buffers as few large ones. */
-function* pieces(parts: readonly Uint8Array[]): Generator<Uint8Array> {
+function* pieces(parts: readonly ListItem[]): Generator<Uint8Array> {
   let from = 0
   let size = 0
   for (let i = 0; i < parts.length; i++) {
     size += parts[i]!.byteLength
     if (size < LIMITS.listPieceBytes && i < parts.length - 1) continue
-    yield Buffer.concat(parts.slice(from, i + 1), size)
+    yield Buffer.concat(parts.slice(from, i + 1).map(itemBytes), size)
     from = i + 1
     size = 0
   }

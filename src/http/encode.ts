@@ -1,5 +1,6 @@
 /** From what the registry answers to bytes on the wire; objects and lists are sent as they are stored wherever that is possible. */
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
+import { itemBytes } from '../codec/list-item.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { isPlainTable, singleTableMetadata, type TableOptions, tableHead, tableOf, tableRows } from '../codec/table.ts'
@@ -106,7 +107,7 @@ function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' 
     return {
       head: { kind: 'PartialObjectMetadataList', apiVersion: shape.apiVersion, metadata },
       member: 'items',
-      items: each(items, item => metadataOnly(resource, item, shape.apiVersion).toString()),
+      items: each(items, item => metadataOnly(resource, itemBytes(item), shape.apiVersion).toString()),
     }
   return {
     head: { kind: resource.listKind, apiVersion: resource.apiVersion, metadata: listMetaOf(resource, metadata) as JsonObject },

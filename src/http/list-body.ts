@@ -1,20 +1,22 @@
 /** Lists made of stored bytes: nothing is decoded, and large ones need no more memory than a piece. */
 
+import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { ListMeta } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { ResponseBody } from './message.ts'
 
 /** The JSON of a list of whole objects: small ones in one buffer, others piece by piece while they are sent. */
-export function listBody(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): ResponseBody {
+export function listBody(resource: Resource, items: readonly ListItem[], meta: ListMeta): ResponseBody {
   const list = measure(resource, items, meta)
   return list.length <= LIMITS.listWholeBytes ? whole(list) : { type: 'pieces', length: list.length, pieces: pieces(list) }
 }
 
 /** One item as it is in a list. */
-export function listItem(resource: Resource, item: Uint8Array): string {
+export function listItem(resource: Resource, item: ListItem): string {
   const skip = skippedOf(resource)
-  return `{${Buffer.from(item.buffer, item.byteOffset + skip + 1, item.byteLength - skip - 1).toString()}`
+  const bytes = itemBytes(item)
+  return `{${Buffer.from(bytes.buffer, bytes.byteOffset + skip + 1, bytes.byteLength - skip - 1).toString()}`
 }
 
 /** How every list begins, up to its first item. */
@@ -24,7 +26,7 @@ function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }
 
 type Measured = {
   readonly head: Buffer
-  readonly items: readonly Uint8Array[]
+  readonly items: readonly ListItem[]
   /** How much of an item is left out. */
   readonly skip: number
   readonly length: number
@@ -33,7 +35,7 @@ type Measured = {
 /** Lists of custom objects have no type that could leave out an empty token. */
 export const listMetaOf = ({ def }: Resource, meta: ListMeta): ListMeta => (def.custom ? { continue: '', ...meta } : meta)
 
-function measure(resource: Resource, items: readonly Uint8Array[], meta: ListMeta): Measured {
+function measure(resource: Resource, items: readonly ListItem[], meta: ListMeta): Measured {
   const head = Buffer.from(listHead(resource.listKind, resource.apiVersion, listMetaOf(resource, meta)))
   const skip = skippedOf(resource)
   let length = head.length + TAIL.length + Math.max(0, items.length - 1)
@@ -101,10 +103,11 @@ const pools = [8, 4, 2, 1].map(part => ({ bytes: LIMITS.listPieceBytes / part, s
  * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
  * the last byte of that is left out, and the comma that remains becomes the brace.
  */
-function copyItem(item: Uint8Array, skip: number, out: Buffer, at: number): number {
+function copyItem(item: ListItem, skip: number, out: Buffer, at: number): number {
   const size = item.byteLength - skip
+  const bytes = itemBytes(item)
   // A plain view: those of Node's buffers cost several times as much.
-  out.set(new Uint8Array(item.buffer, item.byteOffset + skip, size), at)
+  out.set(new Uint8Array(bytes.buffer, bytes.byteOffset + skip, size), at)
   out[at] = BRACE
   return at + size
 }

@@ -1,6 +1,7 @@
 /** What the registry takes and gives: the contract between HTTP above and cache and store below. */
 
 import type { WatchStream } from '../cache/watch-stream.ts'
+import type { ListItem } from '../codec/list-item.ts'
 import type { Transcoded } from '../codec/transcode.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Destination } from '../lib/destination.ts'
@@ -80,7 +81,7 @@ export type Result =
   | {
       readonly type: 'list'
       readonly resource: Resource
-      readonly items: readonly Uint8Array[]
+      readonly items: readonly ListItem[]
       readonly meta: ListMeta
       readonly warnings?: readonly string[]
     }

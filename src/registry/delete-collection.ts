@@ -27,15 +27,15 @@ export async function removeCollection(deps: Deps, call: Call, ctx: CallContext)
   for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
   const items = await servedList(
     call.resource,
-    objects.map(v => v.json),
+    objects.map(v => v.item),
   )
   return { type: 'list', resource: call.resource, items, meta, warnings: warningsAbout(call.resource, options) }
 
   async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
     for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {
-      const { namespace, name, json } = value as ObjectRevision
+      const { namespace, name, size } = value as ObjectRevision
       // All begin at the same moment, with decoding what is stored.
-      if (json.byteLength > SMALL_BYTES) await yieldToOthers()
+      if (size > SMALL_BYTES) await yieldToOthers()
       if (ctx.signal.aborted) return
       try {
         await removeObject(deps, { call: { ...call, namespace, name }, ctx, options })

@@ -18,8 +18,10 @@ export async function list(deps: Deps, call: Call, ctx: CallContext): Promise<Re
   const options = listOptions(call.query, ctx)
   const selected = selectionOf(call, options, ctx)
   const { objects, meta } = await listObjects(deps, call, { options, selected, ctx })
-  const stored = objects.map(v => v.json)
-  const items = await servedList(call.resource, stored)
+  const items = await servedList(
+    call.resource,
+    objects.map(v => v.item),
+  )
   return { type: 'list', resource: call.resource, items, meta }
 }
 

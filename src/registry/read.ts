@@ -25,8 +25,9 @@ export function read(deps: Deps, call: Call, ctx: CallContext): MaybePromise<Res
 function readNow(caches: Deps['caches'], { resource, namespace, name }: Call): MaybePromise<Result> {
   const version = caches.of(resource).get(keyOf(resource, namespace, name))
   if (!version) throw notFound(resource, name)
+  const { json: stored } = version
   if (version.fault !== undefined) decodeStored(resource, version)
-  return whenDone(servedJson(resource, version.json), json => ({ type: 'object', code: 200, resource, json, warnings: NONE }))
+  return whenDone(servedJson(resource, stored), json => ({ type: 'object', code: 200, resource, json, warnings: NONE }))
 }
 
 /** The object as it was at a revision that is still known. kube-apiserver reads only lists so. */

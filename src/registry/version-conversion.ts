@@ -4,6 +4,7 @@
  * kinds are converted synchronously; custom kinds may need a conversion webhook, and then the result is a promise.
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
+import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import { copyJson, copyObject, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -59,12 +60,12 @@ export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | P
 }
 
 /** The bytes of many stored objects in the served version. */
-export function servedList(resource: Resource, items: readonly Uint8Array[]): MaybePromise<readonly Uint8Array[]> {
+export function servedList(resource: Resource, items: readonly ListItem[]): MaybePromise<readonly ListItem[]> {
   if (!resource.conversion) return items
-  if (!resource.conversion.convert) return items.map(json => servedJson(resource, json) as Uint8Array)
+  if (!resource.conversion.convert) return items.map(item => servedJson(resource, itemBytes(item)) as Uint8Array)
   const served = allServed(
     resource,
-    items.map(json => parseObject(json)),
+    items.map(item => parseObject(itemBytes(item))),
   )
   return served.then(objects => objects.map(object => encodeObject(object)))
 }

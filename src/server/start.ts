@@ -11,6 +11,7 @@ import type { Controller } from '../controllers/controller.ts'
 import { failureText } from '../http/observability/failure-text.ts'
 import { createLog } from '../http/observability/log.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { availableMemory } from '../lib/available-memory.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { randomSuffix } from '../lib/safe-text.ts'
 import type { KeyPair } from '../lib/x509/issue.ts'
@@ -100,6 +101,8 @@ export type StartParts = {
   readonly clock?: Clock
   /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
   readonly store?: Store
+  /** Bytes of memory that there are, by which the store and what is held of it are bounded. */
+  readonly memory?: number
   /** What tests put around the handling of requests. */
   readonly surroundings?: PortParts['surroundings']
   /** Resolves the names of nodes and endpoints, instead of the system. */
@@ -161,7 +164,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   // The data, and the keys that are kept with it.
   const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], groupDomain))
   if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, distrust)
-  const data = await openData(config, { given, files, catalog, log, clock, onClose })
+  const data = await openData(config, { given, files, catalog, log, clock, memory: assembly.memory ?? availableMemory(), onClose })
   const { store, caches } = data
   const keysFor = async (at: Date) => (store.isShared ? openSharedKeys(store, at) : undefined)
   const directory = config.store === 'memory' ? undefined : config.dataDir

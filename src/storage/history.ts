@@ -87,6 +87,13 @@ export class History<V extends Version> {
     return timeline && versionAt(timeline, revision)
   }
 
+  /** The version that a key got at a revision, while it is known. */
+  exact(key: string, modified: Revision): V | undefined {
+    const timeline = this.#timelines.get(key)
+    const version = timeline && anyVersionAt(timeline, modified)
+    return version?.modified === modified ? version : undefined
+  }
+
   /** Throws unless a revision can be read and watched from. */
   check(revision: Revision): void {
     if (revision < this.#oldest) throw new Compacted(revision, this.#oldest)

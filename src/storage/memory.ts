@@ -54,6 +54,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     return { revision: at ?? this.#history.newest, entry: version?.entry }
   }
 
+  readBack(key: string, modified: Revision): Entry | undefined {
+    return this.#history.exact(key, modified)?.entry
+  }
+
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
     this.#assertOpen()
     const { found, remaining } = this.#history.page(prefix, page)

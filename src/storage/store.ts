@@ -6,7 +6,12 @@ export interface Store {
   readonly isShared?: boolean
   /** Reads one key, now or at a past revision. */
   get(key: string, at?: Revision): Promise<Read>
-  /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. */
+  /**
+   * The entry that a key got at a revision, without waiting; undefined when that has been compacted. Left out where another process
+   * would have to be asked: whoever has it need not keep values in memory.
+   */
+  readBack?(key: string, modified: Revision): Entry | undefined
+  /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. With a limit, a page of large values may hold fewer. */
   list(prefix: string, page?: PageRequest): Promise<Page>
   /** Compare-and-swap, the only write: `expect: 0` creates, `value: null` deletes. Resolves once the write is durable. */
   swap(key: string, change: Change): Promise<Swap>

@@ -3,6 +3,7 @@ import type { AdmissionObserver } from '../../src/admission/observer.ts'
 import { type Plugin, pluginChain } from '../../src/admission/plugin.ts'
 import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
+import { itemBytes } from '../../src/codec/list-item.ts'
 import { parseObject } from '../../src/codec/stored-bytes.ts'
 import type { Allocations } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
@@ -146,7 +147,7 @@ export function answerOf(result: Result): Answer {
     case 'status':
       return { code: result.code, body: result.status, warnings: result.warnings }
     case 'list':
-      return { code: 200, body: { items: result.items.map(item => parseObject(item)), metadata: result.meta }, warnings: [] }
+      return { code: 200, body: { items: result.items.map(item => parseObject(itemBytes(item))), metadata: result.meta }, warnings: [] }
     case 'watch':
       return { code: 200, body: result.stream, warnings: [] }
     case 'bytes':

@@ -4,6 +4,7 @@ import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
 import type { ApiAccess, ApiRequest, DiscoveredResource } from '../../client/api-access.ts'
 import type { Identity } from '../../client/identity.ts'
 import { parseJson, stringifyJson } from '../../codec/json.ts'
+import { itemBytes } from '../../codec/list-item.ts'
 import { servedGroups } from '../../http/documents/discovery-groups.ts'
 import { route } from '../../http/route.ts'
 import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
@@ -97,7 +98,7 @@ function readResult(result: Result): Json {
     case 'list': {
       const { resource, items, meta } = result
       const { apiVersion, listKind } = resource
-      return { kind: listKind, apiVersion, metadata: { ...meta } as JsonObject, items: items.map(item => parseJson(item).value) }
+      return { kind: listKind, apiVersion, metadata: { ...meta } as JsonObject, items: items.map(item => parseJson(itemBytes(item)).value) }
     }
     case 'status':
       return result.status as unknown as Json

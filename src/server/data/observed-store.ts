@@ -57,6 +57,7 @@ export class ObservedStore {
     return {
       get: (key, at) => this.#timed('get', () => inner.get(key, at)),
       list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
+      ...(inner.readBack && { readBack: (key: string, modified: Revision) => inner.readBack!(key, modified) }),
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
       ...(inner.isShared && { isShared: inner.isShared }),

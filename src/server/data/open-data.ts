@@ -1,7 +1,6 @@
 /** The data of a server: the store that the configuration names, measured and compacted, and the caches that follow it. */
 import { join } from 'node:path'
 import { Caches } from '../../cache/caches.ts'
-import { DEFAULT_HISTORY } from '../../cache/resource-cache.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -13,7 +12,7 @@ import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import { claimData } from './data-identity.ts'
-import { quotaOf } from './default-quota.ts'
+import { historyLimits, objectBytes, quotaOf } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
 
 export type DataParts = {
@@ -23,6 +22,8 @@ export type DataParts = {
   readonly catalog: Catalog
   readonly log: Log
   readonly clock: Clock
+  /** Bytes of memory that there are. */
+  readonly memory: number
   /** Registers what closes a part again; the last part is closed first. */
   readonly onClose: (close: () => Promise<void>) => void
 }
@@ -40,8 +41,9 @@ export type Data = {
   problem(): string | undefined
 }
 
-export async function openData(config: Config, { given, files, catalog, log, clock, onClose }: DataParts): Promise<Data> {
-  const { observed, compact } = given ? observe(given, log) : await openStore(config, { files, catalog, log, clock })
+export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
+  const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
+  const { catalog, log, memory } = parts
   const { store } = observed
   if (!given) onClose(() => store.close())
   const { claimed } = await claimData(store, config)
@@ -49,9 +51,15 @@ export async function openData(config: Config, { given, files, catalog, log, clo
   let problem: string | undefined
   const failed = new Promise<unknown>(resolve => (fail = resolve))
   failed.then(reason => (problem = String(reason)))
-  const { historyMs, bookmarkMs } = config
-  const history = { ...DEFAULT_HISTORY, ageMs: historyMs }
-  const caches = await Caches.open({ store, resources: catalog, onFailure: fail, history, bookmarkMs, onLoaded: logLoading(log) })
+  const caches = await Caches.open({
+    store,
+    resources: catalog,
+    onFailure: fail,
+    history: historyLimits(config, memory),
+    objectBytes: objectBytes(memory),
+    bookmarkMs: config.bookmarkMs,
+    onLoaded: logLoading(log),
+  })
   onClose(() => caches[Symbol.asyncDispose]())
   const compaction = compact(config, {
     onError: error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'),
@@ -67,8 +75,11 @@ type OpenedStore = {
   readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
 
-async function openStore(config: Config, { files, catalog, log, clock }: Omit<DataParts, 'given' | 'onClose'>): Promise<OpenedStore> {
-  if (config.store === 'memory') return observe(new MemoryStore({ clock, quotaBytes: quotaOf(config) }), log)
+async function openStore(
+  config: Config,
+  { files, catalog, log, clock, memory }: Omit<DataParts, 'given' | 'onClose'>,
+): Promise<OpenedStore> {
+  if (config.store === 'memory') return observe(new MemoryStore({ clock, quotaBytes: quotaOf(config, memory) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
     const store = await openEtcd(config, { files, catalog, log, clock })
@@ -77,7 +88,7 @@ async function openStore(config: Config, { files, catalog, log, clock }: Omit<Da
   const store = await openEmbeddedStore({
     dir: join(config.dataDir, 'store'),
     clock,
-    quotaBytes: quotaOf(config),
+    quotaBytes: quotaOf(config, memory),
     onCommit: ms => observed.committed(ms),
   })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })

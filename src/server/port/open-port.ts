@@ -24,6 +24,7 @@ import type { Authentication } from '../access/authentication.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import type { Pki } from '../credentials/pki.ts'
+import { cacheFamilies } from '../data/cache-metrics.ts'
 import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
@@ -89,7 +90,13 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
-    components: () => [...parts.counted(), ...data.observed.families(), ...flowControl.families(), ...descriptors.families()],
+    components: () => [
+      ...parts.counted(),
+      ...data.observed.families(),
+      ...cacheFamilies(caches),
+      ...flowControl.families(),
+      ...descriptors.families(),
+    ],
     *objects() {
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },

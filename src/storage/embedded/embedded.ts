@@ -64,6 +64,7 @@ type Pending = Write & {
 
 const EVENTS_PER_CHUNK = 256
 const BYTES_PER_CHUNK = 4 << 20
+const BYTES_PER_PAGE = 8 << 20
 const ENTRIES_AT_ONCE = 512
 const SWEEP_REVISIONS = 512
 const REMOVES_AT_ONCE = 256
@@ -116,17 +117,29 @@ class EmbeddedStore implements Store, AsyncDisposable {
     return { revision: at ?? this.#history.newest, entry: version && this.#entry(key, version) }
   }
 
+  readBack(key: string, modified: Revision): Entry | undefined {
+    this.#assertOpen()
+    const version = this.#history.exact(key, modified)
+    return version && !version.deleted ? this.#entry(key, version) : undefined
+  }
+
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
     this.#assertOpen()
     const { found, remaining } = this.#history.page(prefix, page)
     const revision = page.at ?? this.#history.newest
-    if (found.length <= ENTRIES_AT_ONCE) return { revision, entries: this.#entries(found), remaining }
-    const reading = this.#entriesYielding(found)
-    this.#reads.add(reading)
+    // Whoever reads page by page need not hold more than so many bytes at once.
+    const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
+    const entries = found.length <= ENTRIES_AT_ONCE ? this.#entries(found, most) : await this.#reading(this.#entriesYielding(found, most))
+    return { revision, entries, remaining: remaining + found.length - entries.length }
+  }
+
+  /** A read that closing waits for. */
+  async #reading<R>(read: Promise<R>): Promise<R> {
+    this.#reads.add(read)
     try {
-      return { revision, entries: await reading, remaining }
+      return await read
     } finally {
-      this.#reads.delete(reading)
+      this.#reads.delete(read)
     }
   }
 
@@ -162,14 +175,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
   /** Saves a copy of the store to a new file, while it goes on serving; as `keelson.lmdb` in a directory of its own it can be opened. */
   async save(file: string): Promise<void> {
     this.#assertOpen()
-    const saving = this.#engine.copyTo(file)
-    this.#reads.add(saving)
     try {
-      await saving
+      await this.#reading(this.#engine.copyTo(file))
     } catch (error) {
       throw explain(error, `cannot save the store to ${file}`)
-    } finally {
-      this.#reads.delete(saving)
     }
   }
 
@@ -336,17 +345,31 @@ class EmbeddedStore implements Store, AsyncDisposable {
     return decodeEntry(key, version, { header, body: version.damage ? undefined : this.#engine.body(header, snapshot) })
   }
 
-  #entries(found: readonly Versioned<Stored>[], snapshot?: Snapshot): Entry[] {
-    return found.map(({ key, version }) => this.#entry(key, version, snapshot))
+  /** The entries found, as many as have so many bytes; one at least. */
+  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): Entry[] {
+    const entries: Entry[] = []
+    let bytes = 0
+    for (const { key, version } of found) {
+      if (bytes > mostBytes) break
+      const entry = this.#entry(key, version, snapshot)
+      bytes += entry.value.length
+      entries.push(entry)
+    }
+    return entries
   }
 
   /** Yields now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
-  async #entriesYielding(found: readonly Versioned<Stored>[]): Promise<Entry[]> {
+  async #entriesYielding(found: readonly Versioned<Stored>[], mostBytes: number): Promise<Entry[]> {
     const snapshot = this.#engine.snapshot()
     try {
       const entries: Entry[] = []
-      while (entries.length < found.length) {
-        for (const entry of this.#entries(found.slice(entries.length, entries.length + ENTRIES_AT_ONCE), snapshot)) entries.push(entry)
+      let bytes = 0
+      while (entries.length < found.length && bytes <= mostBytes) {
+        const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
+        for (const entry of this.#entries(next, mostBytes - bytes, snapshot)) {
+          entries.push(entry)
+          bytes += entry.value.length
+        }
         await new Promise(setImmediate)
         this.#assertOpen()
       }
