@@ -60,6 +60,11 @@ export class History<V extends Version> {
     return this.#newest
   }
 
+  /** How many keys there are, with those that were deleted and are not forgotten yet. */
+  get keys(): number {
+    return this.#timelines.size
+  }
+
   /** Adds the next write and returns the version it replaces. */
   append(key: string, version: V): V | undefined {
     const timeline = this.#timelines.get(key)

@@ -4,7 +4,7 @@ import { deadlineOf, Expiry } from './expiry.ts'
 import { Feed } from './feed.ts'
 import { History, type Version } from './history.ts'
 import { checkKey } from './key-order.ts'
-import { Quota } from './quota.ts'
+import { type Limits, Quota } from './quota.ts'
 import {
   type Batch,
   bytesOf,
@@ -41,9 +41,9 @@ export class MemoryStore implements Store, AsyncDisposable {
   #currentBytes = 0
   #closed = false
 
-  constructor({ clock = systemClock, quotaBytes = Number.POSITIVE_INFINITY }: { clock?: Clock; quotaBytes?: number } = {}) {
+  constructor({ clock = systemClock, ...limits }: Limits & { clock?: Clock } = {}) {
     this.#clock = clock
-    this.#quota = new Quota(quotaBytes, () => this.#bytes)
+    this.#quota = new Quota(limits, { bytes: () => this.#bytes, keys: () => this.#history.keys })
     this.#feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
   }
@@ -123,7 +123,7 @@ export class MemoryStore implements Store, AsyncDisposable {
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) return { ok: false, current: current?.entry }
     const bytes = value && bytesOf(value)
     if (bytes) {
-      this.#quota.admit({ bytes: bytes.length, replaced: () => current?.entry?.value.length, isEnding })
+      this.#quota.admit({ bytes: bytes.length, isNew: !current, replaced: () => current?.entry?.value.length, isEnding })
       this.#quota.settle(bytes.length, true)
     }
     const revision = this.#history.newest + 1

@@ -9,6 +9,8 @@
  * Deletions always go on. So do updates that do not grow their object: controllers renew leases, finalizers are removed. What adds
  * little (a status, a finalizer, the time of a deletion) may use a reserve behind the limit, and the second half of that is for
  * objects that are being deleted.
+ *
+ * The index of a store is in memory whatever the size of its values, so the number of its keys has a limit, too.
  */
 import { SpaceExceeded } from './store.ts'
 
@@ -18,9 +20,15 @@ const SMALL_GROWTH = 4 << 10
 const SMALL_OBJECT = 64 << 10
 const RESERVE = 1 / 20
 
+/** How much a store may hold. */
+export type Limits = { readonly quotaBytes?: number; readonly mostKeys?: number }
+/** What it holds now. `bytes` may take a while to find out, and is asked for when the limit is near. */
+export type Held = { readonly bytes: () => number; readonly keys: () => number }
+
 export type Cost = {
   /** Bytes of the new value. */
   readonly bytes: number
+  readonly isNew: boolean
   /** Bytes of the value that it replaces; undefined where there is none. Asked only when the store is full. */
   readonly replaced: () => number | undefined
   readonly isEnding: boolean
@@ -28,7 +36,8 @@ export type Cost = {
 
 export class Quota {
   readonly limit: number
-  readonly #measure: () => number
+  readonly #mostKeys: number
+  readonly #holds: Held
   #measured: number
   /** Bytes written since the space was measured, and those that are being written. */
   #written = 0
@@ -36,24 +45,25 @@ export class Quota {
   #isStale = false
   #isFull = false
 
-  /** `measure` tells the bytes in use; it may take a while, and is called when the limit is near. */
-  constructor(limit: number, measure: () => number) {
-    this.limit = limit
-    this.#measure = measure
-    this.#measured = measure()
-    this.#isFull = this.#measured > limit
+  constructor({ quotaBytes = Number.POSITIVE_INFINITY, mostKeys = Number.POSITIVE_INFINITY }: Limits, holds: Held) {
+    this.limit = quotaBytes
+    this.#mostKeys = mostKeys
+    this.#holds = holds
+    this.#measured = holds.bytes()
+    this.#isFull = this.#measured > quotaBytes
   }
 
   /** Whether the alarm is raised. */
   get isFull(): boolean {
     this.#update(0)
-    return this.#isFull
+    return this.#isFull || this.#holds.keys() >= this.#mostKeys
   }
 
   /** Throws `SpaceExceeded` where there is no room for a write; otherwise its bytes are counted as being written. */
   admit(cost: Cost): void {
-    const { bytes } = cost
+    const { bytes, isNew } = cost
     this.#update(bytes)
+    if (isNew && this.#holds.keys() >= this.#mostKeys) throw tooManyKeys(this.#mostKeys)
     if (this.#isFull && !this.#takesWhenFull(cost)) throw exceeded(this.#used, this.limit)
     this.#pending += bytes
   }
@@ -77,7 +87,7 @@ export class Quota {
   #update(more: number): void {
     const isNear = this.#used + more > this.limit || this.#written > this.limit / 16
     if (this.#isStale && (this.#isFull || isNear)) {
-      this.#measured = this.#measure()
+      this.#measured = this.#holds.bytes()
       this.#written = 0
       this.#isStale = false
     }
@@ -99,9 +109,15 @@ export class Quota {
 const MIB = 1 << 20
 
 function exceeded(used: number, limit: number): SpaceExceeded {
-  // The text of etcd, which people and programs look for.
-  const problem = 'etcdserver: mvcc: database space exceeded'
   const sizes = `${Math.ceil(used / MIB)} MiB are in use, --quota-backend-bytes is ${Math.floor(limit / MIB)} MiB`
-  const message = `${problem}: ${sizes}; objects can be read and deleted: delete some, or have the administrator raise it`
+  return refusal(`${sizes}; objects can be read and deleted: delete some, or have the administrator raise it`)
+}
+
+const tooManyKeys = (most: number) =>
+  refusal(`${most} objects are as many as the memory of the server can index; objects can be read and deleted: delete some`)
+
+/** Begins with the text of etcd, which people and programs look for. */
+function refusal(reason: string): SpaceExceeded {
+  const message = `etcdserver: mvcc: database space exceeded: ${reason}`
   return new SpaceExceeded(message, { problem: message })
 }

@@ -1,5 +1,7 @@
 /** How much of the memory there is goes to what: the store, the bytes of objects, and history. */
+import { getHeapStatistics } from 'node:v8'
 import { DEFAULT_HISTORY, type HistoryLimits } from '../../cache/resource-cache.ts'
+import type { Limits } from '../../storage/quota.ts'
 import type { Config } from '../config.ts'
 
 const MIB = 2 ** 20
@@ -17,10 +19,14 @@ type Part = { readonly share: number; readonly least: number; readonly most: num
 
 const partOf = (memory: number, { share, least, most }: Part) => Math.min(most, Math.max(least, Math.floor(memory * share)))
 
-/** `--quota-backend-bytes`, in bytes; without a limit where it is negative, as with etcd. */
-export function quotaOf({ quotaBackendBytes }: Config, memory: number): number {
-  if (quotaBackendBytes === undefined) return partOf(memory, STORE)
-  return quotaBackendBytes < 0 ? Number.POSITIVE_INFINITY : quotaBackendBytes
+/** What each object takes of the heap, however small it is: some 900 bytes in the indexes of store and cache, and as much again in those of controllers. */
+const INDEX_BYTES = 2048
+
+/** By `--quota-backend-bytes`; without limits where it is negative, as with etcd. */
+export function storeLimits({ quotaBackendBytes }: Config, memory: number): Limits {
+  if (quotaBackendBytes !== undefined && quotaBackendBytes < 0) return {}
+  const mostKeys = Math.floor(getHeapStatistics().heap_size_limit / 2 / INDEX_BYTES)
+  return { quotaBytes: quotaBackendBytes ?? partOf(memory, STORE), mostKeys }
 }
 
 export const objectBytes = (memory: number): number => partOf(memory, OBJECTS)

@@ -12,7 +12,7 @@ import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import { claimData } from './data-identity.ts'
-import { historyLimits, objectBytes, quotaOf } from './memory-budget.ts'
+import { historyLimits, objectBytes, storeLimits } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
 
 export type DataParts = {
@@ -79,7 +79,7 @@ async function openStore(
   config: Config,
   { files, catalog, log, clock, memory }: Omit<DataParts, 'given' | 'onClose'>,
 ): Promise<OpenedStore> {
-  if (config.store === 'memory') return observe(new MemoryStore({ clock, quotaBytes: quotaOf(config, memory) }), log)
+  if (config.store === 'memory') return observe(new MemoryStore({ clock, ...storeLimits(config, memory) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
     const store = await openEtcd(config, { files, catalog, log, clock })
@@ -88,7 +88,7 @@ async function openStore(
   const store = await openEmbeddedStore({
     dir: join(config.dataDir, 'store'),
     clock,
-    quotaBytes: quotaOf(config, memory),
+    ...storeLimits(config, memory),
     onCommit: ms => observed.committed(ms),
   })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })

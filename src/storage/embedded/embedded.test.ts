@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { describeStore } from '../../../test/kits/storage/conformance.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Limits } from '../quota.ts'
 import type { Store } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'keelson-store-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-type Kept = { readonly dir: string; readonly quotaBytes?: number }
+type Kept = Limits & { readonly dir: string }
 const kept = new WeakMap<Store, Kept>()
 let count = 0
 

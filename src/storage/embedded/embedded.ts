@@ -4,7 +4,7 @@ import { deadlineOf, Expiry } from '../expiry.ts'
 import { Feed } from '../feed.ts'
 import type { History, Versioned } from '../history.ts'
 import { checkKey } from '../key-order.ts'
-import { Quota } from '../quota.ts'
+import { type Limits, Quota } from '../quota.ts'
 import {
   type Batch,
   bytesOf,
@@ -29,11 +29,10 @@ import { GroupCommit, type Write } from './group-commit.ts'
 import { loadHistory } from './load.ts'
 import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
 
-export type EmbeddedOptions = {
+/** How much of the database may be in use, and how many keys it may hold; without limits, as much as there is room for. */
+export type EmbeddedOptions = Limits & {
   readonly dir: string
   readonly clock?: Clock
-  /** How much of the database may be in use; without it, there is no limit. */
-  readonly quotaBytes?: number
   /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
 }
@@ -89,14 +88,14 @@ class EmbeddedStore implements Store, AsyncDisposable {
   #closing: Promise<void> | undefined
 
   constructor(engine: Engine, options: Omit<EmbeddedOptions, 'dir'>) {
-    const { clock = systemClock, onCommit = () => {}, quotaBytes = Number.POSITIVE_INFINITY } = options
+    const { clock = systemClock, onCommit = () => {}, ...limits } = options
     const { history, garbage } = loadHistory(engine)
     this.#engine = engine
     this.#clock = clock
     this.#history = history
     this.#garbage = garbage
     this.#assigned = history.newest
-    this.#quota = new Quota(quotaBytes, () => usedBytes(engine.size()))
+    this.#quota = new Quota(limits, { bytes: () => usedBytes(engine.size()), keys: () => history.keys })
     const commit = async (work: Work) => {
       const began = performance.now()
       await engine.commit(work)
@@ -227,7 +226,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
       // A write that is not durable yet may still fail, and then so does this result.
       return pending ? pending.result.then(() => refused) : Promise.resolve(refused)
     }
-    if (value) this.#quota.admit({ bytes: value.length, replaced: () => entry()?.value.length, isEnding })
+    if (value) this.#quota.admit({ bytes: value.length, isNew: !current, replaced: () => entry()?.value.length, isEnding })
     const modified = this.#assigned + 1
     const created = current?.created ?? modified
     const version =

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Clock } from '../../../src/lib/clock.ts'
+import type { Limits } from '../../../src/storage/quota.ts'
 import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts'
 
 export type Subject = {
   /** Opens a new, empty store. */
-  open(clock: Clock, options?: { readonly quotaBytes?: number }): Promise<Store>
+  open(clock: Clock, options?: Limits): Promise<Store>
   /** Closes a store and opens what it kept; left out where nothing outlives a close. */
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */

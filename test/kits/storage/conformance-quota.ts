@@ -70,6 +70,18 @@ export function describeQuota({ open, reopen, remote }: Subject): void {
     assert.ok(store.size!().usedBytes < 5 * MIB)
   })
 
+  test('the number of keys has a limit: those that are there can be updated and deleted', async t => {
+    const store = await open(systemClock, { mostKeys: 3 })
+    t.after(() => store.close())
+    for (const key of ['/a', '/b', '/c']) await create(store, key)
+    await assert.rejects(create(store, '/d'), /database space exceeded: 3 objects are as many as .*delete some/)
+    assert.equal(store.size!().isFull, true)
+    await update(store, '/a', 2 * VALUE)
+    await remove(store, '/a')
+    await store.compact((await store.extent()).newest)
+    await create(store, '/d')
+  })
+
   if (!reopen) return
   test('a store that was full is so after a restart, and can be emptied', async t => {
     const first = await full(t)
