@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { authority, tls } from '../../../test/kits/http/test-server.ts'
@@ -23,8 +25,9 @@ const serverFor = (serve: (request: Request) => Response | Promise<Response>) =>
   listen({ host: '127.0.0.1', port: 0, tls, serve, log: createLog('silent') })
 
 /** A bare connection, and what has come back on it. */
-async function open(port: number) {
-  const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca: authority.cert, ALPNProtocols: ['http/1.1'] })
+const open = (port: number) => reader(connect({ host: '127.0.0.1', port, ca: authority.cert, ALPNProtocols: ['http/1.1'] }))
+
+async function reader(socket: TLSSocket) {
   socket.on('error', () => {})
   let received = ''
   let isClosed = false
@@ -75,6 +78,46 @@ test('requests on one connection are answered one after the other, whatever come
   socket.write(`${get('/4')}${post('/5', 'five')}${get('/6')}`)
   const all = await until('</6 >')
   assert.deepEqual(all.match(/<.*?>/g), ['</1 >', '</2 two>', '</3 three>', '</4 >', '</5 five>', '</6 >'])
+})
+
+/** A connection whose TLS records reach the server in one piece: those of all texts that are sent together. */
+async function openInPieces(port: number) {
+  const plain = connectTcp({ host: '127.0.0.1', port })
+  plain.on('error', () => {})
+  await once(plain, 'connect')
+  let held: Buffer[] | undefined
+  const between = new Duplex({
+    read() {},
+    write(record, _encoding, done) {
+      if (held === undefined) plain.write(record)
+      else held.push(record)
+      done()
+    },
+  })
+  plain.on('data', bytes => between.push(bytes)).on('close', () => between.destroy())
+  const { socket, ...rest } = await reader(connect({ socket: between, ca: authority.cert, ALPNProtocols: ['http/1.1'] }))
+  const send = async (...records: string[]) => {
+    held = []
+    for (const record of records) await new Promise(sent => socket.write(record, sent))
+    assert.equal(held.length, records.length, 'each text is a record of its own')
+    plain.write(Buffer.concat(held))
+    held = undefined
+  }
+  return { ...rest, send, close: () => plain.destroy() }
+}
+
+test('a request in parts whose head comes while a large response is being written is answered', async t => {
+  const large = `<${'x'.repeat(100_000)}>`
+  await using server = await serverFor(request => (request.target === '/large' ? text(large) : echo(request)))
+  const { send, until, close } = await openInPieces(server.address.port)
+  t.after(close)
+  // From here on node:http answers.
+  await send('POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n', 'one')
+  await until('</1 one>')
+  // On Node 20, the version before (6256f0f1) took the last record for a malformed request and closed the connection: HPE_PAUSED.
+  await send(get('/large'), 'POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n', 'two', get('/3'))
+  const all = await until('</3 >')
+  assert.deepEqual(all.match(/<.*?>/g), ['</1 one>', large, '</2 two>', '</3 >'])
 })
 
 test('requests that come before the response to an earlier one wait for it', async t => {

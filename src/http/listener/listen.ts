@@ -188,7 +188,7 @@ export class Listener implements AsyncDisposable {
       opened: () => connection.active++,
       closed: () => this.#closed(connection),
       failed: this.#failed,
-      leave: () => this.#http1.emit('connection', socket),
+      leave: () => handOver(socket, this.#http1),
     })
   }
 
@@ -299,6 +299,17 @@ export class Listener implements AsyncDisposable {
       failed(error)
     }
   }
+}
+
+/**
+ * Leaves a connection to node:http, which reads it as a stream. By itself it lets its parser take the bytes where they are decrypted, and that
+ * breaks connections on Node 20: the parser is paused while a response of more than the high water mark waits to be written, TLS hands it
+ * the next record of a request all the same, and node:http takes the error HPE_PAUSED for a malformed request. A listener for data, even one
+ * that is removed at once, is how node:http is told to read the stream, which is paused as a whole.
+ */
+function handOver(socket: TLSSocket, server: Http1Server): void {
+  server.emit('connection', socket)
+  socket.on('data', ignore).off('data', ignore)
 }
 
 type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number; isLeaving: boolean }
