@@ -16,6 +16,7 @@ import { internalError, StatusError, unauthorized, unavailable } from '../schema
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { compress } from './compress.ts'
+import { credentialsOf } from './cross-site.ts'
 import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
@@ -81,8 +82,7 @@ const identify =
   (next: Handler, { authenticator }: Api): Handler =>
   exchange => {
     const { request } = exchange
-    const credentials = { authorization: header(request.headers, 'authorization'), certificate: request.peer.certificate, request }
-    const authenticated = authenticator.authenticate(credentials, request)
+    const authenticated = authenticator.authenticate(credentialsOf(request), request)
     return whenDone(authenticated, found => {
       if (found.outcome !== 'user') throw unauthorized()
       exchange.user = found.user

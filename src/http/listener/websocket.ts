@@ -37,13 +37,9 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   if (!isWebSocket(message.headers)) return answerOther(upgrade, { peer, serve })
   const { protocols, authorization } = protocolsOf(message.headers)
   const headers = authorization === undefined ? message.headers : { authorization, ...message.headers }
-  // A browser sends the user's certificate for any page: one of another origin must not read with it, whatever token it sends.
-  const isCrossOrigin = peer.certificate !== undefined && hasOtherOrigin(message.headers)
-  const trustedPeer = isCrossOrigin ? { ...peer, certificate: undefined } : peer
-  const request = new Http1Request(message, trustedPeer, { upgrade: 'websocket', headers })
+  const request = new Http1Request(message, peer, { upgrade: 'websocket', headers })
   socket.once('close', () => request.signal.abort(new Error('the client went away')))
-  const problem = problemOf(message, { protocol: protocols[0], needsToken: isCrossOrigin && headers['authorization'] === undefined })
-  const answer = problem ?? (await serve(request))
+  const answer = problemOf(message, protocols[0]) ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
   if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
   const { body } = answer
@@ -100,28 +96,16 @@ function protocolsOf(headers: RequestHeaders): { protocols: string[]; authorizat
 
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~\w]+$/
 
-type Asked = { readonly protocol: string | undefined; readonly needsToken: boolean }
-
 /** The response to a handshake that is not valid; undefined when it is. */
-function problemOf({ method, headers }: IncomingMessage, { protocol, needsToken }: Asked): Response | undefined {
+function problemOf({ method, headers }: IncomingMessage, protocol: string | undefined): Response | undefined {
   if (method !== 'GET') return textResponse(405, 'a WebSocket is opened with GET\n')
   if (headers['sec-websocket-version'] !== '13')
     return { ...textResponse(426, 'only version 13 of the WebSocket protocol is supported\n'), ...withVersion }
   if (!/^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return textResponse(400, 'the Sec-WebSocket-Key is not valid\n')
   if (protocol !== undefined && !PROTOCOL_NAME.test(protocol)) return textResponse(400, 'the Sec-WebSocket-Protocol is not valid\n')
-  return needsToken ? textResponse(403, 'the origin of the page is not this server\n') : undefined
+  return undefined
 }
 const withVersion = { headers: { 'content-type': 'text/plain; charset=utf-8', 'sec-websocket-version': '13' } }
-
-function hasOtherOrigin({ origin, host }: IncomingMessage['headers']): boolean {
-  if (origin === undefined) return false
-  if (!URL.canParse(origin)) return true
-  const { host: own, hostname } = new URL(origin)
-  return own !== host && !LOOPBACK.has(hostname)
-}
-
-/** Pages of the user's own machine, and programs that have to name some origin, such as clients in Go. */
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 const OPTIONS = {
   noServer: true,
