@@ -29,7 +29,7 @@ export class Http1Request implements Request {
   }
 
   get target(): string {
-    return this.#message.url ?? '/'
+    return originForm(this.#message.url ?? '/')
   }
 
   get headers(): RequestHeaders {
@@ -55,6 +55,12 @@ export class Http1Request implements Request {
   readBody(limit: number): Promise<Uint8Array | undefined> {
     return hasBody(this.#message.headers) ? (this.#body ??= collect(this.#message, limit)) : EMPTY
   }
+}
+
+/** A target without the scheme and host that a client may put before it. What it names is decided by the rest alone. */
+const originForm = (target: string): string => {
+  const found = target.startsWith('/') ? null : /^https?:\/\/[^/?]*(.*)$/is.exec(target)
+  return found === null ? target : found[1]!.startsWith('/') ? found[1]! : `/${found[1]!}`
 }
 
 const EMPTY = Promise.resolve(new Uint8Array(0))

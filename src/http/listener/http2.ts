@@ -4,8 +4,9 @@ import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
-import type { Outlet, Peer, Request, RequestHeaders, Response } from '../message.ts'
+import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, textResponse } from '../message.ts'
 import { abandon, collect, pump } from '../streams.ts'
+import { authorityProblem } from './host.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 /** Where a stream comes from, and its headers as they were sent. */
@@ -65,6 +66,11 @@ export function answerHttp2(
   headers: IncomingHttpHeaders,
   connection: Connection & { readonly serve: Serve },
 ): MaybePromise<void> {
+  const problem = authorityProblem(headers)
+  if (problem !== undefined) {
+    connection.passed()
+    return send(textResponse(400, problem), stream, false)
+  }
   const request = new Http2Request(stream, headers, connection)
   // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
   stream.on('aborted', destroyItself)

@@ -1,6 +1,6 @@
 /** One TLS port for HTTP/1.1 and HTTP/2: connections, their limits, and shutdown. */
 import { constants as crypto, X509Certificate } from 'node:crypto'
-import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage } from 'node:http'
+import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
@@ -12,6 +12,7 @@ import type { Peer, Request, Response } from '../message.ts'
 import { failureStack } from '../observability/failure-text.ts'
 import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
+import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
 import { type Anchors, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
@@ -172,7 +173,7 @@ export class Listener implements AsyncDisposable {
     const peer = peerOf(socket, this.#anchors)
     if (socket.alpnProtocol === 'h2') this.#attempt(socket, () => this.#acceptHttp2(socket, peer))
     else {
-      const connection = { socket, peer, active: 0, isLeaving: false }
+      const connection: Http1Connection = { socket, peer, active: 0, isLeaving: false, isOver: false, last: undefined }
       this.#http1Connections.set(socket, connection)
       socket.on('close', () => this.#http1Connections.delete(socket))
       this.#acceptHttp1(connection)
@@ -193,14 +194,16 @@ export class Listener implements AsyncDisposable {
   }
 
   /** Whether the client of a connection is to go elsewhere with its next request. */
-  #isLeft({ isLeaving }: Http1Connection): boolean {
-    return this.#draining || this.#isLeaving || isLeaving
+  #isLeft({ isLeaving, isOver }: Http1Connection): boolean {
+    return this.#draining || this.#isLeaving || isLeaving || isOver
   }
 
   /** A request of a connection has been answered. */
   #closed(connection: Http1Connection): void {
     connection.active--
-    if (connection.active === 0 && this.#isLeft(connection)) connection.socket.end()
+    if (connection.active > 0) return
+    connection.last = undefined
+    if (this.#isLeft(connection)) connection.socket.end()
   }
 
   async #acceptHttp2(socket: TLSSocket, peer: Peer): Promise<void> {
@@ -219,14 +222,19 @@ export class Listener implements AsyncDisposable {
       keepAliveTimeout: LIMITS.idleMs,
       connectionsCheckingInterval: LIMITS.headersMs / 3,
       noDelay: true,
+      // Which host is named is looked at here, repeated ones included.
+      requireHostHeader: false,
     })
     // Node leaves out what is beyond this. One more than may be sent shows that there was more.
     server.maxHeadersCount = LIMITS.headerPairs + 1
     server.on('request', (message, response) => {
       const connection = this.#http1Connections.get(message.socket)
       if (connection === undefined) return void message.socket.destroy()
-      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
+      if (connection.isOver) return
+      const problem = problemOf(message)
+      if (problem !== undefined) return refuse(connection, problem)
       connection.active++
+      connection.last = { message, response }
       const draining = () => this.#isLeft(connection)
       const closed = () => this.#closed(connection)
       this.#attempt(message.socket, () => answerHttp1(message, response, { peer: connection.peer, serve, draining, closed }))
@@ -234,12 +242,19 @@ export class Listener implements AsyncDisposable {
     server.on('upgrade', (message, stream, head) => {
       const connection = this.#http1Connections.get(message.socket)
       // Another protocol cannot begin before the answers to earlier requests are out.
-      if (connection === undefined || connection.active > 0) return void message.socket.destroy()
-      if (hasTooManyHeaders(message)) return refuseHeaders(connection.socket)
+      if (connection === undefined || connection.isOver || connection.active > 0) return void message.socket.destroy()
+      const problem = problemOf(message)
+      if (problem !== undefined) return refuse(connection, problem)
       connection.active++
       const { socket, peer } = connection
       this.#attempt(message.socket, () => answerUpgrade({ message, socket, stream, head }, { peer, serve }))
     })
+    server.on('checkExpectation', ({ socket }) => refuse(this.#http1Connections.get(socket), '417 Expectation Failed'))
+    // This server is no proxy. Node would close the connection without a word.
+    server.on('connect', ({ socket }) => refuse(this.#http1Connections.get(socket), '405 Method Not Allowed'))
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      refuse(this.#http1Connections.get(socket), CLIENT_ERRORS[error.code ?? ''] ?? '400 Bad Request'),
+    )
     // Its timeouts start when it listens. It never does, since connections are handed to it.
     server.emit('listening')
     return server
@@ -312,7 +327,18 @@ function handOver(socket: TLSSocket, server: Http1Server): void {
   socket.on('data', ignore).off('data', ignore)
 }
 
-type Http1Connection = { readonly socket: TLSSocket; readonly peer: Peer; active: number; isLeaving: boolean }
+type Http1Connection = {
+  readonly socket: TLSSocket
+  readonly peer: Peer
+  /** Requests without a whole answer. */
+  active: number
+  /** Its client is to go elsewhere with the next request. */
+  isLeaving: boolean
+  /** What came on it is not answered any more. */
+  isOver: boolean
+  /** The request of node:http that came last. */
+  last: { readonly message: IncomingMessage; readonly response: ServerResponse } | undefined
+}
 
 /** A stream that fails closes as well, which is what matters. */
 const ignore = () => {}
@@ -341,11 +367,46 @@ function anchorsOf({ clientCa, proxyCa }: TlsMaterial): Anchors | undefined {
   return proxyCa === undefined ? undefined : { users: fingerprints(clientCa), proxies: fingerprints(proxyCa) }
 }
 
-/** Headers that are left out could be those that take rights away, such as a proxy adds: such a request is not answered at all. */
-const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage) => rawHeaders.length > 2 * LIMITS.headerPairs
+/** Why a request of node:http is not answered at all, as status and reason; undefined when it is. */
+function problemOf({ rawHeaders, headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): string | undefined {
+  // Headers that are left out could be those that take rights away, such as a proxy adds.
+  if (rawHeaders.length > 2 * LIMITS.headerPairs) return TOO_LARGE
+  if (httpVersionMajor !== 1) return '505 HTTP Version Not Supported: unsupported protocol version'
+  const problem = hostProblem(rawHeaders, httpVersionMinor > 0)
+  if (problem !== undefined) return `400 Bad Request: ${problem}`
+  const encoding = headers['transfer-encoding']
+  if (encoding === undefined) return undefined
+  // HTTP/1.0 knows no chunks: proxies may have read the request in another way.
+  if (httpVersionMinor === 0) return '400 Bad Request: unexpected Transfer-Encoding'
+  // Node reads chunks also where something else was encoded in them.
+  return encoding.toLowerCase() === 'chunked' ? undefined : '501 Not Implemented: Unsupported transfer encoding'
+}
 
-function refuseHeaders(socket: TLSSocket): void {
-  socket.end('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+const TOO_LARGE = '431 Request Header Fields Too Large'
+/** Statuses of what is no request, by what Node calls it; 400 for the rest. */
+const CLIENT_ERRORS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: TOO_LARGE,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/**
+ * Something came that is no request, or not the rest of one: nothing after it is read as a request. The answer to it is the last one of the
+ * connection, in the form of Go's servers. Where answers to earlier requests are still to come, these are the last: nothing precedes them.
+ */
+function refuse(connection: Http1Connection | undefined, problem: string): void {
+  if (connection === undefined || connection.isOver) return
+  connection.isOver = true
+  const { socket, active, last } = connection
+  const isWithin = last !== undefined && !last.message.complete
+  if (active === 0 || (active === 1 && isWithin && !last.response.headersSent)) answerLast(socket, problem)
+  else if (isWithin || last === undefined || last.response.headersSent) socket.destroy()
+}
+
+function answerLast(socket: TLSSocket, problem: string): void {
+  if (!socket.writable) return void socket.destroy()
+  const [status] = problem.split(':', 1)
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${problem}`)
   setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
 }
 

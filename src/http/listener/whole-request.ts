@@ -1,5 +1,6 @@
 /** Reads an HTTP/1.1 request that has come whole and in its plainest form. About everything else node:http decides. */
 import { LIMITS } from '../../lib/limits.ts'
+import { isHost } from './host.ts'
 
 export type WholeRequest = {
   readonly method: string
@@ -91,8 +92,8 @@ function readHeaders(lines: string): Headers | undefined {
     headers[name] = value
     headerLines.push(sent, value)
   }
-  if (headers['host'] === undefined || headerLines.length > 2 * LIMITS.headerPairs) return undefined
-  const { connection, 'content-length': length = '0' } = headers
+  const { host, connection, 'content-length': length = '0' } = headers
+  if (host === undefined || !isHost(host) || headerLines.length > 2 * LIMITS.headerPairs) return undefined
   if (connection !== undefined && connection.toLowerCase() !== 'keep-alive') return undefined
   return LENGTH.test(length) ? { headers, headerLines, length: Number(length) } : undefined
 }

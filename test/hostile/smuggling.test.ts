@@ -1,0 +1,109 @@
+// Request smuggling: each text is read in one way, whichever of the two readers of HTTP/1.1 has the connection.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import { test } from 'node:test'
+import { connect, type TLSSocket } from 'node:tls'
+import { listen } from '../../src/http/listener/listen.ts'
+import { bytesResponse, type Request, type Response } from '../../src/http/message.ts'
+import { createLog } from '../../src/http/observability/log.ts'
+import { LIMITS } from '../../src/lib/limits.ts'
+import { patient } from '../kit.ts'
+import { authority, tls } from '../kits/http/test-server.ts'
+import { TEXTS } from './smuggling.ts'
+
+/** Answers with what it read. */
+async function echo(request: Request): Promise<Response> {
+  const body = await request.readBody(LIMITS.bodyBytes)
+  return bytesResponse(200, 'text/plain', Buffer.from(`<${request.method} ${request.target} ${body?.byteLength}>`))
+}
+
+const serverFor = (serve: (request: Request) => Promise<Response>) =>
+  listen({ host: '127.0.0.1', port: 0, tls, serve, log: createLog('silent') })
+
+/** What comes back on a connection. */
+class Received {
+  text = ''
+  isClosed = false
+  #wake = () => {}
+
+  constructor(socket: TLSSocket) {
+    const more = (chunk = '') => {
+      this.text += chunk
+      this.#wake()
+    }
+    socket.setEncoding('latin1').on('data', more)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      this.isClosed = true
+      more()
+    })
+  }
+
+  /** The statuses of all answers so far. */
+  get statuses(): number[] {
+    return [...this.text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+  }
+
+  /** The requests that were answered so far. */
+  get requests(): string[] {
+    return [...this.text.matchAll(/<(.*?)>/g)].map(([, request]) => request!)
+  }
+
+  async until(isDone: () => boolean): Promise<void> {
+    while (!isDone() && !this.isClosed) await new Promise<void>(resolve => (this.#wake = resolve))
+  }
+}
+
+/** How a connection gets to each of its readers: they have read this request before. */
+const READERS = {
+  'the direct one': 'GET /first HTTP/1.1\r\nHost: a\r\n\r\n',
+  'node:http': 'GET /first HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+}
+
+assert.ok(TEXTS.length >= 82)
+for (const [reader, first] of Object.entries(READERS))
+  test(`texts that are requests in more than one way, read by ${reader}`, patient, async t => {
+    const begun: string[] = []
+    await using server = await serverFor(request => {
+      begun.push(`${request.method} ${request.target}`)
+      return echo(request)
+    })
+    for (const { name, text, read, after } of TEXTS)
+      await t.test(name, patient, async inner => {
+        const socket = connect({ host: '127.0.0.1', port: server.address.port, ca: authority.cert, ALPNProtocols: ['http/1.1'] })
+        inner.after(() => socket.destroy())
+        const received = new Received(socket)
+        socket.write(first)
+        await received.until(() => received.requests.length === 1)
+        received.text = ''
+        begun.length = 0
+        socket.write(text, 'latin1')
+        await received.until(
+          () => received.statuses.length === Math.max(read.length, 1) && (after !== 'kept' || received.requests.length === read.length),
+        )
+        // On a connection that should be closed, this would show that it is not.
+        socket.write('GET /after HTTP/1.1\r\nHost: a\r\n\r\n')
+        await received.until(() => received.requests.includes('GET /after 0'))
+        const expected = [...read, ...(after === 'kept' ? ['GET /after 0'] : [])]
+        assert.deepEqual(received.requests, expected, received.text.slice(0, 1000))
+        assert.deepEqual(received.statuses, [...expected.map(() => 200), ...(typeof after === 'number' ? [after] : [])])
+        assert.equal(received.isClosed, after !== 'kept')
+        assert.ok(!begun.includes('GET /hidden') || read.includes('GET /hidden 0'), 'nothing is begun that is not answered')
+      })
+  })
+
+test('a request of HTTP/2 that names two hosts is refused', patient, async t => {
+  await using server = await serverFor(echo)
+  const session = connectHttp2(`https://127.0.0.1:${server.address.port}`, { ca: authority.cert })
+  t.after(() => session.destroy())
+  const statusOf = async (headers: Readonly<Record<string, string>>) => {
+    const stream = session.request({ ':path': '/a', ...headers })
+    const [{ ':status': status }] = await once(stream.resume(), 'response')
+    return status
+  }
+  // At 6256f0f1 it was accepted.
+  assert.equal(await statusOf({ ':authority': 'a', host: 'b' }), 400)
+  assert.equal(await statusOf({ ':authority': 'a', host: 'A' }), 200)
+  assert.equal(await statusOf({ ':authority': 'any_name.example.com:99999' }), 200)
+})
