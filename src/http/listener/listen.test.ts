@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent } from 'node:https'
+import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
@@ -268,6 +269,42 @@ test('draining lets requests in flight finish and closes the rest', async () => 
   await goaway
   await drained
   agent.destroy()
+})
+
+test('draining waits for no client without a request, whether it closes its end or not', async t => {
+  await using server = await testServer({ handle: async () => objectOf(secretJson('a')) })
+  const { port } = server
+  // Clients that keep their end open, as a pool of connections does that is not looked at.
+  const plain = async (bytes = '') => {
+    const socket = connectTcp({ host: '127.0.0.1', port, allowHalfOpen: true }).on('error', () => {})
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.write(bytes)
+    return socket
+  }
+  const secured = async (protocol: string, requests: readonly string[]) => {
+    const socket = connect({ socket: await plain(), ca: authority.cert, servername: 'localhost', ALPNProtocols: [protocol] })
+    socket.on('error', () => {})
+    await once(socket, 'secureConnect')
+    for (const request of requests) {
+      socket.write(request, 'latin1')
+      await once(socket, 'readable')
+      socket.read()
+    }
+    return socket
+  }
+  const get = `GET ${SECRET} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret-token\r\n`
+  await plain()
+  await plain('\u0016\u0003\u0001')
+  await secured('http/1.1', [])
+  await secured('http/1.1', [`${get}\r\n`])
+  await secured('http/1.1', [`${get}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`])
+  await secured('h2', ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\u0000\u0000\u0000\u0004\u0000\u0000\u0000\u0000\u0000'])
+  const session = openHttp2(port)
+  assert.equal((await askHttp2(session, { ':path': SECRET })).status, 200)
+  t.after(() => session.destroy())
+  // At 6256f0f1 this ended when the grace did, or, with this one, not at all.
+  await server.listener.drain(2 ** 31 - 1)
 })
 
 function withResolvers() {

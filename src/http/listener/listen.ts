@@ -50,6 +50,8 @@ export class Listener implements AsyncDisposable {
   #http2: Promise<Http2Server> | undefined
   readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
+  /** Connections whose handshake is not over. */
+  readonly #handshaking = new Set<Socket>()
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
@@ -78,8 +80,16 @@ export class Listener implements AsyncDisposable {
     this.#unread = tls
     // Before Node begins the handshake.
     this.#tls.prependListener('connection', () => this.readAuthorities())
-    this.#tls.on('connection', socket => this.#isDown && socket.destroy())
-    this.#tls.on('secureConnection', socket => this.#accept(socket))
+    this.#tls.on('connection', socket => {
+      if (this.#isDown || this.#draining) return void socket.destroy()
+      this.#handshaking.add(socket)
+      socket.on('close', () => this.#handshaking.delete(socket))
+    })
+    this.#tls.on('secureConnection', socket => {
+      const plain = plainOf(socket)
+      if (plain) this.#handshaking.delete(plain)
+      this.#accept(socket)
+    })
     this.#tls.on('tlsClientError', (error, socket) => {
       log.debug({ source: socket.remoteAddress, error: error.message }, 'TLS handshake failed')
       if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') refusePlainHttp(socket)
@@ -144,10 +154,18 @@ export class Listener implements AsyncDisposable {
     for (const session of this.#sessions.keys()) session.close()
   }
 
-  /** Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. */
+  /**
+   * Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. No client is waited
+   * for that has nothing in flight, whether or not it closes its end: it may keep the connection for later and not look at it.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
     const closed = new Promise<void>(resolve => void this.#tls.close(() => resolve()))
+    for (const socket of this.#handshaking) socket.destroy()
+    for (const socket of this.#sockets) {
+      if (socket.writableFinished) socket.destroy()
+      else socket.once('finish', () => socket.destroy())
+    }
     for (const { socket, active } of this.#http1Connections.values()) if (active === 0) socket.end()
     for (const session of this.#sessions.keys()) session.close()
     const timer = setTimeout(() => {
@@ -412,12 +430,15 @@ function answerLast(socket: TLSSocket, problem: string): void {
 
 /** Answers a client that has sent a request without TLS in the words of Go's servers: many clients know them. */
 function refusePlainHttp(secured: TLSSocket): void {
-  // Node has destroyed the secured socket by now; the one below it is still open, and only this field leads there.
-  const plain = (secured as TLSSocket & { readonly _parent?: Socket })._parent
+  // Node has destroyed the secured socket by now; the one below it is still open.
+  const plain = plainOf(secured)
   if (plain === undefined) return void secured.destroy()
   plain.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n')
   setTimeout(() => plain.destroy(), LIMITS.lingerMs).unref()
 }
+
+/** The socket below a secured one, to which only this field leads. */
+const plainOf = (secured: TLSSocket) => (secured as TLSSocket & { readonly _parent?: Socket })._parent
 
 /** Asks a silent client whether it is still there. */
 function probe(session: ServerHttp2Session): void {
