@@ -14,7 +14,7 @@ type Entry = Described & { readonly load: () => Promise<Command> }
 const COMMANDS: Readonly<Record<string, Entry>> = {
   serve: {
     usage: 'serve [flags]',
-    doc: 'serve until SIGTERM, SIGHUP or Ctrl-C',
+    doc: 'serve until SIGTERM or Ctrl-C; SIGHUP reads changed files again',
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   run: {

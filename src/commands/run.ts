@@ -8,7 +8,7 @@ import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import { startChild } from './child.ts'
 import type { Command } from './command.ts'
-import { askedToStop } from './signals.ts'
+import { askedToStop, ENDING_WITH_TERMINAL } from './signals.ts'
 
 export const run: Command = async args => {
   const end = args.indexOf('--')
@@ -19,7 +19,7 @@ export const run: Command = async args => {
     // What is given after these is what counts.
     const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
     const { config, apply } = readServeFlags([...own, ...args.slice(0, end)])
-    const stop = askedToStop()
+    const stop = askedToStop(ENDING_WITH_TERMINAL)
     await using server = await startServer(config)
     await applyAtStart(server, apply)
     const child = startChild(program, rest, { KUBECONFIG: config.kubeconfig!, KEELSON_URL: server.url })

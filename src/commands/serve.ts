@@ -4,12 +4,16 @@ import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import type { Command } from './command.ts'
 import { notifyServiceManager } from './service-manager.ts'
-import { askedToStop, parentGone } from './signals.ts'
+import { askedToStop, ENDING, parentGone } from './signals.ts'
 
 export const serve: Command = async args => {
   const { config, apply, output, exitWithParent } = readServeFlags(args)
-  const stop = Promise.race([askedToStop(), ...(exitWithParent ? [parentGone()] : [])])
+  const stop = Promise.race([askedToStop(ENDING), ...(exitWithParent ? [parentGone()] : [])])
+  // A server outlives the terminal that it was started in. As for most that stay, this asks to read files again.
+  let readAgain = () => {}
+  process.on('SIGHUP', () => readAgain())
   const server = await startServer(config)
+  readAgain = () => server.readFilesAgain('SIGHUP')
   try {
     await applyAtStart(server, apply)
   } catch (error) {

@@ -1,12 +1,14 @@
-/** The signals that end a server. */
+/** The signals that end a server, and the one that does not. */
 
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+/** Signals that ask for the end. The last one is sent when the terminal closes. */
+export const ENDING = ['SIGTERM', 'SIGINT'] as const
+export const ENDING_WITH_TERMINAL = [...ENDING, 'SIGHUP'] as const
 
-/** Resolves with the first signal that asks for the end. A second one ends the process at once. */
-export function askedToStop(): Promise<NodeJS.Signals> {
+/** Resolves with the first of some signals. A second one ends the process at once. */
+export function askedToStop(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
     let asked = false
-    for (const signal of SIGNALS)
+    for (const signal of signals)
       process.on(signal, () => {
         if (asked) process.exit(1)
         asked = true

@@ -54,6 +54,7 @@ import { type DestinationsParts, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
 import { startCustomKinds } from './extensions/custom-kinds.ts'
 import { readFeatureGates } from './feature-gates.ts'
+import { lookAtFiles } from './files/follow-file.ts'
 import { readOwnFiles } from './files/own-files.ts'
 import { prepareDataFolder, warnOfNamedFiles } from './files/trusted-files.ts'
 import { nodeRanges } from './network/node-cidrs.ts'
@@ -88,6 +89,8 @@ export interface Server extends AsyncDisposable {
   settled(): Promise<void>
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
+  /** Looks at once whether files that the configuration names have changed. The log has the reason. */
+  readFilesAgain(reason: string): void
   /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
   close(reason?: string): Promise<void>
 }
@@ -282,7 +285,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     onRenewal(done) {
       renewal = done
     },
-    onClientCa: clientCa => trust.take({ clientCa }),
+    onTrusted: trust.take,
     onRenewed(renewed) {
       pki = renewed
       trust.take(publishedProxies(config, files, renewed))
@@ -394,6 +397,11 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     certify: (user, groups) => certify(pki, { commonName: user, organizations: groups }, now()),
     settled,
     failed: data.failed,
+    readFilesAgain(reason) {
+      log.info({ reason }, 'reading changed files again')
+      // Whatever goes wrong is told where each file is followed.
+      void lookAtFiles()
+    },
     close,
     [Symbol.asyncDispose]: () => close(),
   }

@@ -12,6 +12,14 @@ export type FollowedFile = {
 
 const LOOK_EVERY_MS = 1000
 
+/** What looks at the files that this process follows, of all its servers. */
+const looks = new Set<() => Promise<void>>()
+
+/** Looks at every followed file now. */
+export async function lookAtFiles(): Promise<void> {
+  await Promise.all([...looks].map(look => look()))
+}
+
 /** Polls the file. One that is half written or missing changes nothing. Returns what ends it. */
 export const followFile = (file: string, followed: FollowedFile): (() => void) => follow(() => readFile(file, 'utf8'), followed)
 
@@ -40,5 +48,9 @@ export function follow(read: () => Promise<string>, { text, take, failed }: Foll
   }
   const timer = setInterval(look, LOOK_EVERY_MS)
   timer.unref()
-  return () => clearInterval(timer)
+  looks.add(look)
+  return () => {
+    clearInterval(timer)
+    looks.delete(look)
+  }
 }

@@ -99,17 +99,17 @@ export function checkCertificates(text: string, file: string): X509Certificate {
 function readProxyCa({ requestheaderClientCaFile: file, requestheaderAllowedNames: names, clientCaFile }: Config): string | undefined {
   if (file === undefined) return undefined
   const { text } = readCertificates(file)
-  const shared =
-    clientCaFile === undefined
-      ? []
-      : read(clientCaFile)
-          .match(CERTIFICATE)
-          ?.filter(pem => text.includes(pem))
-  if (names.length === 0 && shared?.length)
+  checkOverlap({ clientCa: clientCaFile === undefined ? undefined : read(clientCaFile), proxyCa: text }, names)
+  return text
+}
+
+/** Users whose authority is one of proxies, too, could name any user. Throws ConfigError unless proxies are known by name. */
+export function checkOverlap({ clientCa, proxyCa }: Pick<OwnFiles, 'clientCa' | 'proxyCa'>, proxyNames: readonly string[]): void {
+  const shared = proxyCa === undefined ? [] : clientCa?.match(CERTIFICATE)?.filter(pem => proxyCa.includes(pem))
+  if (proxyNames.length === 0 && shared?.length)
     throw new ConfigError(
       '--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users',
     )
-  return text
 }
 
 function readTokens(file: string): ReadonlyMap<string, User> {
@@ -151,8 +151,15 @@ function checkAuthority(file: string, { cert }: { cert: string }): void {
 
 /** Reads a certificate and its key. Throws ConfigError. */
 export function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
-  const { text: cert, first } = readCertificates(certFile)
-  const key = read(keyFile)
+  return checkPair({ cert: read(certFile), key: read(keyFile) }, { certFile, keyFile })
+}
+
+/** Checks that a certificate and a key belong together. Throws ConfigError, which names the files that they are from. */
+export function checkPair(
+  { cert, key }: { readonly cert: string; readonly key: string },
+  { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string },
+): { cert: string; key: string } {
+  const first = checkCertificates(cert, certFile)
   let parsed: KeyObject
   try {
     parsed = createPrivateKey(key)

@@ -30,7 +30,7 @@ import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
-import { keepTlsFresh, reachableHost, tlsMaterial } from './tls.ts'
+import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
 export type PortParts = {
   readonly data: Pick<Data, 'observed' | 'problem'>
@@ -49,8 +49,8 @@ export type PortParts = {
   readonly loadPki: (now: Date) => Promise<Pki>
   /** Told of every renewal of certificates that begins. */
   readonly onRenewal: (done: Promise<void>) => void
-  /** Called when the authorities of clients have changed; PEM. */
-  readonly onClientCa: (clientCa: string) => void
+  /** Called when the authorities of clients or proxies have changed. */
+  readonly onTrusted: (trusted: Trusted) => void
   readonly onRenewed: (pki: Pki) => void
   /** What tests put around the handling of requests. */
   readonly surroundings: Omit<Surroundings, 'disturb'>
@@ -124,8 +124,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const { loadPki: load, onClientCa, onRenewal, onRenewed, clock } = parts
-  const stop = keepTlsFresh(config, { pki, load, files, listener, onClientCa, onRenewal, onRenewed, url: `https://${address}`, log, clock })
+  const { loadPki: load, onTrusted, onRenewal, onRenewed, clock } = parts
+  const stop = keepTlsFresh(config, { pki, load, files, listener, onTrusted, onRenewal, onRenewed, url: `https://${address}`, log, clock })
   onClose(async () => stop())
   return listener
 }

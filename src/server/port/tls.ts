@@ -1,4 +1,5 @@
 /** The TLS certificates of the port, replaced while the server runs when they expire soon or files change. */
+import { readFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../../http/listener/listen.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
@@ -8,8 +9,10 @@ import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../
 import type { Config } from '../config.ts'
 import { writeKubeconfig } from '../credentials/kubeconfig.ts'
 import { type Pki, renewalTime } from '../credentials/pki.ts'
-import { followFile } from '../files/follow-file.ts'
-import { checkCertificates, type OwnFiles } from '../files/own-files.ts'
+import { follow, followFile } from '../files/follow-file.ts'
+import { checkCertificates, checkOverlap, checkPair, type OwnFiles } from '../files/own-files.ts'
+
+export type Trusted = { readonly clientCa: string; readonly proxyCa?: string }
 
 export type TlsParts = {
   readonly pki: Pki
@@ -17,8 +20,8 @@ export type TlsParts = {
   readonly load: (now: Date) => Promise<Pki>
   readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
-  /** Told when the authorities of clients have changed; PEM. */
-  readonly onClientCa?: (clientCa: string) => void
+  /** Told when the authorities of clients or proxies have changed; PEM. */
+  readonly onTrusted?: (trusted: Trusted) => void
   /** Told of certificates that were renewed. */
   readonly onRenewed?: (pki: Pki) => void
   readonly onRenewal?: (done: Promise<void>) => void
@@ -34,25 +37,29 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
 }
 
 /**
- * Looks once a day whether certificates near their end, and follows the file of client authorities. What is new serves new
- * connections. Returns what ends it.
+ * Looks once a day whether certificates near their end, and follows the files of the server's certificate and of authorities. What is new
+ * serves new connections. Returns what ends it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
-  const { listener, url, log, clock, load, onClientCa = () => {}, onRenewal = () => {}, onRenewed = () => {} } = parts
+  const { listener, url, log, clock, load, onTrusted = () => {}, onRenewal = () => {}, onRenewed = () => {} } = parts
   let { pki, files } = parts
   const reload = () => {
-    const material = tlsMaterial(files, pki)
-    listener.reload(material)
-    onClientCa(material.clientCa)
+    const { clientCa, proxyCa, ...own } = tlsMaterial(files, pki)
+    listener.reload({ clientCa, proxyCa, ...own })
+    onTrusted({ clientCa, ...(proxyCa !== undefined && { proxyCa }) })
+  }
+  const writeAccess = async () => {
+    const ca = files.server?.cert ?? pki.authority.cert
+    const { cert, key } = pki.admin
+    if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key, name: config.contextName })
   }
   const renew = async (now: Date) => {
     pki = await load(now)
     await pki.saved
-    reload()
     onRenewed(pki)
-    const ca = files.server?.cert ?? pki.authority.cert
-    const { cert, key } = pki.admin
-    if (config.kubeconfig !== undefined) await writeKubeconfig(config.kubeconfig, { server: url, ca, cert, key, name: config.contextName })
+    // Files may have changed since the start, and say what is trusted now.
+    reload()
+    await writeAccess()
     log.info({}, 'certificates renewed')
   }
   let isRenewing = false
@@ -70,30 +77,66 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   }
   const lookTomorrow = () => clock.after(DAY_MS, look, { isRoutine: true })
   let stopLooking = lookTomorrow()
-  const stopFollowing = followClientCa(config.clientCaFile, { log, clientCa: files.clientCa }, clientCa => {
-    files = { ...files, clientCa }
+  const trust = (changed: Pick<OwnFiles, 'clientCa'> | Pick<OwnFiles, 'proxyCa'>) => {
+    const next = { ...files, ...changed }
+    checkOverlap({ clientCa: next.clientCa, proxyCa: next.proxyCa }, config.requestheaderAllowedNames)
+    files = next
     reload()
+    // No connection outlives the authority that it was trusted for.
     listener.renewCertified()
-  })
+  }
+  const { clientCaFile, requestheaderClientCaFile, tlsCertFile, tlsPrivateKeyFile } = config
+  const following = [
+    followAuthorities(clientCaFile, { log, text: files.clientCa, whose: 'clients' }, clientCa => trust({ clientCa })),
+    followAuthorities(requestheaderClientCaFile, { log, text: files.proxyCa, whose: 'proxies' }, proxyCa => trust({ proxyCa })),
+    followServerPair({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile }, { log, pair: files.server }, async server => {
+      files = { ...files, server }
+      reload()
+      await writeAccess()
+    }),
+  ]
   return () => {
     stopLooking()
-    stopFollowing()
+    for (const stop of following) stop()
   }
 }
 
-function followClientCa(file: string | undefined, { log, clientCa }: Following, take: (clientCa: string) => void): () => void {
+type Followed = { readonly log: Log; readonly text: string | undefined; readonly whose: string }
+
+function followAuthorities(file: string | undefined, { log, text, whose }: Followed, take: (text: string) => void): () => void {
   if (file === undefined) return () => {}
   return followFile(file, {
-    text: clientCa,
+    text,
     take(text) {
       checkCertificates(text, file)
       take(text)
-      log.info({ file }, 'the authorities of clients were read again')
+      log.info({ file }, `the authorities of ${whose} were read again`)
     },
-    failed: error => log.warn({ error }, 'the authorities of clients could not be read again; those known before are kept'),
+    failed: error => log.warn({ error }, `the authorities of ${whose} could not be read again; those known before are kept`),
   })
 }
-type Following = { readonly log: Log; readonly clientCa: string | undefined }
+
+type PairFiles = { readonly certFile: string | undefined; readonly keyFile: string | undefined }
+type Pair = { readonly cert: string; readonly key: string }
+
+/** Two files are seldom replaced at once. Until both are, they do not belong together, and the pair before stays. */
+function followServerPair(
+  { certFile, keyFile }: PairFiles,
+  { log, pair }: { readonly log: Log; readonly pair: Pair | undefined },
+  take: (pair: Pair) => Promise<void>,
+): () => void {
+  if (certFile === undefined || keyFile === undefined) return () => {}
+  const textOf = ({ cert, key }: Pair) => JSON.stringify([cert, key])
+  return follow(async () => textOf({ cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') }), {
+    text: pair && textOf(pair),
+    async take(text) {
+      const [cert, key] = JSON.parse(text) as [string, string]
+      await take(checkPair({ cert, key }, { certFile, keyFile }))
+      log.info({ file: certFile }, "the server's certificate was read again")
+    },
+    failed: error => log.warn({ error }, "the server's certificate could not be read again; the one before is shown"),
+  })
+}
 
 /** Names in the server's certificate: where it listens and is said to be, and where clients inside a cluster expect it. */
 export function certificateNames({ host, advertiseAddress, tlsSans, serviceClusterIpRange }: Config): string[] {
