@@ -272,6 +272,46 @@ test('a webhook authenticates a token and its audiences, and is called once', pa
   assert.equal(json.status.error, '[invalid bearer token, no such token]')
 })
 
+test('what is null in the answer of a webhook is not there, and what is of another type cannot be read', patient, async t => {
+  const answers: Record<string, object | null> = {
+    // At 6256f0f1 an answer without a status could not be read, and what is of another type was passed over.
+    null: null,
+    nulls: { authenticated: null, user: null, audiences: null, error: null },
+    jane: { authenticated: true, user: { username: 'jane', uid: null, groups: ['team', null], extra: { a: null } }, error: null },
+    typed: { authenticated: true, user: { username: 'jane', groups: 'system:masters' } },
+  }
+  const webhook = await reviewWebhook(t, ({ token }) => answers[token]!)
+  const authorizer = await reviewWebhook(t, ({ user }) => (user === 'jane' ? null : { allowed: true, denied: 'yes' })!)
+  const server = await startInProcess(t, {
+    logLevel: 'silent',
+    authenticationTokenWebhookConfigFile: webhook.kubeconfig,
+    authenticationTokenWebhookVersion: 'v1',
+    authorizationMode: ['Webhook', 'RBAC'],
+    authorizationWebhookConfigFile: authorizer.kubeconfig,
+    authorizationWebhookVersion: 'v1',
+  })
+  const found = async (token: string) => {
+    const body = { spec: { token } }
+    return (await ask(server, '/apis/authentication.k8s.io/v1/tokenreviews', { method: 'POST', body })).json.status
+  }
+  assert.deepEqual(await found('null'), { user: {}, error: 'invalid bearer token' })
+  assert.deepEqual(await found('nulls'), { user: {}, error: 'invalid bearer token' })
+  assert.deepEqual((await found('jane')).user, { username: 'jane', groups: ['team', '', 'system:authenticated'], extra: { a: [] } })
+  assert.match(
+    (await found('typed')).error,
+    /cannot unmarshal string into Go struct field UserInfo\.status\.user\.groups of type \[\]string/,
+  )
+  const asked = async (user: string) => {
+    const body = { spec: { user, nonResourceAttributes: { path: '/x', verb: 'get' } } }
+    return (await ask(server, REVIEWS, { method: 'POST', body })).json.status
+  }
+  assert.deepEqual(await asked('jane'), { allowed: false })
+  assert.deepEqual(await asked('eve'), {
+    allowed: false,
+    evaluationError: 'json: cannot unmarshal string into Go struct field SubjectAccessReviewStatus.status.denied of type bool',
+  })
+})
+
 test('a proxy with a certificate of its own authority sets users in headers, and no other client can', patient, async t => {
   const [proxies, users] = [issueAuthority('proxies', validity), issueAuthority('users', validity)]
   const server = await startInProcess(t, {

@@ -232,6 +232,89 @@ for (const [what, answer, message] of broken)
     assert.match(text, /apiserver_admission_webhook_fail_open_count\{name="b.example.com",type="validating"\} 1\n/)
   })
 
+/** A mutating webhook's answer, from fields that may be of any type. */
+const answering =
+  (response: object, review: object = {}): Parameters<typeof webhook>[1] =>
+  ({ apiVersion, kind, request }, out) =>
+    void out.end(JSON.stringify({ apiVersion, kind, ...review, response: { uid: request.uid, ...response } }))
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const patchType = 'JSONPatch'
+
+// What Go decodes without an error is an answer. At 6256f0f1 a patch of null was a 500, and so were the null members of lists.
+const accepted: [what: string, answer: Parameters<typeof webhook>[1]][] = [
+  ['the patch null', answering({ allowed: true, patchType, patch: base64('null') })],
+  ['the patch null and space around it', answering({ allowed: true, patchType, patch: base64(' \n null\t') })],
+  ['a patch without operations', answering({ allowed: true, patchType, patch: base64('[]') })],
+  ['a patch as numbers of bytes', answering({ allowed: true, patchType, patch: [...Buffer.from('[]')] })],
+  ['null in every field', answering({ allowed: true, patchType: null, patch: null, status: null, warnings: null, auditAnnotations: null })],
+  ['null in lists and mappings', answering({ allowed: true, warnings: [null], auditAnnotations: { a: null } })],
+  ['a status of nulls', answering({ allowed: true, status: { code: null, message: null, reason: null, details: null, metadata: null } })],
+  ['fields nobody knows', answering({ allowed: true, Allowed: 'no', PATCH: 7 }, { metadata: {}, request: null })],
+  [
+    'a field twice, the last of which is read',
+    ({ apiVersion, kind, request }, out) =>
+      void out.end(
+        ` ${JSON.stringify({ apiVersion, kind }).slice(0, -1)},"response":null,"response":{"uid":"${request.uid}","allowed":false,"allowed":true}} \n`,
+      ),
+  ],
+]
+for (const [what, answer] of accepted)
+  test(`a webhook that answers with ${what} allows the request as it is`, patient, async t => {
+    const server = await startInProcess(t, { logLevel: 'silent' } as never)
+    await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
+    const { status, json, text } = await create(server, 'x')
+    assert.equal(status, 201, text)
+    assert.equal(json.data, undefined)
+  })
+
+const refused: [what: string, answer: Parameters<typeof webhook>[1], message: RegExp][] = [
+  ['nothing about whether it allows', answering({}), /^400 admission webhook "a\.example\.com" denied the request without explanation$/],
+  [
+    'the word yes',
+    answering({ allowed: 'yes' }),
+    /json: cannot unmarshal string into Go struct field AdmissionResponse\.response\.allowed of type bool$/,
+  ],
+  ['null', (_, out) => void out.end('null'), /received invalid webhook response: webhook response was absent$/],
+  [
+    'the response null',
+    ({ apiVersion, kind }, out) => void out.end(JSON.stringify({ apiVersion, kind, response: null })),
+    /webhook response was absent$/,
+  ],
+  [
+    'more than one document',
+    (review, out) => void out.end(`${JSON.stringify({ ...review, response: { uid: review.request.uid, allowed: true } })} x`),
+    /failed to call webhook: couldn't get version\/kind; json parse error: invalid character 'x' after top-level value$/,
+  ],
+  [
+    'text after its patch',
+    answering({ allowed: true, patchType, patch: base64('[] x') }),
+    /received undecodable patch in webhook response: invalid character 'x' after top-level value$/,
+  ],
+  [
+    'a patch that is an object',
+    answering({ allowed: true, patchType, patch: base64('{}') }),
+    /received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch\.Patch$/,
+  ],
+  [
+    'an operation null',
+    answering({ allowed: true, patchType, patch: base64('[null]') }),
+    /^500 Internal error occurred: Unexpected kind: unknown$/,
+  ],
+  [
+    'a patch without its type',
+    answering({ allowed: true, patch: base64('null') }),
+    /webhook returned response\.patch but not response\.patchType$/,
+  ],
+  ['a type without its patch', answering({ allowed: true, patchType }), /webhook returned response\.patchType but not response\.patch$/],
+  ['a code that HTTP does not have', answering({ allowed: false, status: { code: 70_000, message: 'no' } }), /^500 /],
+]
+for (const [what, answer, message] of refused)
+  test(`a webhook that answers with ${what} does not allow the request`, patient, async t => {
+    const server = await startInProcess(t, { logLevel: 'silent' } as never)
+    await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
+    assert.match(outcome(await create(server, 'x')), message)
+  })
+
 test('a webhook that is slower than its timeout fails', patient, async t => {
   const server = await startInProcess(t)
   const hook = await webhook(t, () => {})

@@ -1,11 +1,12 @@
 /** ImagePolicyWebhook: a webhook that the operator configures decides whether the images of a pod may run. */
 import type { Container } from '../kinds/shapes/pod/containers/container.ts'
 import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import type { AnswerFields } from '../lib/answer-fields.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
-import { isObject, type JsonObject, setOwn } from '../lib/json-value.ts'
-import { ReviewError } from '../lib/review-call.ts'
+import { type JsonObject, setOwn } from '../lib/json-value.ts'
+import { type PostReview, ReviewError } from '../lib/review-call.ts'
 import { type FieldError, invalid, type Ref, refTo, required, withValue } from '../schema/refs.ts'
 import { bool, int64, message, type Static, string } from '../schema/types.ts'
 import type { Attributes } from './attributes.ts'
@@ -78,8 +79,7 @@ function* validateTime(name: keyof typeof TIMES, policy: ImagePolicy, at: Ref<Im
 
 export type ImagePolicyParts = {
   readonly settings: ImagePolicySettings
-  /** Sends a review; resolves with its status, or rejects with ReviewError. */
-  readonly post: (review: JsonObject, signal: Cancellation) => Promise<JsonObject>
+  readonly post: PostReview
   readonly groupDomain: string
   readonly now: () => number
 }
@@ -98,7 +98,8 @@ export function imagePolicyWebhook({ settings, post, groupDomain, now }: ImagePo
     const remembered = known.get(key)
     if (remembered) return remembered
     const apiVersion = `imagepolicy.${groupDomain}/v1alpha1`
-    const status = statusOf(await post({ kind: 'ImageReview', apiVersion, metadata: {}, spec, status: { allowed: false } }, signal))
+    const body = { apiVersion, metadata: {}, spec, status: { allowed: false } }
+    const status = await post({ kind: 'ImageReview', body, read: statusOf }, signal)
     known.set(key, status, status.allowed ? settings.allowTtlMs : settings.denyTtlMs)
     return status
   }
@@ -152,11 +153,8 @@ function reviewedSpec({ operation, resource, subresource, object, namespace }: A
   }
 }
 
-function statusOf({ allowed, reason, auditAnnotations }: JsonObject): Status {
-  const annotations = isObject(auditAnnotations) ? Object.entries(auditAnnotations) : []
-  return {
-    allowed: allowed === true,
-    reason: typeof reason === 'string' ? reason : '',
-    auditAnnotations: annotations.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value] as const] : [])),
-  }
-}
+const statusOf = (status: AnswerFields): Status => ({
+  allowed: status.bool('allowed'),
+  reason: status.text('reason'),
+  auditAnnotations: Object.entries(status.textMap('auditAnnotations')),
+})

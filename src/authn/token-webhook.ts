@@ -1,8 +1,8 @@
 /** Users by token, as a webhook says: it is sent a TokenReview, and what it says is remembered for a while. */
 import { createHash } from 'node:crypto'
+import type { AnswerFields } from '../lib/answer-fields.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { ReviewError } from '../lib/review-call.ts'
+import { type Review, ReviewError } from '../lib/review-call.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
@@ -15,7 +15,7 @@ export type TokenWebhookParts = {
   /** The audiences of the server itself, which a webhook that names none means. */
   readonly audiences: readonly string[]
   /** Sends a review; resolves with its status, or rejects with ReviewError. */
-  readonly post: (review: JsonObject) => Promise<JsonObject>
+  readonly post: <T>(review: Review<T>) => Promise<T>
   readonly now: () => number
   readonly warn: (message: string) => void
 }
@@ -46,44 +46,47 @@ export class TokenWebhook implements TokenAuthenticator {
 
   async #ask(token: string, wanted: readonly string[], key: string): Promise<TokenFinding> {
     const { version, post, audiences: own, cacheMs, warn } = this.#parts
-    let status: JsonObject
+    let status: Status
     try {
       status = await post({
         kind: 'TokenReview',
-        apiVersion: `authentication.k8s.io/${version}`,
-        metadata: {},
-        spec: { token, ...(wanted.length > 0 && { audiences: [...wanted] }) },
-        status: { user: {} },
+        body: {
+          apiVersion: `authentication.k8s.io/${version}`,
+          metadata: {},
+          spec: { token, ...(wanted.length > 0 && { audiences: [...wanted] }) },
+          status: { user: {} },
+        },
+        read: statusOf,
       })
     } catch (error) {
       if (!(error instanceof ReviewError)) throw error
       warn(`the webhook that knows tokens could not be asked: ${error.message}`)
       return { outcome: 'invalid', reason: error.message }
     }
-    const meant = textsOf(status['audiences'])
-    const audiences = sharedAudiences(meant.length > 0 ? meant : own, wanted)
-    const { error } = status
-    if (audiences.length > 0 && status['authenticated'] !== true && typeof error === 'string' && error !== '')
-      return { outcome: 'invalid', reason: error }
-    const found: TokenFinding =
-      audiences.length > 0 && status['authenticated'] === true
-        ? { outcome: 'user', user: userOf(status['user']), audiences }
-        : { outcome: 'none' }
+    const { authenticated, error, user } = status
+    const audiences = sharedAudiences(status.audiences.length > 0 ? status.audiences : own, wanted)
+    if (audiences.length > 0 && !authenticated && error !== '') return { outcome: 'invalid', reason: error }
+    const found: TokenFinding = audiences.length > 0 && authenticated ? { outcome: 'user', user, audiences } : { outcome: 'none' }
     this.#known.set(key, found, cacheMs)
     return found
   }
 }
 
-function userOf(user: Json | undefined): User {
-  const { username, uid, groups, extra } = isObject(user) ? user : {}
-  const pairs = isObject(extra) ? Object.entries(extra).map(([key, values]) => [key, textsOf(values)] as const) : []
+type Status = { readonly authenticated: boolean; readonly user: User; readonly audiences: readonly string[]; readonly error: string }
+
+const statusOf = (status: AnswerFields): Status => ({
+  authenticated: status.bool('authenticated'),
+  user: userOf(status.struct('user', 'UserInfo')),
+  audiences: status.texts('audiences'),
+  error: status.text('error'),
+})
+
+function userOf(user: AnswerFields): User {
+  const [uid, extra] = [user.text('uid'), user.textsMap('extra')]
   return {
-    name: typeof username === 'string' ? username : '',
-    groups: textsOf(groups),
-    ...(typeof uid === 'string' && uid !== '' && { uid }),
-    ...(pairs.length > 0 && { extra: Object.fromEntries(pairs) }),
+    name: user.text('username'),
+    groups: user.texts('groups'),
+    ...(uid !== '' && { uid }),
+    ...(Object.keys(extra).length > 0 && { extra }),
   }
 }
-
-const textsOf = (values: Json | undefined): string[] =>
-  Array.isArray(values) ? values.filter((value): value is string => typeof value === 'string') : []

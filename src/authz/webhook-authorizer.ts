@@ -3,11 +3,12 @@ import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
 import { CelFault } from '../cel/runtime/values.ts'
+import type { AnswerFields } from '../lib/answer-fields.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
 import { aggregate } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import { ReviewError } from '../lib/review-call.ts'
+import { type PostReview, ReviewError } from '../lib/review-call.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import { type FieldTerms, type LabelOperator, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
 import type { User } from '../schema/user.ts'
@@ -36,8 +37,7 @@ export interface WebhookObserver {
 
 export type WebhookAuthorizerParts = {
   readonly settings: WebhookSettings
-  /** Sends a review; resolves with its status, or rejects with ReviewError. */
-  readonly post: (review: JsonObject, signal: Cancellation) => Promise<JsonObject>
+  readonly post: PostReview
   readonly observer: WebhookObserver
   readonly now: () => number
   readonly warn: (message: string) => void
@@ -101,16 +101,18 @@ async function ask(
     const status = await post(
       {
         kind: 'SubjectAccessReview',
-        apiVersion: `authorization.k8s.io/${version}`,
-        metadata: {},
-        spec: written(spec, version),
-        status: { allowed: false },
+        body: {
+          apiVersion: `authorization.k8s.io/${version}`,
+          metadata: {},
+          spec: written(spec, version),
+          status: { allowed: false },
+        },
+        read: statusOf,
       },
       signal,
     )
-    const { allowed, denied, reason } = status
     observer.evaluated(name, 'success', (now() - began) / 1000)
-    return { allowed: allowed === true, denied: denied === true, reason: typeof reason === 'string' ? reason : '' }
+    return status
   } catch (error) {
     if (!(error instanceof ReviewError)) throw error
     observer.evaluated(name, error.result, (now() - began) / 1000)
@@ -119,6 +121,12 @@ async function ask(
     throw error
   }
 }
+
+const statusOf = (status: AnswerFields): Status => ({
+  allowed: status.bool('allowed'),
+  denied: status.bool('denied'),
+  reason: status.text('reason'),
+})
 
 function decisionOf({ allowed, denied, reason }: Status): Decision {
   if (denied && allowed) return { verdict: 'deny', reason, error: 'webhook subject access review returned both allow and deny response' }

@@ -1,6 +1,7 @@
 /** Conversion between versions by the webhook that a definition names. */
 
 import { parseJson, stringifyJson } from '../codec/json.ts'
+import { AnswerFields } from '../lib/answer-fields.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { webhookPath } from '../lib/webhook-transport.ts'
@@ -56,7 +57,7 @@ async function convert(
     apiVersion,
     request: { uid, desiredAPIVersion: to.apiVersion, objects: objects as unknown as Json[] },
   }
-  let answered: Json[]
+  let answered: readonly Json[]
   try {
     const text = await parts.post({ ...addressOf(definition, parts), body: stringifyJson(review) })
     answered = convertedOf(parseJson(text).value, { uid, apiVersion, isStrict: version === 'v1' })
@@ -98,20 +99,20 @@ const withTimeout = (path: string): string => `${path}${path.includes('?') ? '&'
 type Expected = { readonly uid: string; readonly apiVersion: string; readonly isStrict: boolean }
 
 /** The objects of an answer. The first version of reviews was not asked what it answers. */
-function convertedOf(review: Json, { uid, apiVersion, isStrict }: Expected): Json[] {
-  if (!isObject(review)) throw new Error('the answer is no ConversionReview')
-  if (isStrict && (review['kind'] !== 'ConversionReview' || review['apiVersion'] !== apiVersion))
-    throw new Error(
-      `expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${textOf(review['apiVersion'])}, Kind=${textOf(review['kind'])}`,
-    )
-  const { response } = review
-  if (!isObject(response)) throw new Error('no response provided')
-  if (isStrict && response['uid'] !== uid) throw new Error(`expected response.uid=${goQuote(uid)}, got ${goQuote(textOf(response['uid']))}`)
-  const result = isObject(response['result']) ? response['result'] : {}
-  if (result['status'] !== 'Success')
-    throw new Error(textOf(result['message']) || `response.result.status was '${textOf(result['status'])}', not 'Success'`)
-  const { convertedObjects } = response
-  return Array.isArray(convertedObjects) ? convertedObjects : []
+function convertedOf(answer: Json, { uid, apiVersion, isStrict }: Expected): readonly Json[] {
+  const review = new AnswerFields(answer, { struct: 'v1.ConversionReview' })
+  const [gotVersion, gotKind] = [review.text('apiVersion'), review.text('kind')]
+  const response = review.struct('response', 'ConversionResponse')
+  const answered = response.text('uid')
+  const result = response.struct('result', 'Status')
+  const [status, message] = [result.text('status'), result.text('message')]
+  const converted = response.list('convertedObjects')
+  if (isStrict && (gotKind !== 'ConversionReview' || gotVersion !== apiVersion))
+    throw new Error(`expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${gotVersion}, Kind=${gotKind}`)
+  if (!review.has('response')) throw new Error('no response provided')
+  if (isStrict && answered !== uid) throw new Error(`expected response.uid=${goQuote(uid)}, got ${goQuote(answered)}`)
+  if (status !== 'Success') throw new Error(message || `response.result.status was '${status}', not 'Success'`)
+  return converted
 }
 
 /** What a webhook must not have changed. */

@@ -3,8 +3,9 @@
  * Kubernetes' clients do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { AnswerError, AnswerFields } from './answer-fields.ts'
 import { abortSignalOf, type Cancellation } from './cancellation.ts'
-import { isObject, type JsonObject } from './json-value.ts'
+import type { Json, JsonObject } from './json-value.ts'
 import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
 
 /** Where and as whom a webhook is called. */
@@ -30,6 +31,12 @@ export type ReviewOptions = {
   readonly signal: Cancellation
 }
 
+/** A review to send, and how the status that comes back is read; reading may throw AnswerError. */
+export type Review<T> = { readonly kind: string; readonly body: JsonObject; readonly read: (status: AnswerFields) => T }
+
+/** Sends a review; resolves with its status, or rejects with ReviewError. */
+export type PostReview = <T>(review: Review<T>, signal: Cancellation) => Promise<T>
+
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const ATTEMPTS = 5
 const FIRST_PAUSE_MS = 500
@@ -37,11 +44,11 @@ const PAUSE_FACTOR = 1.5
 const PAUSE_JITTER = 0.2
 
 /** The status of the review that comes back. Throws ReviewError. */
-export async function postReview(review: JsonObject, options: ReviewOptions): Promise<JsonObject> {
-  const body = JSON.stringify(review)
+export async function postReview<T>(review: Review<T>, options: ReviewOptions): Promise<T> {
+  const body = JSON.stringify({ kind: review.kind, ...review.body })
   let pause = options.pauseMs ?? FIRST_PAUSE_MS
   for (let attempt = 1; ; attempt++) {
-    const tried = await attemptReview(body, options)
+    const tried = await attemptReview(body, review, options)
     if ('status' in tried) return tried.status
     if (!tried.mayPass || attempt === ATTEMPTS || options.signal.aborted) throw tried.error
     await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: abortSignalOf(options.signal) }).catch(() => {
@@ -51,9 +58,13 @@ export async function postReview(review: JsonObject, options: ReviewOptions): Pr
   }
 }
 
-type Attempt = { readonly status: JsonObject } | { readonly error: ReviewError; readonly mayPass: boolean }
+type Attempt<T> = { readonly status: T } | { readonly error: ReviewError; readonly mayPass: boolean }
 
-async function attemptReview(body: string, { endpoint, transport, timeoutMs, signal }: ReviewOptions): Promise<Attempt> {
+async function attemptReview<T>(
+  body: string,
+  review: Review<T>,
+  { endpoint, transport, timeoutMs, signal }: ReviewOptions,
+): Promise<Attempt<T>> {
   let answer: WebhookAnswer
   try {
     answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, timeoutMs, signal })
@@ -70,11 +81,20 @@ async function attemptReview(body: string, { endpoint, transport, timeoutMs, sig
       mayPass: status === 500 || status === 504 || status === 429,
     }
   try {
-    const document: unknown = JSON.parse(answer.body)
-    if (isObject(document) && (document['status'] === undefined || isObject(document['status'])))
-      return { status: (document['status'] ?? {}) as JsonObject }
-  } catch {
-    // Reported below, like any other answer that is no review.
+    return { status: readStatus(answer.body, review) }
+  } catch (error) {
+    if (!(error instanceof AnswerError)) throw error
+    return { error: new ReviewError(error.message, 'error'), mayPass: false }
   }
-  return { error: new ReviewError('the webhook answered with something that is no review', 'error'), mayPass: false }
+}
+
+/** The status of an answer, which may be null like everything in it. Throws AnswerError. */
+function readStatus<T>(text: string, { kind, read }: Review<T>): T {
+  let document: Json
+  try {
+    document = JSON.parse(text)
+  } catch {
+    throw new AnswerError('the webhook answered with something that is no review')
+  }
+  return read(new AnswerFields(document, { struct: `v1.${kind}` }).struct('status', `${kind}Status`))
 }

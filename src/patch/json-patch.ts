@@ -17,10 +17,10 @@ export class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-/** One operation; fields a client left out are absent. */
 /** That a `test` found another value: the patch is not to be made. */
 export class PatchTestError extends PatchError {}
 
+/** One operation; fields a client left out are absent. */
 export interface PatchOperation {
   readonly op?: string
   readonly path?: string
@@ -46,6 +46,20 @@ export function parseJsonPatch(document: Json): { operations: PatchOperation[]; 
     return operationOf(item)
   })
   return { operations, unknownFields }
+}
+
+/**
+ * The operations of a patch that no client sent, read without a look at what they say: null is a patch without operations, and an
+ * operation that makes no sense fails when it is applied. Throws PatchError.
+ */
+export function decodeJsonPatch(document: Json): PatchOperation[] {
+  if (document === null) return []
+  if (!Array.isArray(document)) throw new PatchError(mismatch(document, 'Go value of type jsonpatch.Patch'))
+  return document.map(item => {
+    if (item === null) return {}
+    if (!isObject(item)) throw new PatchError(mismatch(item, 'Go value of type jsonpatch.Operation'))
+    return operationOf(item)
+  })
 }
 
 /**

@@ -9,8 +9,8 @@ import { type Scope, temporaryDirectory } from '../kit.ts'
 
 export const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
 
-/** A webhook over HTTPS that wants a client certificate. It notes the reviews that it gets; `decide` gives their status, or a code to fail with. */
-export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number) {
+/** A webhook over HTTPS that wants a client certificate. It notes the reviews that it gets; `decide` gives their status, be it null, or a code to fail with. */
+export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number | null) {
   const authority = issueAuthority('reviews', validity)
   const server = issueServer(authority, 'reviews', { names: ['127.0.0.1'], ...validity })
   const client = issueClient(authority, { commonName: 'keelson' }, validity)

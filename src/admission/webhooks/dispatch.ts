@@ -1,8 +1,8 @@
 /** Calls the webhooks that match a request: mutating ones one after the other, validating ones all at once. */
 import { JsonError, parseJson } from '../../codec/json.ts'
-import { deepEqual, type Json, jsonTypeName } from '../../lib/json-value.ts'
+import { deepEqual, type Json } from '../../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
-import { applyJsonPatch, PatchError, parseJsonPatch } from '../../patch/json-patch.ts'
+import { applyJsonPatch, decodeJsonPatch, PatchError, type PatchOperation } from '../../patch/json-patch.ts'
 import type { Explanation } from '../../schema/explanation.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { internalError, timedOut } from '../../schema/status-error.ts'
@@ -166,11 +166,9 @@ async function applyPatch(
     message: `failed calling webhook "${webhook.name}": ${why}`,
     code: 503,
   })
-  let operations: ReturnType<typeof parseJsonPatch>['operations']
+  let operations: readonly PatchOperation[]
   try {
-    const { value } = parseJson(patch)
-    if (!Array.isArray(value)) throw new PatchError(`json: cannot unmarshal ${jsonTypeName(value)} into Go value of type jsonpatch.Patch`)
-    operations = parseJsonPatch(value).operations
+    operations = decodeJsonPatch(parseJson(patch).value)
   } catch (error) {
     if (!(error instanceof JsonError || error instanceof PatchError)) throw error
     settleFailure(webhook, failed(`received undecodable patch in webhook response: ${error.message}`), {

@@ -1,6 +1,6 @@
 /** The AdmissionReview that a webhook is sent, and what its answer says. */
-import { parseJson } from '../../codec/json.ts'
-import { decodeBase64 } from '../../lib/base64.ts'
+import { JsonError, parseJson } from '../../codec/json.ts'
+import { AnswerError, AnswerFields } from '../../lib/answer-fields.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'
 import { type StatusDetails, StatusError } from '../../schema/status-error.ts'
@@ -33,10 +33,13 @@ export type ReviewResponse = {
   /** A patch as text; empty when there is none. */
   readonly patch: string
   readonly patchType: string
-  readonly status: JsonObject | undefined
+  readonly status: ReviewStatus | undefined
   readonly warnings: readonly string[]
   readonly auditAnnotations: Readonly<Record<string, string>>
 }
+
+/** The status that a webhook rejects with; zero values for what it leaves out. */
+export type ReviewStatus = { readonly message: string; readonly reason: string; readonly code: number; readonly details?: StatusDetails }
 
 /** An answer that is no valid review; `stage` tells whether it could not be read or says something that it must not. */
 export class InvalidReview extends Error {
@@ -51,127 +54,108 @@ export class InvalidReview extends Error {
 export type Expected = { readonly uid: string; readonly version: ReviewVersion; readonly isMutating: boolean; readonly groupDomain: string }
 
 /** Reads the answer to a review. Throws InvalidReview. */
-export function readReview(text: string, { uid, version, isMutating, groupDomain }: Expected): ReviewResponse {
+export function readReview(text: string, expected: Expected): ReviewResponse {
+  try {
+    return reviewOf(text, expected)
+  } catch (error) {
+    if (error instanceof AnswerError) throw new InvalidReview('reading', error.message)
+    throw error
+  }
+}
+
+function reviewOf(text: string, { uid, version, isMutating, groupDomain }: Expected): ReviewResponse {
   const apiVersion = `admission.${groupDomain}/${version}`
   const review = readKind(text, { apiVersion, groupDomain })
   const wrong = (why: string) => new InvalidReview('checking', why)
-  const { response } = review
-  if (!isObject(response)) throw wrong('webhook response was absent')
-  const read = new ResponseReader(response)
-  const patchType = read.text('patchType')
-  const patch = read.bytes('patch')
-  if (version === 'v1') {
-    const answered = read.text('uid') ?? ''
-    if (answered !== uid) throw wrong(`expected response.uid=${goQuote(uid)}, got ${goQuote(answered)}`)
-    const [gotVersion, gotKind] = [textOf(review['apiVersion']), textOf(review['kind'])]
-    if (gotVersion !== apiVersion || gotKind !== KIND)
-      throw wrong(`expected webhook response of ${apiVersion}, Kind=${KIND}, got ${gotVersion || '/'}, Kind=${gotKind}`)
-    if (isMutating) {
-      if (patch !== '' && patchType === undefined) throw wrong('webhook returned response.patch but not response.patchType')
-      if (patch === '' && patchType !== undefined) throw wrong('webhook returned response.patchType but not response.patch')
-      if (patchType === '') throw wrong('webhook returned invalid response.patchType of ""')
-    } else {
-      if (patch !== '') throw wrong('validating webhook may not return response.patch')
-      if (patchType !== undefined) throw wrong('validating webhook may not return response.patchType')
-    }
-  }
-  return {
-    allowed: read.truth('allowed'),
+  if (!review.has('response')) throw wrong('webhook response was absent')
+  const response = review.struct('response', 'AdmissionResponse')
+  const patchType = response.has('patchType') ? response.text('patchType') : undefined
+  const patch = response.bytes('patch').toString('utf8')
+  const answered = response.text('uid')
+  const read: ReviewResponse = {
+    allowed: response.bool('allowed'),
     patch: isMutating ? patch : '',
-    patchType: patchType ?? 'JSONPatch',
-    status: read.object('status'),
-    warnings: read.texts('warnings'),
-    auditAnnotations: read.textMap('auditAnnotations'),
+    // The type was not looked at before v1.
+    patchType: version === 'v1' ? (patchType ?? '') : 'JSONPatch',
+    status: statusOf(response),
+    warnings: response.texts('warnings'),
+    auditAnnotations: response.textMap('auditAnnotations'),
+  }
+  if (version !== 'v1') return read
+  if (answered !== uid) throw wrong(`expected response.uid=${goQuote(uid)}, got ${goQuote(answered)}`)
+  const [gotVersion, gotKind] = [review.text('apiVersion'), review.text('kind')]
+  if (gotVersion !== apiVersion || gotKind !== KIND)
+    throw wrong(`expected webhook response of ${apiVersion}, Kind=${KIND}, got ${gotVersion || '/'}, Kind=${gotKind}`)
+  if (isMutating) {
+    if (patch !== '' && patchType === undefined) throw wrong('webhook returned response.patch but not response.patchType')
+    if (patch === '' && patchType !== undefined) throw wrong('webhook returned response.patchType but not response.patch')
+    if (patchType === '') throw wrong('webhook returned invalid response.patchType of ""')
+  } else {
+    if (patch !== '') throw wrong('validating webhook may not return response.patch')
+    if (patchType !== undefined) throw wrong('validating webhook may not return response.patchType')
+  }
+  return read
+}
+
+function statusOf(response: AnswerFields): ReviewStatus | undefined {
+  if (!response.has('status')) return undefined
+  const status = response.struct('status', 'Status')
+  const [message, reason, code] = [status.text('message'), status.text('reason'), status.int32('code')]
+  return { message, reason, code, ...(status.has('details') && { details: detailsOf(status.struct('details', 'StatusDetails')) }) }
+}
+
+function detailsOf(details: AnswerFields): StatusDetails {
+  const causes = details.structs('causes', 'StatusCause').map(cause => textsIn(cause, ['reason', 'message', 'field']))
+  const retryAfterSeconds = details.int32('retryAfterSeconds')
+  return {
+    ...textsIn(details, ['name', 'group', 'kind', 'uid']),
+    ...(causes.length > 0 && { causes }),
+    ...(retryAfterSeconds !== 0 && { retryAfterSeconds }),
   }
 }
+
+const textsIn = <T extends string>(fields: AnswerFields, names: readonly T[]): { readonly [name in T]?: string } =>
+  Object.fromEntries(names.flatMap(name => (fields.text(name) === '' ? [] : [[name, fields.text(name)]]))) as { [name in T]?: string }
 
 const KIND = 'AdmissionReview'
 
 /** The review, if it is one of a version that is known; what it leaves out of kind and version is not looked at here. */
-function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): JsonObject {
-  const unreadable = (why: string) => new InvalidReview('reading', why)
+function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): AnswerFields {
   const value = jsonOrText(text)
-  if (!isObject(value))
-    throw unreadable(
+  if (value !== null && !isObject(value))
+    throw new AnswerError(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`,
     )
-  const [version, kind] = [textOf(value['apiVersion']) || apiVersion, textOf(value['kind']) || KIND]
+  const review = new AnswerFields(value, { struct: KIND })
+  const [version, kind] = [review.text('apiVersion') || apiVersion, review.text('kind') || KIND]
   const isKnown = kind === KIND && REVIEW_VERSIONS.some(known => version === `admission.${groupDomain}/${known}`)
-  if (!isKnown) throw unreadable(`no kind ${goQuote(kind)} is registered for version ${goQuote(version)} in scheme "admission"`)
-  return value
+  if (!isKnown) throw new AnswerError(`no kind ${goQuote(kind)} is registered for version ${goQuote(version)} in scheme "admission"`)
+  return review
 }
 
-/** What is no JSON is taken for YAML, and hardly anything that people send is more than text there. */
+/** What does not begin like a JSON object is taken for YAML, and hardly anything that people send is more than text there. */
 function jsonOrText(text: string): Json {
   try {
     return parseJson(text).value
-  } catch {
-    return text
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    if (!/^\s*\{/.test(text)) return text
+    throw new AnswerError(`couldn't get version/kind; json parse error: ${error.message}`)
   }
 }
 
 const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
-const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
-
-/** Reads the fields of a response; what is of another type than it must be cannot be read at all. */
-class ResponseReader {
-  readonly #response: JsonObject
-
-  constructor(response: JsonObject) {
-    this.#response = response
-  }
-
-  truth(field: string): boolean {
-    return (this.#of(field, 'bool', value => typeof value === 'boolean') as boolean | undefined) ?? false
-  }
-
-  text(field: string): string | undefined {
-    return this.#of(field, 'string', value => typeof value === 'string') as string | undefined
-  }
-
-  object(field: string): JsonObject | undefined {
-    return this.#of(field, 'v1.Status', isObject) as JsonObject | undefined
-  }
-
-  texts(field: string): readonly string[] {
-    const isList = (value: Json) => Array.isArray(value) && value.every(item => typeof item === 'string')
-    return (this.#of(field, '[]string', isList) as readonly string[] | undefined) ?? []
-  }
-
-  textMap(field: string): Readonly<Record<string, string>> {
-    const isMap = (value: Json) => isObject(value) && Object.values(value).every(item => typeof item === 'string')
-    return (this.#of(field, 'map[string]string', isMap) as Readonly<Record<string, string>> | undefined) ?? {}
-  }
-
-  /** Bytes in base64, as text. */
-  bytes(field: string): string {
-    const text = this.text(field)
-    if (!text) return ''
-    try {
-      return decodeBase64(text).toString('utf8')
-    } catch (error) {
-      throw new InvalidReview('reading', (error as Error).message)
-    }
-  }
-
-  #of(field: string, type: string, fits: (value: Json) => boolean): Json | undefined {
-    const value = Object.hasOwn(this.#response, field) ? this.#response[field]! : null
-    if (value === null) return undefined
-    if (fits(value)) return value
-    const why = `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field AdmissionResponse.response.${field} of type ${type}`
-    throw new InvalidReview('reading', why)
-  }
-}
-
 /** How a rejection reaches the client: the webhook's own status, with at least code 400 and a message that names the webhook. */
-export function rejection(webhook: string, status: JsonObject = {}): StatusError {
+export function rejection(webhook: string, { message, reason, code, details }: ReviewStatus = NO_STATUS): StatusError {
   const denied = `admission webhook ${goQuote(webhook)} denied the request`
-  const [message, reason] = [textOf(status['message']), textOf(status['reason'])]
-  const code = typeof status['code'] === 'number' && status['code'] >= 400 ? status['code'] : 400
-  const details = isObject(status['details']) ? (status['details'] as StatusDetails) : undefined
   const why = message || reason
-  const error = new StatusError(code, reason, why === '' ? `${denied} without explanation` : `${denied}: ${why}`, details)
+  const error = new StatusError(rejectionCode(code), reason, why === '' ? `${denied} without explanation` : `${denied}: ${why}`, details)
   error.isFinal = true
   return error
 }
+
+/** A number that is no code of HTTP cannot be sent; kube-apiserver panics then, which is a 500 as well. */
+const rejectionCode = (code: number): number => (code > 599 ? 500 : Math.max(code, 400))
+
+const NO_STATUS: ReviewStatus = { message: '', reason: '', code: 0 }
