@@ -231,6 +231,14 @@ class Context implements CallContext {
     throw decision.error === undefined ? forbidden(user, attributes, decision.reason) : internalError(decision.error)
   }
 
+  async reasonAgainst(verb: string): Promise<string | undefined> {
+    const { user, api, attributes } = this.#caller
+    const decision = await api.authorizer.authorize(user, { ...attributes, verb }, this.#request)
+    if (decision.verdict === 'allow') return undefined
+    if (decision.error !== undefined) throw internalError(decision.error)
+    return decision.reason ?? ''
+  }
+
   get signal(): Cancellation {
     return this.#request.signal
   }

@@ -51,6 +51,8 @@ export type CallContext = RequestContext & {
   readonly annotate?: (key: string, value: string) => void
   /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
   readonly authorizeCreate?: () => Promise<void>
+  /** Why the user may not make this request with another verb; undefined where they may. The server's own parts have none. */
+  readonly reasonAgainst?: (verb: string) => Promise<string | undefined>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
   /** Set while the call is decided about from caches that may be a little behind: resolves once they are up to date. */

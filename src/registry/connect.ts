@@ -3,10 +3,10 @@
 import { addressedBy } from '../lib/addressed-name.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Json, setOwn } from '../lib/json-value.ts'
-import { defineKind } from '../schema/kind.ts'
+import { defineKind, type Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
-import { badRequest, notFound, notImplemented } from '../schema/status-error.ts'
+import { badRequest, forbiddenRequest, notFound, notImplemented } from '../schema/status-error.ts'
 import type { ConnectSubresource } from '../schema/subresources.ts'
 import type { AnyType, Fields } from '../schema/types.ts'
 import type { Call, CallContext, Result } from './api.ts'
@@ -58,7 +58,8 @@ function portOf(text: string): number {
 async function answer(write: Write): Promise<void> {
   const { deps, call, ctx } = write
   const { resource, subresource, namespace, name } = call
-  const { isAddressed, check, absent } = resource.def.subresources!.connect![subresource]!
+  const { isAddressed, check, absent, needs } = resource.def.subresources!.connect![subresource]!
+  if (needs && call.verb !== needs.verb && ctx.gate(needs.gate)) await authorizeVerb(needs.verb, write)
   const plain = isAddressed ? addressedBy(name)?.name : name
   if (plain === undefined) throw badRequest(`invalid ${resource.kind.toLowerCase()} request ${goQuote(name)}`)
   check?.(call.query, plain)
@@ -68,6 +69,11 @@ async function answer(write: Write): Promise<void> {
   if (!deps.connect)
     throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)
   write.result = await deps.connect({ call, object, ctx })
+}
+
+async function authorizeVerb(verb: Verb, { call, ctx }: Write): Promise<void> {
+  const reason = await ctx.reasonAgainst?.(verb)
+  if (reason !== undefined) throw forbiddenRequest(call.resource, call.name, reason)
 }
 
 const kinds = new WeakMap<ConnectSubresource, Resource>()

@@ -26,6 +26,8 @@ export interface ConnectSubresource {
   readonly options?: Fields
   /** What is only read is not admitted. */
   readonly isRead?: true
+  /** A verb that the user must be allowed to use whatever the method is, while the gate is on: a WebSocket is opened with GET. */
+  readonly needs?: { readonly verb: Verb; readonly gate: string }
   /** Rejects a query that makes no sense by throwing a StatusError, before the object is looked for; `name` is that of the object. */
   readonly check?: (query: URLSearchParams, name: string) => void
   /** The error where the object is not there, if it is another one than 404; `asked` is the name in the path. */

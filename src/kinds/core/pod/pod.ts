@@ -18,6 +18,9 @@ import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
 
+/** A WebSocket is opened with GET, which must not do more than POST may. */
+const MAY_CREATE = { verb: 'create', gate: 'AuthorizePodWebsocketUpgradeCreatePermission' } as const
+
 const STREAMS: Fields = {
   stdin: [1, bool, 'Whether what is sent goes to the standard input.'],
   stdout: [2, bool, 'Whether the standard output is returned.'],
@@ -115,17 +118,19 @@ export const Pod = defineKind({
     },
     creates: { binding, eviction },
     connect: {
-      attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'], options: STREAMS },
+      attach: { kind: 'PodAttachOptions', verbs: ['create', 'get'], options: STREAMS, needs: MAY_CREATE },
       exec: {
         kind: 'PodExecOptions',
         verbs: ['create', 'get'],
         options: { ...STREAMS, command: [6, atomic(string), 'The command and its arguments.'] },
+        needs: MAY_CREATE,
       },
       log: { kind: 'Pod', verbs: ['get'], options: LOG_OPTIONS, isRead: true, check: logOptions },
       portforward: {
         kind: 'PodPortForwardOptions',
         verbs: ['create', 'get'],
         options: { ports: [1, atomic(int32), 'The ports to forward.'] },
+        needs: MAY_CREATE,
       },
       proxy: {
         kind: 'PodProxyOptions',
