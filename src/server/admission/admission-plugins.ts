@@ -25,6 +25,7 @@ import { podResizeValidator } from '../../admission/pod-resize-validator.ts'
 import { podSecurity } from '../../admission/pod-security/pod-security.ts'
 import { podTolerationRestriction } from '../../admission/pod-toleration-restriction.ts'
 import { podTopologyLabels } from '../../admission/pod-topology-labels.ts'
+import { policyParamsAccess } from '../../admission/policy-params-access.ts'
 import { priority } from '../../admission/priority.ts'
 import type { Reader } from '../../admission/reader.ts'
 import { resourceClaimStatus } from '../../admission/resource-claim-status.ts'
@@ -178,18 +179,20 @@ function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (n
 
 /** Those that are on. */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
-  const { may, refusalOf, roles, groupDomain, warn, settings } = parts
+  const { may, refusalOf, roles, reader, resourceOf, groupDomain, warn, settings } = parts
   const isOn = chosenPlugins(config)
   for (const name of config.enableAdmissionPlugins) {
     if (WITHOUT_EFFECT.includes(name)) warn(`the admission plugin ${name} has nothing to do: this version does not have what it protects`)
     if (DEPRECATED.includes(name))
       warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
   }
-  const quota = resourceQuota({ reader: parts.reader, ...parts.quota, limited: settings?.limitedResources })
+  const quota = resourceQuota({ reader, ...parts.quota, limited: settings?.limitedResources })
   // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
   // nobody else rejects takes something of a quota.
   const { defaultNotReadyTolerationSeconds: notReady, defaultUnreachableTolerationSeconds: unreachable } = config
   return [
+    // Asked before what clients configure, which is told nothing about what its writer may not have.
+    policyParamsAccess({ may, reader, resourceOf, groupDomain }),
     ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
     resourceClaimStatus({ refusalOf, groupDomain }),
