@@ -1,6 +1,6 @@
 /** Table columns that a definition asks for: JSON paths into the object, shown as people read them. */
 import type { ColumnDefinition } from '../kinds/apiextensions/definition-shapes.ts'
-import { goJson, goPrint } from '../lib/go-text.ts'
+import { goJson, goWholePrint } from '../lib/go-text.ts'
 import { JsonPathError, parseJsonPath } from '../lib/json-path.ts'
 import { findFirst } from '../lib/json-path-search.ts'
 import type { Json } from '../lib/json-value.ts'
@@ -62,7 +62,7 @@ function cellOf(type: string, value: Json | undefined, { now, budget }: CellCont
 
 function textOf(value: Json, budget: Budget): string {
   if (value === null) return '<no value>'
-  const text = typeof value === 'object' ? goJson(value) : goPrint(value)
+  const text = typeof value === 'object' ? goJson(value) : goWholePrint(value)
   budget.charge(text.length / CHARS_PER_UNIT)
   return text
 }

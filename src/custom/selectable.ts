@@ -1,6 +1,6 @@
 /** Fields of custom objects that field selectors may use. */
 import type { DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
-import { goPrint } from '../lib/go-text.ts'
+import { goWholePrint } from '../lib/go-text.ts'
 import { parseJsonPath } from '../lib/json-path.ts'
 import { findFirst } from '../lib/json-path-search.ts'
 import type { Json } from '../lib/json-value.ts'
@@ -21,6 +21,6 @@ function readerOf(name: string): (o: AnyObject) => string {
   const path = parseJsonPath(`{.${name}}`)
   return object => {
     const value = findFirst(path, object as unknown as Json)
-    return value === undefined || value === null ? '' : goPrint(value)
+    return value === undefined || value === null ? '' : goWholePrint(value)
   }
 }

@@ -21,7 +21,7 @@ export function statusOf(error: StatusError): JsonObject {
     apiVersion: 'v1',
     metadata: error.continue === undefined ? {} : { continue: error.continue },
     status: 'Failure',
-    message: truncate(error.message, LIMITS.errorMessageLength),
+    message: error.message,
     ...(error.reason === '' ? {} : { reason: error.reason }),
     ...(error.details === undefined ? {} : { details: limited(error.details) as JsonObject }),
     code: error.code,

@@ -18,7 +18,8 @@ export function warningHeaders(warnings: readonly string[]): string[] {
   let written = 0
   for (const text of texts) {
     if (written >= LIMITS.warningRunes) break
-    const cut = [...text].slice(0, LIMITS.warningCutRunes).join('')
+    // A rune is at most two characters.
+    const cut = [...text.slice(0, 2 * LIMITS.warningCutRunes)].slice(0, LIMITS.warningCutRunes).join('')
     written += cut.length
     headers.push(quoted(cut))
   }

@@ -1,5 +1,7 @@
 // Durations as Go writes them, such as `1m30s`, to and from nanoseconds.
 
+import { goTimeQuote } from './go-text.ts'
+
 /** A text that is not a duration; the message is that of Go. */
 export class DurationError extends Error {
   override readonly name = 'DurationError'
@@ -32,9 +34,9 @@ export function parseDuration(text: string): bigint {
     if (whole === '' && fraction === '') throw invalid(text)
     rest = rest.slice(whole.length + (rest[whole.length] === '.' ? 1 + fraction.length : 0))
     const [name = ''] = /^[^0-9.]*/.exec(rest)!
-    if (name === '') throw new DurationError(`time: missing unit in duration ${quote(text)}`)
+    if (name === '') throw new DurationError(`time: missing unit in duration ${goTimeQuote(text)}`)
     const unit = UNITS.get(name)
-    if (unit === undefined) throw new DurationError(`time: unknown unit ${quote(name)} in duration ${quote(text)}`)
+    if (unit === undefined) throw new DurationError(`time: unknown unit ${goTimeQuote(name)} in duration ${goTimeQuote(text)}`)
     rest = rest.slice(name.length)
     // More digits than this cannot be nanoseconds that fit, or are below one.
     if (whole.replace(/^0+/, '').length > 19) throw invalid(text)
@@ -67,14 +69,4 @@ function decimal(value: bigint, unit: bigint): string {
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }
 
-const invalid = (text: string) => new DurationError(`time: invalid duration ${quote(text)}`)
-
-/** Go's time package quotes in a way of its own: bytes outside of printable ASCII as hex. */
-function quote(text: string): string {
-  const bytes = Buffer.from(text).toString('latin1')
-  const escaped = bytes.replace(/["\\]|[^ -~\x7f]/g, char => {
-    if (char === '"' || char === '\\') return `\\${char}`
-    return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`
-  })
-  return `"${escaped}"`
-}
+const invalid = (text: string) => new DurationError(`time: invalid duration ${goTimeQuote(text)}`)

@@ -1,16 +1,26 @@
 /**
- * Values as Go prints them, for messages that clients read. Everything that imitates a text of Go is printed here:
+ * Values as Go prints them. Everything that imitates a text of Go is printed here. For messages, of a value that may be of any length
+ * its beginning, so that nobody pays for a text that nobody reads:
  *
  *   goQuote       %q    "a\\x00"
+ *   goTimeQuote   the same as Go's package time does it
  *   goPrint       %v    map[a:1 b:[x y]]
  *   goSyntax      %#v   map[string]interface {}{"a":1}
  *   goType        %T    map[string]interface {}
  *   goFloat       %v of a float64
- *   goJson        json.Marshal, with the members of structs in the order of the Go type
+ *   goShownJson   json.Marshal, for people
  *   goFieldValue  the value in `Invalid value: …` of a field error
  *   goLabelSelector  String() of a LabelSelector
+ *
+ * And whole, for texts that are data:
+ *
+ *   goWholeQuote  %q
+ *   goWholePrint  %v
+ *   goJson        json.Marshal, with the members of structs in the order of the Go type
  */
-import { isObject, type Json, type JsonObject } from './json-value.ts'
+import { isObject, type Json, type JsonObject, setOwn } from './json-value.ts'
+import { LIMITS } from './limits.ts'
+import { cutAt, truncate } from './truncate.ts'
 import { writtenText } from './written-number.ts'
 
 /** Characters by the letters that stand for them after a backslash, in texts of Go. */
@@ -36,12 +46,34 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 /** Whether Go prints the character without escaping it; of all spaces only U+0020. */
 export const isPrintable = (char: string): boolean => PRINTABLE.test(char)
 
-/** The text in double quotes, as `%q` prints it. */
-export function goQuote(text: string): string {
+/** What messages show of a value. */
+const SHOWN = LIMITS.errorValueLength
+
+/** The text in double quotes, as `%q` prints it; of a long one its beginning and its length. */
+export const goQuote = (text: string): string => beginning(text, goWholeQuote)
+
+/** Quotes as Go's package time does: bytes outside of printable ASCII in hexadecimal. */
+export const goTimeQuote = (text: string): string => beginning(text, quoteBytes)
+
+function beginning(text: string, quote: (text: string) => string): string {
+  if (text.length <= SHOWN) return quote(text)
+  return `${quote(cutAt(text, SHOWN)).slice(0, -1)}… (truncated, ${text.length} characters in all)`
+}
+
+/** The whole text in double quotes, however long it is. */
+export function goWholeQuote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`
   let out = '"'
   for (const char of text) out += QUOTED_AS[char] ?? (isPrintable(char) ? char : escaped(char.codePointAt(0)!))
   return `${out}"`
+}
+
+function quoteBytes(text: string): string {
+  const bytes = Buffer.from(text).toString('latin1')
+  const written = bytes.replace(/["\\]|[^ -~\x7f]/g, char =>
+    char === '"' || char === '\\' ? `\\${char}` : `\\x${hex(char.charCodeAt(0), 2)}`,
+  )
+  return `"${written}"`
 }
 
 function escaped(code: number): string {
@@ -52,26 +84,76 @@ function escaped(code: number): string {
 const hex = (code: number, width: number) => code.toString(16).padStart(width, '0')
 
 /** A decoded JSON value as `%v` prints it: `map[a:1 b:[x y]]`. */
-export function goPrint(value: Json | undefined): string {
+export const goPrint = (value: Json | undefined): string => goShown(value, goWholePrint)
+
+/** The whole of a decoded JSON value as `%v` prints it, however large it is. */
+export function goWholePrint(value: Json | undefined): string {
   if (value === null || value === undefined) return '<nil>'
-  if (Array.isArray(value)) return `[${value.map(goPrint).join(' ')}]`
+  if (Array.isArray(value)) return `[${value.map(goWholePrint).join(' ')}]`
   if (isObject(value)) {
     const members = Object.keys(value).sort(compareText)
-    return `map[${members.map(key => `${key}:${goPrint(value[key])}`).join(' ')}]`
+    return `map[${members.map(key => `${key}:${goWholePrint(value[key])}`).join(' ')}]`
   }
   return typeof value === 'number' && !Number.isInteger(value) ? goFloat(value) : String(value)
 }
 
 /** A decoded JSON value as `%#v` prints it. */
-export function goSyntax(value: Json): string {
+export const goSyntax = (value: Json): string => goShown(value, wholeSyntax)
+
+function wholeSyntax(value: Json): string {
   if (value === null) return 'interface {}(nil)'
   if (typeof value === 'string') return goQuote(value)
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (Array.isArray(value)) return `[]interface {}{${value.map(wholeSyntax).join(', ')}}`
   if (isObject(value)) {
     const members = Object.keys(value).sort(compareText)
-    return `map[string]interface {}{${members.map(key => `${goQuote(key)}:${goSyntax(value[key]!)}`).join(', ')}}`
+    return `map[string]interface {}{${members.map(key => `${goQuote(key)}:${wholeSyntax(value[key]!)}`).join(', ')}}`
   }
-  return goPrint(value)
+  return goWholePrint(value)
+}
+
+/** A value as it is printed, or the beginning of one that is large: no more of it is printed than is shown. */
+export function goShown<T extends Json | undefined>(value: T, print: (value: T) => string): string {
+  if (value === undefined || sizeUpTo(value, SHOWN) <= SHOWN) return truncate(print(value), SHOWN)
+  return `${cutAt(print(firstOf(value as Json, { left: SHOWN }) as T), SHOWN)}… (truncated)`
+}
+
+/** At least how long a value is when it is printed; of a large one, something beyond the limit. */
+function sizeUpTo(value: Json, limit: number): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 1
+  let size = 2
+  for (const key in value) {
+    if (size > limit) break
+    if (!Array.isArray(value)) size += key.length
+    size += sizeUpTo((value as JsonObject)[key]!, limit - size)
+  }
+  return size
+}
+
+/** The part of a value that comes first. */
+function firstOf(value: Json, budget: { left: number }): Json {
+  budget.left -= 1
+  if (typeof value === 'string') {
+    const text = cutAt(value, Math.max(0, budget.left))
+    budget.left -= text.length
+    return text
+  }
+  if (Array.isArray(value)) {
+    const items: Json[] = []
+    for (const item of value) {
+      if (budget.left <= 0) break
+      items.push(firstOf(item, budget))
+    }
+    return items
+  }
+  if (!isObject(value)) return value
+  const members: JsonObject = {}
+  for (const key in value) {
+    if (budget.left <= 0) break
+    budget.left -= key.length
+    setOwn(members, cutAt(key, SHOWN), firstOf(value[key]!, budget))
+  }
+  return members
 }
 
 /** The Go type a decoded JSON value has. */
@@ -130,6 +212,9 @@ export function goJson(value: Json, order: MemberOrder = 'sorted'): string {
   return `{${members.join(',')}}`
 }
 
+/** The same for messages. */
+export const goShownJson = (value: Json, order: MemberOrder = 'sorted'): string => goShown(value, whole => goJson(whole, order))
+
 /**
  * A document that was made from another one: what Go took apart to change it is written with its members by name, and what it left
  * alone, which the two have in common, as it was.
@@ -153,7 +238,7 @@ export function goJsonChanged(value: Json, before: Json | undefined, order: Memb
 export function goFieldValue(value: Json | undefined, order: MemberOrder): string {
   if (value === undefined) return '""'
   if (typeof value === 'string') return goQuote(value)
-  return isGoFloat(value) ? goFloat(Number(value)) : goJson(value, order)
+  return isGoFloat(value) ? goFloat(Number(value)) : goShownJson(value, order)
 }
 
 /** Whether Go holds the number as a float64: one that is not an integer of 64 bits. */

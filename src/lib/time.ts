@@ -1,5 +1,7 @@
 // Times as the API writes them: RFC 3339 in UTC, to the second or to the microsecond, and ages for people.
 
+import { goTimeQuote } from './go-text.ts'
+
 /** A point in time: whole seconds since 1970 UTC, negative before, and the nanoseconds after them. */
 export interface Instant {
   readonly seconds: number
@@ -122,7 +124,7 @@ class TimeReader {
     const second = this.#number(/^[0-9]{2}/, '05', { name: 'second', from: 0, to: 59 })
     const nanos = this.#fraction()
     const offset = this.#offset()
-    if (this.#rest !== '') throw this.#error(`: extra text: ${quote(this.#rest)}`)
+    if (this.#rest !== '') throw this.#error(`: extra text: ${goTimeQuote(this.#rest)}`)
     if (day < 1 || day > daysIn(year, month)) throw this.#error(': day out of range')
     return { seconds: secondsOfDay(year, month, day) + hour * 3600 + minute * 60 + second - offset, nanos }
   }
@@ -170,11 +172,11 @@ class TimeReader {
   }
 
   #cannotParse(element: string): TimeError {
-    return this.#error(` as ${quote(LAYOUTS[this.#precision])}: cannot parse ${quote(this.#rest)} as ${quote(element)}`)
+    return this.#error(` as ${goTimeQuote(LAYOUTS[this.#precision])}: cannot parse ${goTimeQuote(this.#rest)} as ${goTimeQuote(element)}`)
   }
 
   #error(message: string): TimeError {
-    return new TimeError(`parsing time ${quote(this.#text)}${message}`)
+    return new TimeError(`parsing time ${goTimeQuote(this.#text)}${message}`)
   }
 }
 
@@ -185,15 +187,4 @@ function secondsOfDay(year: number, month: number, day: number): number {
 
 function daysIn(year: number, month: number): number {
   return new Date(new Date(0).setUTCFullYear(year, month, 0)).getUTCDate()
-}
-
-/** Quotes as Go's time package does: bytes outside printable ASCII in hexadecimal. */
-function quote(text: string): string {
-  let out = '"'
-  for (const byte of Buffer.from(text)) {
-    if (byte === 0x22 || byte === 0x5c) out += `\\${String.fromCharCode(byte)}`
-    else if (byte < 0x20 || byte >= 0x80) out += `\\x${byte.toString(16).padStart(2, '0')}`
-    else out += String.fromCharCode(byte)
-  }
-  return `${out}"`
 }

@@ -1,5 +1,5 @@
 /** A patched document, read as an object again. */
-import { goJson, goJsonChanged } from '../lib/go-text.ts'
+import { goJsonChanged, goShown, goShownJson } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
@@ -78,7 +78,7 @@ function mistakenCustom(expected: Expected, value: JsonObject): StatusError | st
   const mistyped = mistakenField(value)
   if (mistyped !== undefined) return mistyped
   const { apiVersion = '', kind = '', metadata } = value as { apiVersion?: string; kind?: string; metadata?: Json }
-  if (kind === '') return `Object 'Kind' is missing in '${goJson(value)}'`
+  if (kind === '') return `Object 'Kind' is missing in '${goShownJson(value)}'`
   if (kind !== expected.kind) return otherCustomKind(expected, kind, metadata)
   if (apiVersion === expected.apiVersion || apiVersion === '') return undefined
   const group = apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')))
@@ -88,5 +88,5 @@ function mistakenCustom(expected: Expected, value: JsonObject): StatusError | st
 
 /** The document as Kubernetes shows it; documents of custom kinds have their fields by name all the way. */
 function textOf(value: Json, stored: JsonObject | undefined, { type, def }: Expected): string {
-  return !isObject(value) || def?.custom ? goJson(value) : goJsonChanged(value, stored, type)
+  return !isObject(value) || def?.custom ? goShownJson(value) : goShown(value, shown => goJsonChanged(shown, stored, type))
 }

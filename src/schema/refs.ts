@@ -150,15 +150,10 @@ const targetOf = (ref: Ref<any>): Target => (ref as { [TARGET]: Target })[TARGET
 const about = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError => ({
   reason,
   field: targetOf(ref).path,
-  message: detail === '' ? title : `${title}: ${detail}`,
+  message: detail === '' ? title : `${title}: ${truncate(detail, LIMITS.errorTextLength)}`,
 })
 const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = ''): FieldError =>
-  about(
-    reason,
-    `${title}: ${truncate(goFieldValue(valueToShow(targetOf(ref)), targetOf(ref).type ?? 'given'), LIMITS.errorValueLength)}`,
-    ref,
-    detail,
-  )
+  about(reason, `${title}: ${goFieldValue(valueToShow(targetOf(ref)), targetOf(ref).type ?? 'given')}`, ref, detail)
 
 const ZEROS: { readonly [scalar: string]: Json } = { int32: 0, int64: 0, double: 0, bool: false }
 

@@ -1,4 +1,6 @@
 /** The catalogue of failures. Every one becomes a `Status` object with the reason, code and details that clients act on. */
+import { LIMITS } from '../lib/limits.ts'
+import { truncate } from '../lib/truncate.ts'
 import type { FieldError } from './refs.ts'
 
 export type StatusCause = { readonly reason?: string; readonly message?: string; readonly field?: string }
@@ -26,7 +28,8 @@ export class StatusError extends Error {
   isFinal = false
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
-    super(message)
+    // Nobody reads more, and some of them are kept.
+    super(truncate(message, LIMITS.errorMessageLength))
     this.code = code
     this.reason = reason
     this.details = details

@@ -1,6 +1,6 @@
 /** Whole objects within a custom object (`x-kubernetes-embedded-resource`): their envelope is read and checked as that of any object. */
 
-import { compareText, goJson, goQuote } from '../lib/go-text.ts'
+import { compareText, goQuote, goShownJson } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { isDNS1035Label, nameIsPathSegment } from '../lib/names.ts'
 import { ConformError, conform } from '../schema/conform.ts'
@@ -92,7 +92,7 @@ function wellFormedFields(value: JsonObject): JsonObject {
 }
 
 const refusal = (path: string, value: Json, why: string) =>
-  new ConformError(`${path}: Invalid value: ${typeof value === 'string' ? goQuote(value) : goJson(value)}: ${why}`)
+  new ConformError(`${path}: Invalid value: ${typeof value === 'string' ? goQuote(value) : goShownJson(value)}: ${why}`)
 
 /** What is wrong with the envelopes of the objects within a value; the same is asked of them on creates and updates. */
 export function validateEmbedded(structural: Structural, value: Json, at: Ref<any>): FieldError[] {

@@ -1,7 +1,7 @@
 /** `string.format` as it runs. Numbers with a point are written the American way, as cel-go does in this version. */
 
 import { fixedText, scientificText } from '../../lib/float-text.ts'
-import { compareText, goQuote } from '../../lib/go-text.ts'
+import { compareText, goWholeQuote } from '../../lib/go-text.ts'
 import { toText } from '../runtime/conversions.ts'
 import {
   CelDouble,
@@ -123,12 +123,12 @@ function displayedMap(map: CelMap): string {
 function nested(value: CelValue): string {
   if (value instanceof CelDouble) {
     if (Number.isFinite(value.value)) return fixedText(value.value, DEFAULT_PRECISION)
-    return goQuote(Number.isNaN(value.value) ? 'NaN' : value.value > 0 ? '+Inf' : '-Inf')
+    return goWholeQuote(Number.isNaN(value.value) ? 'NaN' : value.value > 0 ? '+Inf' : '-Inf')
   }
   const text = displayed(value)
   if (text === undefined) throw new FormatError(`no formatting function for ${runtimeType(value).name}`)
-  if (typeof value === 'string') return goQuote(text)
-  if (value instanceof Uint8Array) return `b${goQuote(text)}`
-  if (value instanceof CelTimestamp) return `timestamp(${goQuote(text)})`
-  return value instanceof CelDuration ? `duration(${goQuote(text)})` : text
+  if (typeof value === 'string') return goWholeQuote(text)
+  if (value instanceof Uint8Array) return `b${goWholeQuote(text)}`
+  if (value instanceof CelTimestamp) return `timestamp(${goWholeQuote(text)})`
+  return value instanceof CelDuration ? `duration(${goWholeQuote(text)})` : text
 }

@@ -2,7 +2,7 @@
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
 import type { ResourceFieldSelector } from '../../kinds/shapes/pod/containers/downward-api.ts'
-import { compareText, goQuote } from '../../lib/go-text.ts'
+import { compareText, goWholeQuote } from '../../lib/go-text.ts'
 import { integerValue, milliValue, parseQuantity } from '../../lib/quantity.ts'
 
 /** The text of a field; empty when it is not set. */
@@ -43,7 +43,7 @@ const addresses = (ips: readonly { readonly ip?: string | undefined }[] | undefi
 const linesOf = (map: Readonly<Record<string, string>> | undefined): string =>
   Object.entries(map ?? {})
     .sort(([a], [b]) => compareText(a, b))
-    .map(([key, value]) => `${key}=${goQuote(value)}`)
+    .map(([key, value]) => `${key}=${goWholeQuote(value)}`)
     .join('\n')
 
 type Amounts = Readonly<Record<string, string>> | null | undefined
