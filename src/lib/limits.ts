@@ -124,6 +124,8 @@ export const LIMITS = {
   warningCutRunes: 256,
   /** Units of work that the checks of one request may cost (`schema/budget.ts`); all of them take some tenths of a second. */
   requestWork: 4_000_000,
+  /** Characters of one regular expression. */
+  patternLength: 16 * KIB,
   /** Instructions that the patterns of a custom resource definition may compile to, together; each takes a microsecond or two. */
   patternInstructions: 250_000,
   /** Units of work that the cells of a table may cost: for each object, and for each byte of it. */

@@ -7,6 +7,7 @@ import { goFieldValue, goPrint, goQuote, goShownJson, goSyntax, goTimeQuote, goW
 import { parseAddress, parsePrefix } from './ip.ts'
 import type { Json } from './json-value.ts'
 import { LIMITS } from './limits.ts'
+import { linearRegex } from './linear-regex.ts'
 import { parseSemver } from './semver.ts'
 import { parseMicroTime, parseTime } from './time.ts'
 import { parseRequestUri } from './url.ts'
@@ -78,4 +79,10 @@ test('short values are printed whole, and no pair of surrogates is cut in two', 
   assert.equal(goFieldValue('x'.repeat(LIMITS.errorValueLength), 'given').length, LIMITS.errorValueLength + 2)
   assert.match(goQuote(`a${'😀'.repeat(LENGTH)}`), /😀… \(truncated, 600001 characters in all\)$/u)
   assert.equal(goWholeQuote('é'.repeat(LENGTH)).length, LENGTH + 2)
+})
+
+test('a pattern that is longer than anybody writes is not compiled', () => {
+  // At 6256f0f1 this took seconds, and up to a minute for 2.9 MB, on the main thread.
+  assert.throws(() => linearRegex('.'.repeat(LENGTH)), { message: 'error parsing regexp: expression too large' })
+  assert.equal(linearRegex(`a{2}|${'b'.repeat(10_000)}`).test('aa'), true)
 })

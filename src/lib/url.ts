@@ -37,7 +37,7 @@ export function parseUrl(text: string): Url | { readonly problem: string } {
   const [main, fragment = ''] = cut(text, '#')
   try {
     const { scheme, user, host, query = '' } = parse(main, { isRequest: false })
-    percentDecode(toBytes(fragment), 'fragment', reason => failure(text, reason))
+    checkEscapes(toBytes(fragment), reason => failure(text, reason))
     return { scheme, user: user && fromBytes(user), host: fromBytes(host), query: fromBytes(query), fragment }
   } catch (error) {
     if (error instanceof UrlError) return { problem: error.message }
@@ -54,7 +54,8 @@ export function checkRequestUri(text: string): void {
 export function parseRequestUri(text: string): ParsedUrl {
   checkRequestUri(text)
   const [main, fragment = ''] = cut(text, '#')
-  const parts = parse(main, { isRequest: false })
+  const read = parse(main, { isRequest: false })
+  const parts = { ...read, path: encoded(read.path, 'path', reason => failure(text, reason)) }
   const shownFragment = fragment === '' ? '' : `#${encoded(fragment, 'fragment', reason => failure(text, reason))}`
   const [hostname, port] = splitPort(parts.host)
   return {
@@ -79,7 +80,7 @@ interface Parts {
   readonly user: string | undefined
   readonly host: string
   readonly omitsHost: boolean
-  /** Escaped. */
+  /** As written, with escapes that can be read. */
   readonly path: string
   /** Undefined when there is no question mark. */
   readonly query: string | undefined
@@ -116,11 +117,16 @@ function parse(text: string, { isRequest }: { isRequest: boolean }): Parts {
   }
   const hasAuthority = rest.startsWith('//') && (scheme !== '' || (!isRequest && !rest.startsWith('///')))
   const omitsHost = !hasAuthority && scheme !== ''
-  if (!hasAuthority) return { ...nothing, scheme, omitsHost, path: encoded(rest, 'path', fail), query }
+  if (!hasAuthority) {
+    checkEscapes(rest, fail)
+    return { ...nothing, scheme, omitsHost, path: rest, query }
+  }
   const slash = rest.indexOf('/', 2)
   const authority = rest.slice(2, slash < 0 ? undefined : slash)
   const { user, host } = parseAuthority(authority, fail)
-  return { ...nothing, scheme, user, host, path: encoded(slash < 0 ? '' : rest.slice(slash), 'path', fail), query }
+  const path = slash < 0 ? '' : rest.slice(slash)
+  checkEscapes(path, fail)
+  return { ...nothing, scheme, user, host, path, query }
 }
 
 function parseAuthority(authority: string, fail: Fail): { user: string | undefined; host: string } {
@@ -193,29 +199,33 @@ function encoded(written: string, mode: 'path' | 'fragment', fail: Fail): string
   return isValidlyEncoded(written, mode) ? written : percentEncode(plain, mode)
 }
 
-function isValidlyEncoded(bytes: string, mode: Mode): boolean {
-  for (const char of bytes) if (!"!$&'()*+,;=:@[]%".includes(char) && mustEscape(char, mode)) return false
-  return true
-}
+const isValidlyEncoded = (bytes: string, mode: Mode): boolean => !ESCAPED_IN_WRITING[mode].test(bytes)
+
+/** Runs of characters and of escapes are taken at once: a text may be as long as a body. */
+const RUNS = /(?:%[0-9A-Fa-f]{2})+|%[^]{0,2}|[^%]+/g
 
 function percentDecode(bytes: string, mode: Mode, fail: Fail): string {
-  let out = ''
-  for (let i = 0; i < bytes.length; i++) {
-    const char = bytes[i]!
-    if (char === '%') {
-      const triple = bytes.slice(i, i + 3)
-      if (!/^%[0-9A-Fa-f]{2}$/.test(triple) || !isAllowedEscape(triple, mode))
-        throw fail(`invalid URL escape ${goQuote(fromBytes(triple))}`)
-      out += String.fromCharCode(Number.parseInt(triple.slice(1), 16))
-      i += 2
-    } else if (char === '+' && mode === 'query') out += ' '
-    else {
-      if ((mode === 'host' || mode === 'zone') && char < '\x80' && mustEscape(char, mode))
-        throw fail(`invalid character ${goQuote(char)} in host name`)
-      out += char
+  const written = mode === 'query' ? bytes.replaceAll('+', ' ') : bytes
+  const isInHost = mode === 'host' || mode === 'zone'
+  return written.replace(RUNS, run => {
+    if (!run.startsWith('%')) {
+      const odd = isInHost ? ODD_IN_HOST.exec(run)?.[0] : undefined
+      if (odd !== undefined) throw fail(`invalid character ${goQuote(odd)} in host name`)
+      return run
     }
-  }
-  return out
+    const wrong =
+      run.length < 3 || BAD_ESCAPE.test(run) ? run : isInHost ? run.match(/.../g)!.find(each => !isAllowedEscape(each, mode)) : undefined
+    if (wrong !== undefined) throw fail(`invalid URL escape ${goQuote(fromBytes(wrong))}`)
+    return Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1')
+  })
+}
+
+const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
+
+/** All that can be wrong with a path or a fragment. */
+function checkEscapes(bytes: string, fail: Fail): void {
+  const at = bytes.search(BAD_ESCAPE)
+  if (at >= 0) throw fail(`invalid URL escape ${goQuote(fromBytes(bytes.slice(at, at + 3)))}`)
 }
 
 /** In host names only bytes past ASCII may be escaped, and the percent sign of a zone. */
@@ -227,11 +237,8 @@ function isAllowedEscape(triple: string, mode: Mode): boolean {
   return true
 }
 
-function percentEncode(bytes: string, mode: Mode): string {
-  let out = ''
-  for (const char of bytes) out += mustEscape(char, mode) ? `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}` : char
-  return out
-}
+const percentEncode = (bytes: string, mode: Mode): string => bytes.replace(ESCAPED[mode], char => PERCENT[char.charCodeAt(0)]!)
+const PERCENT = Array.from({ length: 256 }, (_, byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
 
 const SPECIAL: Readonly<Record<Mode, string>> = {
   host: '!$&\'()*+,;=:[]<>"',
@@ -242,9 +249,24 @@ const SPECIAL: Readonly<Record<Mode, string>> = {
   query: '',
 }
 
-function mustEscape(char: string, mode: Mode): boolean {
-  return !/[A-Za-z0-9\-_.~]/.test(char) && !SPECIAL[mode].includes(char)
-}
+const mustEscape = (char: string, mode: Mode): boolean => char.search(ESCAPED[mode]) >= 0
+
+/** The class of what is not one of these characters, letters, digits and the marks that are never escaped. */
+const allBut = (characters: string): string => `[^A-Za-z0-9\\-_.~${characters.replace(/[\]\\^-]/g, '\\$&')}]`
+
+const eachMode = (make: (mode: Mode) => RegExp): Readonly<Record<Mode, RegExp>> => ({
+  host: make('host'),
+  zone: make('zone'),
+  user: make('user'),
+  path: make('path'),
+  fragment: make('fragment'),
+  query: make('query'),
+})
+
+const ESCAPED = eachMode(mode => new RegExp(allBut(SPECIAL[mode]), 'g'))
+const ESCAPED_IN_WRITING = eachMode(mode => new RegExp(allBut(`${SPECIAL[mode]}!$&'()*+,;=:@[]%`)))
+/** Bytes past ASCII are fine in a host. */
+const ODD_IN_HOST = new RegExp(`(?![\\x80-\\xff])${allBut(SPECIAL.host)}`)
 
 function parseQuery(query: string): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>()
