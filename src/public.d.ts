@@ -306,6 +306,10 @@ export interface StartOptions {
   readonly serviceAccountKeyFiles?: readonly string[]
   /** Issuer of tokens of service accounts, and after it further issuers that are accepted. */
   readonly serviceAccountIssuers?: readonly string[]
+  /** Longest validity of service account tokens, in milliseconds: an hour to 2^32 seconds, or 0 for as long as is requested. Default: 0. */
+  readonly serviceAccountMaxTokenExpirationMs?: number
+  /** Whether tokens that pods get by default hold for a year. Default: true. */
+  readonly serviceAccountExtendTokenExpiration?: boolean
   /** Audiences of which a token must name one. Default: the issuer. */
   readonly apiAudiences?: readonly string[]
   /** OpenID provider whose ID tokens are accepted. */

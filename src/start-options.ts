@@ -59,6 +59,8 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   serviceAccountSigningKeyFile: { flag: 'service-account-signing-key-file', ...text },
   serviceAccountKeyFiles: { flag: 'service-account-key-file', ...texts },
   serviceAccountIssuers: { flag: 'service-account-issuer', ...texts },
+  serviceAccountMaxTokenExpirationMs: { flag: 'service-account-max-token-expiration', ...count },
+  serviceAccountExtendTokenExpiration: { flag: 'service-account-extend-token-expiration', ...flag },
   apiAudiences: { flag: 'api-audiences', ...texts },
   oidc: { flag: 'oidc', takes: 'an object', fits: isObject },
   tlsCertFile: { flag: 'tls-cert-file', ...text },

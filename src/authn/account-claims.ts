@@ -20,7 +20,7 @@ export class ClaimError extends Error {}
 const LEEWAY_MS = 60_000
 export const LEGACY_ISSUER = 'kubernetes/serviceaccount'
 
-type Bound = { readonly name: string; readonly uid: string }
+export type Bound = { readonly name: string; readonly uid: string }
 
 /** Checks the times of a token. Throws ClaimError. */
 function checkTimes(claims: JsonObject, now: number): void {
@@ -39,9 +39,22 @@ function checkTimes(claims: JsonObject, now: number): void {
 const NOT_A_DATE = 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
 
 /** Checks that the account and what the token is bound to are still those that it was made for. Throws ClaimError. */
-export function checkBound(claims: JsonObject, { now, find }: Moment): void {
-  checkTimes(claims, now)
-  const { namespace, account, secret, pod, node } = boundTo(claims)
+export function checkBound(claims: JsonObject, moment: Moment): void {
+  checkTimes(claims, moment.now)
+  checkStillThere(boundTo(claims), moment)
+}
+
+/** An account, and what a credential of it ends with. */
+export type BoundAccount = {
+  readonly namespace: string
+  readonly account: Bound
+  readonly secret?: Bound | undefined
+  readonly pod?: Bound | undefined
+  readonly node?: Bound | undefined
+}
+
+/** Checks that an account and what a credential is bound to are there, with the uids that it names. Throws ClaimError. */
+export function checkStillThere({ namespace, account, secret, pod, node }: BoundAccount, { now, find }: Moment): void {
   const isGone = ({ metadata }: AnyObject) =>
     metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MS
   const found = find('serviceaccounts', namespace, account.name)
@@ -69,7 +82,7 @@ export function accountOf(claims: JsonObject): User {
   const { namespace, account, pod, node } = boundTo(claims)
   const jti = text(claims['jti'])
   const extra: Record<string, readonly string[]> = {
-    ...(pod?.name && pod.uid && { [`${EXTRA}pod-name`]: [pod.name], [`${EXTRA}pod-uid`]: [pod.uid] }),
+    ...(pod && podExtra(pod)),
     ...(jti && { [CREDENTIAL_ID]: [`JTI=${jti}`] }),
     ...(node?.name && { [`${EXTRA}node-name`]: [node.name], ...(node.uid && { [`${EXTRA}node-uid`]: [node.uid] }) }),
   }
@@ -81,6 +94,10 @@ export function accountOf(claims: JsonObject): User {
   }
 }
 const EXTRA = 'authentication.kubernetes.io/'
+
+/** What a user's extra tells of the pod that a credential was made for. */
+export const podExtra = ({ name, uid }: Bound): Record<string, readonly string[]> =>
+  name && uid ? { [`${EXTRA}pod-name`]: [name], [`${EXTRA}pod-uid`]: [uid] } : {}
 
 function boundTo(claims: JsonObject) {
   const said = claims['kubernetes.io']

@@ -22,6 +22,8 @@ export type ClientCertificate = {
   readonly organizations: readonly string[]
   /** Every uid attribute of the subject; more than one is an error. */
   readonly uids: readonly string[]
+  /** The organizational units of its subject. */
+  readonly units?: readonly string[]
   /** SHA-256 of its DER bytes, in lower-case hex. */
   readonly sha256: string
   /** Start and end of its validity, in milliseconds since the epoch. */

@@ -25,7 +25,7 @@ const tokens = (text: string) =>
 
 test('a client certificate identifies a user while it is valid', async () => {
   let now = 1500
-  const authenticator = new CertificateAuthenticator(() => now)
+  const authenticator = new CertificateAuthenticator({ now: () => now, find: () => undefined })
   assert.deepEqual(await ask(authenticator, { certificate }), { outcome: 'user', user: { name: 'jane', groups: ['devs'], extra } })
   now = 2001
   assert.equal((await ask(authenticator, { certificate })).outcome, 'invalid')
@@ -34,7 +34,7 @@ test('a client certificate identifies a user while it is valid', async () => {
 })
 
 test('a client certificate carries at most one uid, which is not empty', async () => {
-  const authenticator = new CertificateAuthenticator(() => 1500)
+  const authenticator = new CertificateAuthenticator({ now: () => 1500, find: () => undefined })
   const withUids = (...uids: string[]) => ask(authenticator, { certificate: { ...certificate, uids } })
   assert.deepEqual(await withUids('u-1'), { outcome: 'user', user: { name: 'jane', groups: ['devs'], uid: 'u-1', extra } })
   assert.deepEqual(await withUids(''), { outcome: 'invalid', reason: 'UID cannot be an empty string' })
@@ -42,7 +42,7 @@ test('a client certificate carries at most one uid, which is not empty', async (
 })
 
 test('a client certificate that is not trusted, or without a common name, identifies nobody', async () => {
-  const authenticator = new CertificateAuthenticator(() => 1500)
+  const authenticator = new CertificateAuthenticator({ now: () => 1500, find: () => undefined })
   assert.equal((await ask(authenticator, { certificate: { ...certificate, trusted: false } })).outcome, 'invalid')
   assert.equal((await ask(authenticator, { certificate: { ...certificate, commonName: '' } })).outcome, 'none')
   assert.equal((await ask(authenticator, {})).outcome, 'none')
@@ -85,7 +85,9 @@ test('errors in a token file name the line and never show a token', () => {
 })
 
 test('the first authenticator that identifies a user decides, and adds system:authenticated', async () => {
-  const chain = new Authenticators([new CertificateAuthenticator(() => 1500), tokens('t1,bob,u1\n')], { anonymous: true })
+  const chain = new Authenticators([new CertificateAuthenticator({ now: () => 1500, find: () => undefined }), tokens('t1,bob,u1\n')], {
+    anonymous: true,
+  })
   const nameOf = async (more: Parameters<typeof ask>[1]) => {
     const found = await ask(chain, more)
     return found.outcome === 'user' ? `${found.user.name} ${found.user.groups}` : found.outcome

@@ -1,36 +1,64 @@
 /** Users by client certificate: the common name is the user, organizations are groups, and the subject may carry a uid. */
 import { goPrint } from '../lib/go-text.ts'
+import { podOfUnits } from '../lib/pod-unit.ts'
+import { readAccountUser } from '../lib/service-account-name.ts'
 import type { User } from '../schema/user.ts'
+import { ClaimError, checkStillThere, type FindCore, podExtra } from './account-claims.ts'
 import { type Authentication, type Authenticator, type ClientCertificate, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
-/** Connections can outlast certificates, so the dates are checked at every request. */
+export type CertificateParts = { readonly now: () => number; readonly find: FindCore }
+
+/** Connections can outlast certificates, and these what they were made for, so all of it is checked at every request. */
 export class CertificateAuthenticator implements Authenticator {
-  readonly #now: () => number
+  readonly #parts: CertificateParts
   readonly #users = new WeakMap<ClientCertificate, User>()
 
-  constructor(now: () => number) {
-    this.#now = now
+  constructor(parts: CertificateParts) {
+    this.#parts = parts
   }
 
   authenticate({ certificate }: Credentials): Authentication {
     if (certificate === undefined) return { outcome: 'none' }
     if (!certificate.trusted) return { outcome: 'invalid', reason: 'client certificate is not signed by a trusted authority' }
-    const now = this.#now()
+    const now = this.#parts.now()
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }
     if (certificate.commonName === '') return { outcome: 'none' }
     const [uid, ...more] = certificate.uids
     if (more.length > 0) return { outcome: 'invalid', reason: `expected 1 UID, but found multiple: ${goPrint([...certificate.uids])}` }
     if (uid === '') return { outcome: 'invalid', reason: 'UID cannot be an empty string' }
+    const problem = uid === undefined ? undefined : this.#problemOfAccount(certificate, uid)
+    if (problem !== undefined) return { outcome: 'invalid', reason: problem }
     let user = this.#users.get(certificate)
     if (user === undefined) this.#users.set(certificate, (user = userOf(certificate, uid)))
     return { outcome: 'user', user }
   }
+
+  /**
+   * Why a certificate of a service account no longer holds. kube-apiserver believes a certificate until it ends; as the signer of pods'
+   * certificates is this server, they end with the account and the pod here, as tokens do. One without a uid names no account that
+   * could be another one by now: whoever approved it meant the name.
+   */
+  #problemOfAccount({ commonName, units = [] }: ClientCertificate, uid: string): string | undefined {
+    const named = readAccountUser(commonName)
+    if (!named) return undefined
+    const { now, find } = this.#parts
+    try {
+      checkStillThere({ namespace: named.namespace, account: { name: named.name, uid }, pod: podOfUnits(units) }, { now: now(), find })
+      return undefined
+    } catch (error) {
+      if (error instanceof ClaimError) return error.message
+      throw error
+    }
+  }
 }
 
-const userOf = ({ commonName: name, organizations: groups, sha256 }: ClientCertificate, uid: string | undefined): User => ({
-  name,
-  groups,
-  ...(uid !== undefined && { uid }),
-  extra: { [CREDENTIAL_ID]: [`X509SHA256=${sha256}`] },
-})
+function userOf({ commonName: name, organizations: groups, sha256, units = [] }: ClientCertificate, uid: string | undefined): User {
+  const pod = uid === undefined || !readAccountUser(name) ? undefined : podOfUnits(units)
+  return {
+    name,
+    groups,
+    ...(uid !== undefined && { uid }),
+    extra: { [CREDENTIAL_ID]: [`X509SHA256=${sha256}`], ...(pod && podExtra(pod)) },
+  }
+}

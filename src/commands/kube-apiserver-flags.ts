@@ -8,8 +8,7 @@ export const SWITCHES = namesIn(`
   audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled contention-profiling
   disable-http2-serving emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
   enable-priority-and-fairness encryption-provider-config-automatic-reload log-text-split-stream permit-address-sharing
-  permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
-  service-account-lookup shutdown-send-retry-after watch-cache
+  permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
 `)
 
 /** They tune what is not here, or what works without tuning. */
@@ -31,7 +30,7 @@ export const WITHOUT_MEANING = namesIn(`
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
   log-text-split-stream max-connection-bytes-per-sec min-compatibility-version min-request-timeout
   peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling
-  runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
+  runtime-config-emulation-forward-compatible service-account-lookup
   show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
   storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache
   watch-cache-sizes
@@ -51,7 +50,6 @@ export const MISSED: Readonly<Record<string, string>> = {
   'request-timeout': 'requests have a minute, unless they ask for less',
   'runtime-config': 'which versions are served cannot be chosen',
   'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
-  'service-account-max-token-expiration': 'tokens are valid for as long as they are asked for',
   'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
   'strict-transport-security-directives': 'no such header is sent',
   'tls-cipher-suites': "Node's cipher suites are used",

@@ -189,6 +189,19 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: repeated('serviceAccountIssuers'),
   },
   {
+    name: 'service-account-max-token-expiration',
+    takes: 'DURATION',
+    doc: 'longest validity of service account tokens; a request for a longer one gets this (1h to 2^32 seconds; default: as requested)',
+    read: duration('serviceAccountMaxTokenExpirationMs'),
+  },
+  {
+    name: 'service-account-extend-token-expiration',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'let tokens that pods get by default hold for a year, whatever the longest validity is (default true)',
+    read: bool('serviceAccountExtendTokenExpiration'),
+  },
+  {
     name: 'api-audiences',
     takes: 'A,B',
     doc: 'audiences of which a token must name one (default: the issuer)',

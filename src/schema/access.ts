@@ -71,6 +71,8 @@ export interface Access {
   rulesFor(user: User, namespace: string): RulesFound
   /** The audiences that the server itself accepts tokens for. */
   readonly audiences: readonly string[]
+  /** How long tokens hold at most, where that is limited, and whether those that pods reload may hold longer than they were asked for. */
+  readonly tokenLifetime?: { readonly mostSeconds: number | undefined; readonly isExtended: boolean }
   /** Signs a token that the server will believe. */
   issueToken(claims: TokenClaims): Promise<string>
   /** An object as it is stored; not to be changed. The namespace is empty for those of the cluster. */

@@ -77,6 +77,9 @@ export const DEFAULTS: Config = {
   serviceAccountSigningKeyFile: undefined,
   serviceAccountKeyFiles: [],
   serviceAccountIssuers: [],
+  /** 0 for as long as is asked for. */
+  serviceAccountMaxTokenExpirationMs: 0,
+  serviceAccountExtendTokenExpiration: true,
   apiAudiences: [],
   oidc: { usernameClaim: 'sub', signingAlgorithms: ['RS256'], requiredClaims: {} },
   tlsCertFile: undefined,
@@ -150,6 +153,8 @@ export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 /** Certificates begin some minutes before they are issued. */
 const SHORTEST_SIGNED_MS = 600_000
+const SHORTEST_TOKEN_MS = 3600_000
+const LONGEST_TOKEN_MS = 2 ** 32 * 1000
 const LONGEST_TIMER_MS = 24 * 24 * 3600_000
 
 /** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
@@ -191,6 +196,9 @@ export function checkConfig(config: Config): Config {
   for (const issuer of config.serviceAccountIssuers)
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
+  const { serviceAccountMaxTokenExpirationMs: tokenMs } = config
+  if (tokenMs !== 0 && !(tokenMs >= SHORTEST_TOKEN_MS && tokenMs <= LONGEST_TOKEN_MS))
+    throw new ConfigError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds')
   checkOidc(config)
   checkRequestHeaders(config)
   checkReviewVersion('--authentication-token-webhook-version', config.authenticationTokenWebhookVersion)

@@ -49,7 +49,7 @@ test('the certificate is that of the service account of the pod, for a client an
   const cert = new X509Certificate(certificateChain!)
   assert.equal(
     cert.subject,
-    `O=system:serviceaccounts + O=system:serviceaccounts:ns\nCN=system:serviceaccount:ns:robot\n${ATTRIBUTE.userUid}=su`,
+    `O=system:serviceaccounts + O=system:serviceaccounts:ns\nOU=system:pod:p:pu\nCN=system:serviceaccount:ns:robot\n${ATTRIBUTE.userUid}=su`,
   )
   assert.deepEqual(cert.keyUsage, ['1.3.6.1.5.5.7.3.2'])
   assert.ok(cert.publicKey.equals(pair.publicKey))

@@ -1,9 +1,10 @@
 /**
  * What the signer of pods' client certificates does with a request. The certificate says that its bearer is the service account of
- * the pod, as a token of the account would. Requests to other signers are for others.
+ * the pod, as a token of the account would, and names the pod that it ends with. Requests to other signers are for others.
  */
 import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
+import { podUnit } from '../../lib/pod-unit.ts'
 import { accountGroups, accountUser } from '../../lib/service-account-name.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
@@ -52,6 +53,7 @@ export function decidedStatus(request: PodRequest, { authority, pod, account, no
   const certificateChain = certify(authority, {
     subject: new Map([
       [ATTRIBUTE.organization, accountGroups(namespace)],
+      [ATTRIBUTE.organizationalUnit, [podUnit({ name: spec.podName, uid: spec.podUID })]],
       [ATTRIBUTE.commonName, [accountUser({ namespace, name: spec.serviceAccountName })]],
       [ATTRIBUTE.userUid, [spec.serviceAccountUID]],
     ]),

@@ -21,6 +21,7 @@ function certificateOf(socket: TLSSocket, anchors: Anchors | undefined): ClientC
     commonName: [names['CN'] ?? ''].flat().at(-1) ?? '',
     organizations: [names['O'] ?? []].flat(),
     uids: [names[ATTRIBUTE.userUid] ?? []].flat(),
+    units: [names['OU'] ?? []].flat(),
     sha256: sent.fingerprint256.replaceAll(':', '').toLowerCase(),
     notBefore: Date.parse(sent.valid_from),
     notAfter: Date.parse(sent.valid_to),

@@ -92,15 +92,18 @@ function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<Fi
 const isWebhook = ({ apiVersion = '', kind = '' }: BoundObjectReference) =>
   /^admissionregistration\.[^/]+\/v1$/.test(apiVersion) && /^(Validating|Mutating)WebhookConfiguration$/.test(kind)
 
-async function answerRequest(account: AnyObject, request: Request, asked: ReviewContext): Promise<Reviewed<Request>> {
-  const { access, now } = asked
+async function answerRequest(account: AnyObject, request: Request, ctx: ReviewContext): Promise<Reviewed<Request>> {
+  const { access, now } = ctx
   const { name = '', namespace = '', uid = '' } = account.metadata
   const { spec, metadata } = request
   const audiences = spec.audiences ?? []
-  const seconds = Number(spec.expirationSeconds)
-  const bound = spec.boundObjectRef ? boundClaims(account, spec.boundObjectRef, asked) : {}
+  const { mostSeconds, isExtended: mayExtend } = access.tokenLifetime ?? { mostSeconds: undefined, isExtended: true }
+  const asked = Number(spec.expirationSeconds)
+  const bound = spec.boundObjectRef ? boundClaims(account, spec.boundObjectRef, ctx) : {}
+  const seconds = mostSeconds === undefined ? asked : Math.min(asked, mostSeconds)
+  spec.expirationSeconds = seconds
   const isOwn = audiences.every(audience => access.audiences.includes(audience))
-  const isExtended = bound.pod !== undefined && seconds === WARN_ONLY_SECONDS && isOwn
+  const isExtended = mayExtend && bound.pod !== undefined && seconds === WARN_ONLY_SECONDS && isOwn
   const issued = Math.floor(now.getTime() / 1000)
   const signed = await access.issueToken({
     subject: accountUser({ namespace, name }),
@@ -112,10 +115,12 @@ async function answerRequest(account: AnyObject, request: Request, asked: Review
   const expirationTimestamp = formatTime({ seconds: issued + seconds, nanos: 0 })
   return {
     object: { ...request, status: { token: signed, expirationTimestamp } },
-    warnings:
-      metadata.uid === uid
+    warnings: [
+      ...(metadata.uid === uid
         ? []
-        : [`${uidMismatch(metadata.uid!, uid)} but ${UID_GATE} is not enabled. In the future, this will return a conflict error`],
+        : [`${uidMismatch(metadata.uid!, uid)} but ${UID_GATE} is not enabled. In the future, this will return a conflict error`]),
+      ...(seconds === asked ? [] : [`requested expiration of ${asked} seconds shortened to ${seconds} seconds`]),
+    ],
   }
 }
 

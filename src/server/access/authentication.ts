@@ -1,6 +1,7 @@
 /** Authentication: every configured authenticator, and the tokens that this server signs itself. */
 import { createPrivateKey, randomUUID } from 'node:crypto'
 import type { Reader } from '../../admission/reader.ts'
+import type { FindCore } from '../../authn/account-claims.ts'
 import { AccountTokens } from '../../authn/account-tokens.ts'
 import { Authenticators, authenticatedUser } from '../../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../../authn/client-certificate.ts'
@@ -26,7 +27,7 @@ export type Authentication = {
   /** Keys with which others can verify this server's tokens. */
   readonly keys: readonly VerificationKey[]
   /** What kinds may ask. */
-  readonly access: Pick<Access, 'authenticate' | 'audiences' | 'issueToken' | 'find'>
+  readonly access: Pick<Access, 'authenticate' | 'audiences' | 'tokenLifetime' | 'issueToken' | 'find'>
   /** Resolves when everything new is on disk. */
   readonly saved: Promise<void>
 }
@@ -54,12 +55,13 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
   const made = files.signingKey === undefined ? loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys) : undefined
   const signing = files.signingKey ?? signingKey(createPrivateKey(made!.key))
   const keys = [signing, ...files.tokenKeys.filter(({ id }) => id !== signing.id)]
+  const find: FindCore = (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace)
   const accounts = new AccountTokens({
     issuers,
     signingKey: signing,
     keys,
     audiences,
-    find: (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace),
+    find,
     now,
     newId: randomUUID,
     onLegacyUse,
@@ -89,7 +91,7 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
   ])
   const chain = [
     ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), now)]),
-    new CertificateAuthenticator(now),
+    new CertificateAuthenticator({ now, find }),
     new BearerAuthenticator(tokens, audiences),
   ]
   return {
@@ -106,6 +108,11 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
       async authenticate(token, wanted, request): Promise<TokenFinding> {
         const found = await tokens.authenticate(token, wanted.length === 0 ? audiences : wanted, request)
         return found.outcome === 'user' ? { ...found, user: authenticatedUser(found.user) } : found
+      },
+      tokenLifetime: {
+        mostSeconds:
+          config.serviceAccountMaxTokenExpirationMs === 0 ? undefined : Math.floor(config.serviceAccountMaxTokenExpirationMs / 1000),
+        isExtended: config.serviceAccountExtendTokenExpiration,
       },
       issueToken: claims => accounts.issue(claims),
       find: (resource, namespace, name) => reader.get(resource, name, namespace),

@@ -58,7 +58,7 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
     ...documentEndpoints({ catalog, serverAddress: () => 'localhost:6443', now: () => NOW }),
   ])
   const tokens = new TokenChain([new TokenFile(parseTokenFile(TOKENS, 'tokens.csv'), ['api'])])
-  const authenticators = [new CertificateAuthenticator(Date.now), new BearerAuthenticator(tokens, ['api'])]
+  const authenticators = [new CertificateAuthenticator({ now: Date.now, find: () => undefined }), new BearerAuthenticator(tokens, ['api'])]
   const api: Api = {
     catalog,
     registry,
