@@ -1,5 +1,6 @@
 /** The alternative names of a subject: DNS names, e-mail addresses, IP addresses and URIs. Errors are those of Go. */
 import { goQuote } from '../go-text.ts'
+import type { IPAddress } from '../ip.ts'
 import { childrenOf, contextTag, DerError, readWhole, TAG } from './der-reader.ts'
 import * as der from './der-writer.ts'
 
@@ -61,10 +62,20 @@ function uriOf(text: string): string {
   const problem = (why: string) => new DerError(`x509: cannot parse URI ${goQuote(text)}: ${why}`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what no URI may contain
   if (/[\x00-\x1f\x7f]/.test(text)) throw problem(`parse ${goQuote(text)}: net/url: invalid control character in URL`)
-  const [, host = ''] = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/.exec(text) ?? []
+  const host = uriHost(text)
   const labels = host.startsWith('[') || host === '' ? [] : host.split('.')
   if (labels.some(label => label === '' || !/^[\x21-\x7e]+$/.test(label))) throw problem('invalid domain')
   return text
+}
+
+/** The host of a URI, without the port; empty where there is none. */
+export const uriHost = (uri: string): string => URI_HOST.exec(uri)?.[1] ?? ''
+const URI_HOST = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/
+
+/** The address that four or sixteen bytes are. */
+export function addressOf(bytes: Buffer): IPAddress {
+  const plain = unmapped(bytes)
+  return { family: plain.length === 4 ? 4 : 6, bits: BigInt(`0x${plain.toString('hex')}`), mapped: plain.length < bytes.length }
 }
 
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex')

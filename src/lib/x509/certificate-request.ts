@@ -38,7 +38,7 @@ export function readCertificateRequest(bytes: Buffer): CertificateRequest {
     names,
     commonName: () => subject.get(ATTRIBUTE.commonName)?.at(-1) ?? '',
     organizations: () => [...(subject.get(ATTRIBUTE.organization) ?? [])],
-    signatureProblem: () => signatureProblem(body.raw, algorithm, signature, publicKey),
+    signatureProblem: () => signatureProblem({ body: body.raw, algorithm, signature }, publicKey, { allowsSha1: true }),
   }
 }
 

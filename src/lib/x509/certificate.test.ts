@@ -17,15 +17,11 @@ test('validity, key and names are read', () => {
     der.implicit(1, Buffer.from('j@example.com')),
     der.implicit(2, Buffer.from('')),
   ]
-  assert.deepEqual(readCertificate(certificate(pair, { notBefore, notAfter, names })), {
-    notBefore,
-    notAfter,
-    publicKeyInfo: spkiOf(pair.publicKey),
-    isAuthority: false,
-    subjectKeyId: undefined,
-    dnsNames: ['a.example.com', ''],
-    emailAddresses: ['j@example.com'],
-  })
+  const read = readCertificate(certificate(pair, { notBefore, notAfter, names }))
+  assert.deepEqual({ notBefore: read.notBefore, notAfter: read.notAfter }, { notBefore, notAfter })
+  assert.deepEqual(read.publicKeyInfo, spkiOf(pair.publicKey))
+  assert.deepEqual([read.isAuthority, read.subjectKeyId], [false, undefined])
+  assert.deepEqual([read.dnsNames, read.emailAddresses], [['a.example.com', ''], ['j@example.com']])
 })
 
 test('only the CA bit makes a certificate authority', () => {

@@ -1,31 +1,26 @@
-/** X.509 certificates, read: validity, key, names and whether they may sign others. */
-import { X509Certificate } from 'node:crypto'
-import {
-  bitsOf,
-  childrenOf,
-  contextTag,
-  DerError,
-  type Element,
-  oidText,
-  Parts,
-  readElement,
-  readWhole,
-  TAG,
-  timeOf,
-} from './der-reader.ts'
-import { readPublicKey } from './public-key.ts'
+/** X.509 certificates, read as Go's crypto/x509 reads them. */
+import { bitsOf, contextTag, countOf, DerError, type Element, integerOf, Parts, readElement, readWhole, TAG, timeOf } from './der-reader.ts'
+import { type DistinguishedName, readStrictName } from './distinguished-name.ts'
+import { type Extensions, readExtensions } from './extensions.ts'
+import { type PublicKey, readPublicKey, type Signed } from './public-key.ts'
 
-export type Certificate = {
+export type Certificate = Extensions & {
+  /** All its bytes. */
+  readonly raw: Buffer
+  readonly version: number
+  readonly serialNumber: bigint
+  /** The names of subject and issuer, byte for byte. */
+  readonly subject: Buffer
+  readonly issuer: Buffer
+  readonly subjectName: DistinguishedName
   readonly notBefore: Date
   readonly notAfter: Date
   /** The bytes of the key with its algorithm. */
   readonly publicKeyInfo: Buffer
-  /** The CA bit of its basic constraints. */
-  readonly isAuthority: boolean
-  /** By which certificates name the key of their issuer. */
-  readonly subjectKeyId: Buffer | undefined
-  readonly dnsNames: readonly string[]
-  readonly emailAddresses: readonly string[]
+  /** Undefined when the algorithm is not known. */
+  readonly publicKey: PublicKey | undefined
+  /** What the issuer has signed, and how. */
+  readonly signed: Signed
 }
 
 /** Reads the one certificate that some bytes are. Throws DerError for anything else. */
@@ -47,71 +42,64 @@ export function readCertificates(der: Buffer): Certificate[] {
   return found
 }
 
+/** The name of the subject of a certificate whose other parts are not looked at; undefined when there is none. */
+export function subjectIn(der: Buffer): Buffer | undefined {
+  try {
+    const body = new Parts(new Parts(readWhole(der, TAG.sequence, 'certificate')).take(TAG.sequence, 'tbsCertificate'))
+    body.takeIf(contextTag(0))
+    // Serial number, algorithm, issuer and validity.
+    for (let i = 0; i < 4; i++) body.takeAny()
+    return body.take(TAG.sequence, 'subject').raw
+  } catch (error) {
+    if (error instanceof DerError) return undefined
+    throw error
+  }
+}
+
 function readOne(element: Element): Certificate {
   const parts = new Parts(readWhole(element.raw, TAG.sequence, 'certificate'))
-  const body = new Parts(parts.take(TAG.sequence, 'tbsCertificate'))
-  parts.take(TAG.sequence, 'AlgorithmIdentifier')
-  bitsOf(parts.take(TAG.bits, 'BitString'))
-  // What is not looked at here must make sense, too.
-  new X509Certificate(element.raw)
-  body.takeIf(contextTag(0))
-  body.take(TAG.integer, 'serial number')
-  body.take(TAG.sequence, 'signature algorithm')
-  body.take(TAG.sequence, 'issuer')
+  const signedBody = parts.take(TAG.sequence, 'tbsCertificate')
+  const algorithm = parts.take(TAG.sequence, 'AlgorithmIdentifier')
+  const signature = bitsOf(parts.take(TAG.bits, 'BitString'))
+  const body = new Parts(signedBody)
+  const version = versionOf(body.takeIf(contextTag(0)))
+  const serialNumber = integerOf(body.take(TAG.integer, 'serial number'))
+  if (serialNumber < 0n) throw new DerError('x509: negative serial number')
+  if (!body.take(TAG.sequence, 'signature algorithm').raw.equals(algorithm.raw))
+    throw new DerError("x509: inner and outer signature algorithm identifiers don't match")
+  const issuer = body.take(TAG.sequence, 'issuer')
+  readStrictName(issuer)
   const validity = new Parts(body.take(TAG.sequence, 'validity'))
   const [notBefore, notAfter] = [timeOf(validity.takeAny()), timeOf(validity.takeAny())]
-  body.take(TAG.sequence, 'subject')
+  const subject = body.take(TAG.sequence, 'subject')
   const info = body.take(TAG.sequence, 'publicKeyInfo')
-  readPublicKey(info)
-  body.takeIf(contextTag(1))
-  body.takeIf(contextTag(2))
-  const extensions = extensionsOf(body.takeIf(contextTag(3)))
+  const publicKey = readPublicKey(info)
+  // Identifiers of issuer and subject, which nobody uses.
+  body.takeIf(contextTag(1, { constructed: false }))
+  body.takeIf(contextTag(2, { constructed: false }))
   return {
+    ...readExtensions(version === 3 ? body.takeIf(contextTag(3)) : undefined),
+    raw: element.raw,
+    version,
+    serialNumber,
+    subject: subject.raw,
+    issuer: issuer.raw,
+    subjectName: readStrictName(subject),
     notBefore,
     notAfter,
     publicKeyInfo: info.raw,
-    isAuthority: isAuthority(extensions),
-    subjectKeyId: subjectKeyIdIn(extensions),
-    ...namesOf(extensions),
+    publicKey,
+    signed: { body: signedBody.raw, algorithm, signature },
   }
 }
 
-type Extensions = ReadonlyMap<string, Buffer>
-
-function extensionsOf(wrapper: Element | undefined): Extensions {
-  const found = new Map<string, Buffer>()
-  for (const extension of wrapper ? childrenOf(childrenOf(wrapper)[0]!) : []) {
-    const parts = new Parts(extension)
-    const id = oidText(parts.take(TAG.oid, 'ObjectIdentifier'))
-    if (found.has(id)) throw new DerError('x509: certificate contains duplicate extension with OID '.concat(JSON.stringify(id)))
-    parts.takeIf(TAG.boolean)
-    found.set(id, parts.take(TAG.octets, 'OCTET STRING').content)
-  }
-  return found
+/** Counted from one, as people do; it is written from zero. */
+function versionOf(wrapper: Element | undefined): number {
+  const version = wrapper ? countOf(readWhole(wrapper.content, TAG.integer, 'version')) + 1 : 1
+  if (version > 3) throw new DerError('x509: invalid version')
+  return version
 }
 
-function isAuthority(extensions: Extensions): boolean {
-  const constraints = extensions.get(BASIC_CONSTRAINTS)
-  const bit = constraints && new Parts(readWhole(constraints, TAG.sequence, 'basicConstraints')).takeIf(TAG.boolean)
-  return bit?.content[0] === 0xff
-}
-
-function subjectKeyIdIn(extensions: Extensions): Buffer | undefined {
-  const value = extensions.get(SUBJECT_KEY_ID)
-  return value && readWhole(value, TAG.octets, 'subjectKeyIdentifier').content
-}
-
-function namesOf(extensions: Extensions): { dnsNames: string[]; emailAddresses: string[] } {
-  const value = extensions.get(SUBJECT_ALT_NAME)
-  const names = value ? childrenOf(readWhole(value, TAG.sequence, 'subjectAltName')) : []
-  const textsOf = (number: number) =>
-    names.filter(({ tag }) => tag === contextTag(number, { constructed: false })).map(({ content }) => content.toString('latin1'))
-  return { emailAddresses: textsOf(1), dnsNames: textsOf(2) }
-}
-
-const BASIC_CONSTRAINTS = '2.5.29.19'
-const SUBJECT_KEY_ID = '2.5.29.14'
-const SUBJECT_ALT_NAME = '2.5.29.17'
 const MALFORMED = 'x509: malformed certificate'
 
 /** Errors about certificates have the messages of Go, without details of the encoding. */

@@ -10,6 +10,7 @@ export const TAG = {
   integer: 0x02,
   bits: 0x03,
   octets: 0x04,
+  null: 0x05,
   oid: 0x06,
   utcTime: 0x17,
   generalizedTime: 0x18,
@@ -74,6 +75,11 @@ export class Parts {
     return part
   }
 
+  /** Whether nothing follows. */
+  get isAtEnd(): boolean {
+    return this.#at >= this.#parts.length
+  }
+
   /** The next part if it has this tag. */
   takeIf(tag: number): Element | undefined {
     return this.#parts[this.#at]?.tag === tag ? this.takeAny() : undefined
@@ -103,8 +109,31 @@ export function oidText({ content }: Element): string {
 export function bitsOf({ content }: Element): Buffer {
   const unused = content[0]
   if (unused === undefined) throw syntax('zero length BIT STRING')
-  if (unused > 7 || (content.length === 1 && unused > 0)) throw syntax('invalid padding bits in BIT STRING')
+  const isPadded = unused > 7 || (content.at(-1)! & ((1 << unused) - 1)) !== 0
+  if (content.length === 1 ? unused > 0 : isPadded) throw syntax('invalid padding bits in BIT STRING')
   return content.subarray(1)
+}
+
+/** A truth value. */
+export function booleanOf({ content }: Element): boolean {
+  if (content.length !== 1 || (content[0] !== 0 && content[0] !== 0xff)) throw syntax('invalid boolean')
+  return content[0] === 0xff
+}
+
+/** An integer that may be negative. */
+export function integerOf({ content }: Element): bigint {
+  const [first, second = 0] = content
+  if (first === undefined) throw structure('empty integer')
+  const isLonger = content.length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))
+  if (isLonger) throw structure('integer not minimally-encoded')
+  return BigInt.asIntN(content.length * 8, BigInt(`0x${content.toString('hex')}`))
+}
+
+/** An integer that counts something. */
+export function countOf(element: Element): number {
+  const value = integerOf(element)
+  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw structure('integer too large')
+  return Number(value)
 }
 
 /** The moment that a UTCTime or GeneralizedTime names, as certificates write them: in UTC, with seconds. */

@@ -1,5 +1,6 @@
 /** Names of subjects and issuers, as Go's crypto/x509/pkix reads and writes them: what it does not know is left out. */
-import { childrenOf, type Element, oidText } from './der-reader.ts'
+import { isUtf8 } from 'node:buffer'
+import { childrenOf, DerError, type Element, oidText, TAG } from './der-reader.ts'
 import * as der from './der-writer.ts'
 
 /** The attributes of a name by their object identifiers, each with its values in order. */
@@ -49,6 +50,20 @@ export function readName(name: Element): DistinguishedName {
   return found
 }
 
+/** Reads a name of a certificate, in which every value has to be text of its alphabet. Throws DerError. */
+export function readStrictName(name: Element): DistinguishedName {
+  for (const set of childrenOf(name)) {
+    if (set.tag !== TAG.set) throw new DerError('x509: invalid RDNSequence')
+    for (const attribute of childrenOf(set)) {
+      const [type, value] = attribute.tag === TAG.sequence ? childrenOf(attribute) : []
+      if (type?.tag !== TAG.oid || value === undefined) throw new DerError('x509: invalid RDNSequence: invalid attribute')
+      const problem = textProblem(value)
+      if (problem !== undefined) throw new DerError(`x509: invalid RDNSequence: invalid attribute value: ${problem}`)
+    }
+  }
+  return readName(name)
+}
+
 /** The attributes that a signer takes over from a request. */
 export const requestedName = (name: DistinguishedName): DistinguishedName =>
   new Map(
@@ -68,12 +83,43 @@ export function writeName(name: DistinguishedName): Buffer {
 const PRINTABLE = /^[A-Za-z0-9 '()+,./:=?-]*$/
 const text = (value: string) => (PRINTABLE.test(value) ? der.printable(value) : der.utf8(value))
 
-const BMP_STRING = 0x1e
-/** UTF8String, NumericString, PrintableString, T61String, IA5String. */
-const TEXT_TAGS: readonly number[] = [0x0c, 0x12, 0x13, 0x14, 0x16]
+const [UTF8_STRING, NUMERIC_STRING, PRINTABLE_STRING, T61_STRING, IA5_STRING, BMP_STRING] = [0x0c, 0x12, 0x13, 0x14, 0x16, 0x1e] as const
 
-/** Text in whatever alphabet it was written. */
+/** Text in whatever alphabet it was written. T.61 is read as Latin-1, which it nearly is. */
 function textOf({ tag, content }: Element): string | undefined {
-  if (TEXT_TAGS.includes(tag)) return content.toString('utf8')
-  return tag === BMP_STRING && content.length % 2 === 0 ? Buffer.from(content).swap16().toString('utf16le') : undefined
+  switch (tag) {
+    case UTF8_STRING:
+    case NUMERIC_STRING:
+    case PRINTABLE_STRING:
+    case IA5_STRING:
+      return content.toString('utf8')
+    case T61_STRING:
+      return content.toString('latin1')
+    case BMP_STRING:
+      return content.length % 2 === 0 ? Buffer.from(content).swap16().toString('utf16le').replace(/\0$/, '') : undefined
+  }
+  return undefined
 }
+
+/** Why a value is not text of its alphabet; undefined when it is. */
+function textProblem({ tag, content }: Element): string | undefined {
+  switch (tag) {
+    case UTF8_STRING:
+      return isUtf8(content) ? undefined : 'invalid UTF-8 string'
+    case NUMERIC_STRING:
+      return /^[0-9 ]*$/.test(content.toString('latin1')) ? undefined : 'invalid NumericString'
+    case PRINTABLE_STRING:
+      // Neither the asterisk nor the ampersand belongs to it, and both are common.
+      return /^[A-Za-z0-9 '()+,./:=?*&-]*$/.test(content.toString('latin1')) ? undefined : 'invalid PrintableString'
+    case IA5_STRING:
+      return content.every(byte => byte < 0x80) ? undefined : 'invalid IA5String'
+    case T61_STRING:
+      return undefined
+    case BMP_STRING:
+      return content.length % 2 === 0 && !NOT_IN_BMP.test(textOf({ tag, content, raw: content }) ?? '') ? undefined : 'invalid BMPString'
+  }
+  return `unsupported string type: ${tag}`
+}
+
+/** Halves of pairs, and code points that stand for no character. */
+const NOT_IN_BMP = /[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/

@@ -10,11 +10,15 @@ export function readPublicKey(info: Element): PublicKey | undefined {
   const parts = new Parts(info)
   const algorithm = new Parts(parts.take(TAG.sequence, 'AlgorithmIdentifier'))
   const id = oidText(algorithm.take(TAG.oid, 'ObjectIdentifier'))
-  bitsOf(parts.take(TAG.bits, 'BitString'))
+  const bytes = bitsOf(parts.take(TAG.bits, 'BitString'))
   if (!Object.hasOwn(KEY_TYPES, id)) return undefined
   const type = KEY_TYPES[id]!
   const curve = type === 'ec' ? CURVES.get(oidText(algorithm.take(TAG.oid, 'ObjectIdentifier'))) : undefined
   if (type === 'ec' && curve === undefined) throw new DerError('x509: unsupported elliptic curve')
+  // A key has one encoding only, so that equal keys have equal bytes.
+  if (type === 'rsa' && !algorithm.takeIf(TAG.null)) throw new DerError('x509: RSA key missing NULL parameters')
+  if (type === 'ed25519' && !algorithm.isAtEnd) throw new DerError('x509: Ed25519 key encoded with illegal parameters')
+  if (type === 'ec' && bytes[0] !== UNCOMPRESSED) throw new DerError(MALFORMED.ec)
   try {
     const key = createPublicKey({ key: info.raw, format: 'der', type: 'spki' })
     return { type, key, ...(curve && { curve }) }
@@ -23,21 +27,40 @@ export function readPublicKey(info: Element): PublicKey | undefined {
   }
 }
 
-/** Why a signature is not one of the key's over these bytes; undefined when it is. */
-export function signatureProblem(signed: Buffer, algorithm: Element, signature: Buffer, key: PublicKey | undefined): string | undefined {
+/** Bytes with the signature over them, and how it was made. */
+export type Signed = { readonly body: Buffer; readonly algorithm: Element; readonly signature: Buffer }
+
+/** Why a signature is not one of the key's; undefined when it is. SHA-1 is allowed only where a request proves that it has its own key. */
+export function signatureProblem(
+  { body, algorithm, signature }: Signed,
+  key: PublicKey | undefined,
+  { allowsSha1 = false } = {},
+): string | undefined {
   const scheme = schemeOf(algorithm)
   if (scheme === undefined) return UNIMPLEMENTED
-  if (scheme.insecure) return `x509: cannot verify signature: insecure algorithm ${scheme.insecure}`
+  if (scheme.insecure && !(allowsSha1 && scheme.hash === 'sha1'))
+    return `x509: cannot verify signature: insecure algorithm ${scheme.insecure}`
   if (key === undefined) return UNIMPLEMENTED
   if (key.type !== scheme.key)
     return `x509: signature algorithm specifies an ${KEY_NAMES[scheme.key]} public key, but have public key of type ${GO_TYPES[key.type]}`
+  const weakness = key.type === 'rsa' ? rsaProblem(key.key) : undefined
+  if (weakness !== undefined) return weakness
   const options = scheme.pss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : {}
   try {
-    if (verify(scheme.hash, signed, { key: key.key, ...options }, signature)) return undefined
+    if (verify(scheme.hash, body, { key: key.key, ...options }, signature)) return undefined
   } catch {
     // Keys too odd to be used at all verify nothing either.
   }
   return FAILURES[key.type]
+}
+
+/** Why nothing is verified with an RSA key; undefined for the usual ones. */
+function rsaProblem({ asymmetricKeyDetails: { modulusLength = 0, publicExponent = 0n } = {} }: KeyObject): string | undefined {
+  if (modulusLength < MIN_RSA_BITS)
+    return `crypto/rsa: ${modulusLength}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)`
+  if (publicExponent < 2n) return 'crypto/rsa: public exponent too small or negative'
+  if (publicExponent % 2n === 0n) return 'crypto/rsa: public exponent is even'
+  return publicExponent > MAX_RSA_EXPONENT ? 'crypto/rsa: public exponent too large' : undefined
 }
 
 type Scheme = { readonly key: PublicKey['type']; readonly hash: string | null; readonly pss?: true; readonly insecure?: string }
@@ -46,7 +69,9 @@ function schemeOf(algorithm: Element): Scheme | undefined {
   const [id, parameters] = childrenOf(algorithm)
   if (id?.tag !== TAG.oid) return undefined
   const name = oidText(id)
-  return name === RSA_PSS ? pssScheme(parameters) : SCHEMES.get(name)
+  if (name === RSA_PSS) return pssScheme(parameters)
+  const scheme = SCHEMES.get(name)
+  return scheme?.key === 'ed25519' && parameters ? undefined : scheme
 }
 
 /** Only the usual kind: one hash throughout, and a salt as long as it. */
@@ -70,6 +95,10 @@ function hashOf(algorithm: Element | undefined) {
   return id?.tag === TAG.oid ? HASHES.get(oidText(id)) : undefined
 }
 
+/** The first byte of a point of a curve that is written with both of its coordinates. */
+const UNCOMPRESSED = 4
+const MIN_RSA_BITS = 1024
+const MAX_RSA_EXPONENT = 2n ** 31n - 1n
 const UNIMPLEMENTED = 'x509: cannot verify signature: algorithm unimplemented'
 
 const KEY_TYPES: Readonly<Record<string, PublicKey['type']>> = {
@@ -91,11 +120,12 @@ const HASHES = new Map([
 const RSA_PSS = '1.2.840.113549.1.1.10'
 const SCHEMES = new Map<string, Scheme>([
   ['1.2.840.113549.1.1.4', { key: 'rsa', hash: 'md5', insecure: 'MD5-RSA' }],
-  ['1.2.840.113549.1.1.5', { key: 'rsa', hash: 'sha1' }],
+  ['1.2.840.113549.1.1.5', { key: 'rsa', hash: 'sha1', insecure: 'SHA1-RSA' }],
+  ['1.3.14.3.2.29', { key: 'rsa', hash: 'sha1', insecure: 'SHA1-RSA' }],
   ['1.2.840.113549.1.1.11', { key: 'rsa', hash: 'sha256' }],
   ['1.2.840.113549.1.1.12', { key: 'rsa', hash: 'sha384' }],
   ['1.2.840.113549.1.1.13', { key: 'rsa', hash: 'sha512' }],
-  ['1.2.840.10045.4.1', { key: 'ec', hash: 'sha1' }],
+  ['1.2.840.10045.4.1', { key: 'ec', hash: 'sha1', insecure: 'ECDSA-SHA1' }],
   ['1.2.840.10045.4.3.2', { key: 'ec', hash: 'sha256' }],
   ['1.2.840.10045.4.3.3', { key: 'ec', hash: 'sha384' }],
   ['1.2.840.10045.4.3.4', { key: 'ec', hash: 'sha512' }],
