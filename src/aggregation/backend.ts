@@ -121,7 +121,7 @@ export class Backend implements Disposable {
         sent.once('response', message => collect(message, maxBytes).then(resolve, fail))
         sent.on('error', (error: Error & { readonly code?: string }) => {
           if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('closed')
-          else fail(new Error(goMessage(error, { host, port, servername: `${this.spec.name}.${this.spec.namespace}.svc` })))
+          else fail(new Error(goMessage(error, { host, port })))
         })
         sent.end(body)
       })

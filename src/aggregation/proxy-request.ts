@@ -39,8 +39,7 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
   }
   const to = { ...destination, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...headers } } as const
   try {
-    const { name, namespace } = backend.spec
-    const failed = (error: Error) => new Unreached(goMessage(error, { host, port, servername: `${name}.${namespace}.svc` }))
+    const failed = (error: Error) => new Unreached(goMessage(error, { host, port }))
     const answer = await exchangeWith(request, to, failed)
     if (answer.type === 'upgraded') return tunnel(answer)
     const { message } = answer

@@ -14,9 +14,11 @@ export type Credentials = {
 
 /** The client certificate of a connection. */
 export type ClientCertificate = {
-  /** Whether it was verified against the client certificate authorities in the handshake. */
+  /** Whether it leads to an authority of users. */
   readonly trusted: boolean
-  /** Whether it was verified against the authorities of proxies, which may name users in headers. */
+  /** Why it does not. */
+  readonly problem?: string
+  /** Whether it leads to an authority of proxies, which may name users in headers. */
   readonly isProxy?: boolean
   readonly commonName: string
   readonly organizations: readonly string[]
@@ -26,7 +28,7 @@ export type ClientCertificate = {
   readonly units?: readonly string[]
   /** SHA-256 of its DER bytes, in lower-case hex. */
   readonly sha256: string
-  /** Start and end of its validity, in milliseconds since the epoch. */
+  /** Start and end of its validity and of those that vouch for it, in milliseconds since the epoch. */
   readonly notBefore: number
   readonly notAfter: number
 }

@@ -19,7 +19,7 @@ export class CertificateAuthenticator implements Authenticator {
 
   authenticate({ certificate }: Credentials): Authentication {
     if (certificate === undefined) return { outcome: 'none' }
-    if (!certificate.trusted) return { outcome: 'invalid', reason: 'client certificate is not signed by a trusted authority' }
+    if (!certificate.trusted) return { outcome: 'invalid', reason: certificate.problem ?? 'x509: certificate signed by unknown authority' }
     const now = this.#parts.now()
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }

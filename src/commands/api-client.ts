@@ -1,5 +1,6 @@
 /** A client for commands that talk to a running server: JSON over HTTPS. */
 import { request } from 'node:https'
+import { trustingAgent } from '../lib/trusting-agent.ts'
 import { ConfigError } from '../server/config.ts'
 import type { Access } from '../server/credentials/kubeconfig.ts'
 
@@ -17,9 +18,11 @@ export type Answer<Body> =
 
 /** The client of a server, as its admin. */
 export function apiClient({ server, ca, cert, key }: Access): ApiClient {
+  const host = new URL(server).hostname.replace(/^\[|\]$/g, '')
+  const agent = trustingAgent({ host, ca, servername: '', client: { cert, key }, skipsVerification: false }, { keepAlive: false })
   const send = (path: string, accept: string) =>
     new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
-      const sent = request(new URL(path, server), { ca, cert, key, headers: { accept } }, answer => {
+      const sent = request(new URL(path, server), { agent, headers: { accept } }, answer => {
         const parts: Buffer[] = []
         answer.on('data', part => parts.push(part))
         answer.on('error', reject)

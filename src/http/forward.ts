@@ -3,11 +3,12 @@
  * the connection is upgraded (WebSocket, SPDY) its bytes go through as they are.
  */
 import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { request as httpsRequest, type RequestOptions } from 'node:https'
+import { request as httpsRequest } from 'node:https'
 import { posix } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { AddressNotAllowed, type Destination } from '../lib/destination.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { trustingAgent } from '../lib/trusting-agent.ts'
 import { escapePath } from '../lib/url.ts'
 import { goMessage } from '../lib/webhook-transport.ts'
 import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
@@ -85,7 +86,7 @@ function send(request: Request, { host, port, lookup, path, tls, agent, isSecure
   const { method } = request
   const headers = { ...requestHeaders(request), ...more }
   const options = { host, port, ...(lookup && { lookup }), path, method, headers, agent, timeout: LIMITS.connectMs }
-  const outgoing = tls || isSecure ? httpsRequest({ ...options, ...tls } as RequestOptions) : httpRequest(options)
+  const outgoing = tls || isSecure ? httpsRequest({ ...options, agent: tls ? agentFor(host, tls) : agent }) : httpRequest(options)
   const connected = () => outgoing.setTimeout(0)
   outgoing.once('socket', socket =>
     socket.connecting ? socket.once(tls || isSecure ? 'secureConnect' : 'connect', connected) : connected(),
@@ -98,6 +99,13 @@ function send(request: Request, { host, port, lookup, path, tls, agent, isSecure
   else outgoing.end()
   return outgoing
 }
+
+/** An agent for one connection, to a server that is trusted as `tls` says. */
+const agentFor = (host: string, { ca = '', cert, key, rejectUnauthorized }: UpstreamTls): Agent =>
+  trustingAgent(
+    { host, ca, servername: '', client: cert && key ? { cert, key } : undefined, skipsVerification: !rejectUnauthorized },
+    { keepAlive: false },
+  )
 
 /** The path that was authorized, up to the subresource. It is made of what the router found: nobody splits the target a second time. */
 function pathOf({ resource: { group, version, plural }, namespace, name, subresource }: Call): string {

@@ -57,6 +57,8 @@ export const LIMITS = {
   connections: 16_384,
   /** From connect to the end of the TLS handshake. */
   handshakeMs: 10 * SECOND,
+  /** Certificates behind those of peers that are got at in a way that costs their memory for good, about 10 KB each (`tls-peer.ts`). */
+  unfreedCertificates: 2_000,
   /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
   headersMs: 30 * SECOND,
   requestMs: 120 * SECOND,

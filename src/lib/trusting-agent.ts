@@ -1,10 +1,16 @@
-/** Connections to servers that are trusted by a bundle of certificates, of which any is an anchor, also one that is no authority. */
-import { X509Certificate } from 'node:crypto'
+/**
+ * TLS connections to servers. Whether a server is trusted is decided here and nowhere else, as Go's TLS decides it: its certificate has to
+ * lead to one of a bundle, any of which is an anchor, also one that is no authority. OpenSSL has no say: it takes a certificate that has the
+ * subject of its authority for self-signed.
+ */
+import { readFileSync } from 'node:fs'
 import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
-import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls'
+import * as tls from 'node:tls'
+import { serverProblem } from './tls-peer.ts'
+import { type CertificatePool, poolOfPem } from './x509/pool.ts'
 
-export type AgentTrust = {
+export type Trust = {
   readonly host: string
   /** Certificates in PEM; those of the system where empty. */
   readonly ca: string
@@ -16,56 +22,76 @@ export type AgentTrust = {
   readonly skipsVerification: boolean
 }
 
-export function trustingAgent({ host, ca, servername, client, skipsVerification }: AgentTrust, options: AgentOptions): Agent {
-  const agent = new Agent({
-    ...options,
-    ...client,
-    ...(skipsVerification && { rejectUnauthorized: false }),
-    ...(ca && { ca, allowPartialTrustChain: true }),
-    ...(servername ? { servername } : isIP(host) !== 0 && { servername: '' }),
-  })
-  if (ca && !skipsVerification && !HAS_PARTIAL_TRUST) checkTrustHere(agent)
+/** Connections of an agent, each verified before a byte is sent over it. */
+export function trustingAgent(trust: Trust, options: AgentOptions): Agent {
+  // A resumed session would not show the certificates of the server again.
+  const agent = new Agent({ ...options, ...sentNames(trust), maxCachedSessions: 0 })
+  agent.createConnection = options => connectTrusting(options as tls.ConnectionOptions, trust)
   return agent
 }
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-/** Whether Node itself can take any certificate of a bundle for an anchor. */
-const HAS_PARTIAL_TRUST = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 18)
-
-/** Has an agent hand out only connections whose certificates lead to its bundle. */
-function checkTrustHere(agent: Agent): void {
-  const opening = agent as unknown as {
-    createConnection: (options: ConnectionOptions & Trust, done: (error: Error | null, socket?: TLSSocket) => void) => void
-  }
-  opening.createConnection = (options, done) => {
-    const socket = connect({ ...options, rejectUnauthorized: false })
-    socket.once('error', done)
+/**
+ * Connects. A server that is not trusted is an error of the socket, and gets nothing of what was written: Node hands that over when the
+ * handshake has ended, after this was told of it.
+ */
+export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): tls.TLSSocket {
+  const { client, skipsVerification } = trust
+  const socket = tls.connect({
+    ...options,
+    ...sentNames(trust),
+    ...client,
+    // Without a list of its own a context reads all authorities that Node knows.
+    ca: [],
+    rejectUnauthorized: false,
+    checkServerIdentity: () => undefined,
+  })
+  if (!skipsVerification)
     socket.once('secureConnect', () => {
-      socket.off('error', done)
-      if (socket.authorized || isTrusted(socket, options)) return done(null, socket)
-      socket.destroy()
-      done(Object.assign(new Error('the certificate is not trusted'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }))
+      const roots = trust.ca ? bundle(trust.ca) : systemRoots()
+      const problem = serverProblem(socket, { roots, now: Date.now(), purpose: 'serverAuth', host: trust.servername || trust.host })
+      if (problem !== undefined) socket.destroy(new UntrustedServerError(problem))
     })
-  }
+  return socket
 }
 
-type Trust = { readonly ca?: string | undefined; readonly servername?: string | undefined; readonly host?: string | undefined }
+/** The certificate of a server does not lead to whom is trusted, or is not for it. */
+export class UntrustedServerError extends Error {}
 
-const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+/** Addresses are no names that TLS could tell a server. */
+const sentNames = ({ host, servername }: Trust) => (servername ? { servername } : isIP(host) !== 0 ? { servername: '' } : {})
 
-/** Whether the server is trusted: the name must be right, and the certificates that were shown must lead to one of the bundle, each valid and signed by the next. */
-export function isTrusted(socket: TLSSocket, { ca = '', servername, host = '' }: Trust, now = Date.now()): boolean {
-  if (checkServerIdentity(servername || host, socket.getPeerCertificate()) !== undefined) return false
-  const anchors = (ca.match(PEM) ?? []).map(text => new X509Certificate(text))
-  for (let shown = socket.getPeerX509Certificate(); shown; ) {
-    const certificate: X509Certificate = shown
-    if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false
-    const isSignedBy = (other: X509Certificate) => certificate.checkIssued(other) && certificate.verify(other.publicKey)
-    if (anchors.some(anchor => anchor.raw.equals(certificate.raw) || isSignedBy(anchor))) return true
-    const issuer = certificate.issuerCertificate
-    // Who signs others has to be an authority.
-    if (!issuer?.ca || issuer.raw.equals(certificate.raw) || !isSignedBy(issuer)) return false
-    shown = issuer
+const bundles = new Map<string, CertificatePool>()
+const MAX_BUNDLES = 100
+
+/** The pool of a bundle, which is read once for all connections. */
+function bundle(ca: string): CertificatePool {
+  let pool = bundles.get(ca)
+  if (!pool) {
+    const [oldest] = bundles.keys()
+    if (bundles.size >= MAX_BUNDLES) bundles.delete(oldest!)
+    bundles.set(ca, (pool = poolOfPem(ca)))
   }
-  return false
+  return pool
+}
+
+let roots: CertificatePool | undefined
+
+/** The authorities that Node trusts, with those of NODE_EXTRA_CA_CERTS. Nothing is read before they are needed. */
+function systemRoots(): CertificatePool {
+  roots ??= poolOfPem(systemCertificates().join('\n'))
+  return roots
+}
+
+function systemCertificates(): readonly string[] {
+  // Newer versions of Node tell which they trust, also where a flag says to trust those of the system.
+  const { getCACertificates } = tls as typeof tls & { readonly getCACertificates?: (type: 'default') => string[] }
+  if (getCACertificates) return getCACertificates('default')
+  const extra = process.env['NODE_EXTRA_CA_CERTS']
+  if (!extra) return tls.rootCertificates
+  try {
+    return [...tls.rootCertificates, readFileSync(extra, 'utf8')]
+  } catch {
+    // Node has warned of a file that cannot be read.
+    return tls.rootCertificates
+  }
 }

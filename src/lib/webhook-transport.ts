@@ -6,7 +6,6 @@ import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from
 import { type Agent, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { posix } from 'node:path'
-import type { PeerCertificate } from 'node:tls'
 import type { Cancellation } from './cancellation.ts'
 import { trustingAgent } from './trusting-agent.ts'
 
@@ -208,12 +207,11 @@ type NodeError = Error & {
   readonly code?: string
   readonly address?: string
   readonly port?: number
-  readonly cert?: PeerCertificate
   readonly errors?: readonly Error[]
 }
 
 /** What went wrong with a connection, in the words of Go's clients. */
-export function goMessage(error: NodeError, { host, port, servername }: Pick<WebhookCall, 'host' | 'port' | 'servername'>): string {
+export function goMessage(error: NodeError, { host, port }: Pick<WebhookCall, 'host' | 'port'>): string {
   if (error.name === 'TimeoutError') return 'context deadline exceeded'
   if (error.name === 'AbortError') return 'context canceled'
   const to = isIP(host) === 6 ? `[${host}]:${port}` : `${error.address ?? host}:${error.port ?? port}`
@@ -235,26 +233,11 @@ export function goMessage(error: NodeError, { host, port, servername }: Pick<Web
       return error.message.includes('wrong version number') || error.message.includes('packet length')
         ? 'http: server gave HTTP response to HTTPS client'
         : `remote error: tls: ${error.message}`
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `tls: failed to verify certificate: x509: certificate is not valid for ${servername ?? host}: ${error.message}`
-    case 'CERT_HAS_EXPIRED':
-    case 'CERT_NOT_YET_VALID':
-      return 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid'
   }
-  if (UNTRUSTED.has(error.code ?? '')) return 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
   // An address of several: the first tells as much as all of them.
   const [first] = error.errors ?? []
-  return first ? goMessage(first, { host, port, ...(servername !== undefined && { servername }) }) : error.message
+  return first ? goMessage(first, { host, port }) : error.message
 }
-
-const UNTRUSTED = new Set([
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'INVALID_CA',
-])
 
 /** Why an answer with this status is no success, in the words of Kubernetes' clients; undefined for those that are. */
 export function failureOf({ status, body }: WebhookAnswer): string | undefined {

@@ -1,11 +1,12 @@
 /** One TLS port for HTTP/1.1 and HTTP/2: connections, their limits, and shutdown. */
-import { constants as crypto, X509Certificate } from 'node:crypto'
+import { constants as crypto } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { poolOfPem } from '../../lib/x509/pool.ts'
 import { PendingStreams } from '../flow-control/pending-streams.ts'
 import { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import type { Peer, Request, Response } from '../message.ts'
@@ -14,7 +15,7 @@ import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
 import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
-import { type Anchors, peerOf } from './peer.ts'
+import { type ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -55,7 +56,7 @@ export class Listener implements AsyncDisposable {
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
-  #anchors: Anchors | undefined
+  #pools: () => ClientPools
   /** What is to be trusted from the first handshake on. */
   #unread: TlsMaterial | undefined
   #draining = false
@@ -65,7 +66,7 @@ export class Listener implements AsyncDisposable {
 
   constructor({ tls, serve, log }: ListenOptions) {
     this.#log = log
-    this.#anchors = anchorsOf(tls)
+    this.#pools = poolsOf(tls)
     this.#http1 = this.#createHttp1(serve)
     this.#serve = serve
     this.#tls = createTlsServer({
@@ -125,7 +126,7 @@ export class Listener implements AsyncDisposable {
   /** New handshakes see the new certificates; open connections stay. */
   reload(tls: TlsMaterial): void {
     this.#unread = undefined
-    this.#anchors = anchorsOf(tls)
+    this.#pools = poolsOf(tls)
     this.#tls.setSecureContext(contextOf(tls))
   }
 
@@ -188,7 +189,7 @@ export class Listener implements AsyncDisposable {
     if (this.#draining || this.#isDown) return void socket.destroy()
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
-    const peer = peerOf(socket, this.#anchors)
+    const peer = peerOf(socket, () => this.#pools())
     if (socket.alpnProtocol === 'h2') this.#attempt(socket, () => this.#acceptHttp2(socket, peer))
     else {
       const connection: Http1Connection = { socket, peer, active: 0, isLeaving: false, isOver: false, last: undefined }
@@ -377,12 +378,10 @@ function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
   }
 }
 
-function anchorsOf({ clientCa, proxyCa }: TlsMaterial): Anchors | undefined {
-  const fingerprints = (pem: string) =>
-    new Set(
-      (pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []).map(each => new X509Certificate(each).fingerprint256),
-    )
-  return proxyCa === undefined ? undefined : { users: fingerprints(clientCa), proxies: fingerprints(proxyCa) }
+/** The authorities of clients, read when the first certificate is verified. */
+function poolsOf({ clientCa, proxyCa }: TlsMaterial): () => ClientPools {
+  let pools: ClientPools | undefined
+  return () => (pools ??= { users: poolOfPem(clientCa), proxies: proxyCa === undefined ? undefined : poolOfPem(proxyCa) })
 }
 
 /** Why a request of node:http is not answered at all, as status and reason; undefined when it is. */

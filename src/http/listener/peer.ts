@@ -1,39 +1,91 @@
-/** What a TLS connection says about the client at its other end. */
+/** The client at the other end of a TLS connection. */
+import { createHash } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../../authn/authenticator.ts'
+import { verifyClient } from '../../lib/tls-peer.ts'
+import type { Certificate } from '../../lib/x509/certificate.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
+import type { CertificatePool } from '../../lib/x509/pool.ts'
+import type { Verdict } from '../../lib/x509/verify.ts'
 import type { Peer } from '../message.ts'
 
-/** Fingerprints of the authorities of users and of proxies, where there are both. */
-export type Anchors = { readonly users: ReadonlySet<string>; readonly proxies: ReadonlySet<string> }
+/** The authorities of users and, where there are any, those of proxies. Each decides for itself about a certificate. */
+export type ClientPools = { readonly users: CertificatePool; readonly proxies: CertificatePool | undefined }
 
-export function peerOf(socket: TLSSocket, anchors?: Anchors): Peer {
-  return { address: socket.remoteAddress ?? '', certificate: certificateOf(socket, anchors) }
-}
+/** The certificate is verified when it is first needed, once for a connection; `pools` are those of that moment. */
+export const peerOf = (socket: TLSSocket, pools: () => ClientPools): Peer => new TlsPeer(socket, pools)
 
-/** Without a certificate a connection may still call itself authorized, so the certificate itself is looked for. */
-function certificateOf(socket: TLSSocket, anchors: Anchors | undefined): ClientCertificate | undefined {
-  const sent = socket.getPeerCertificate()
-  if (!sent || sent.subject === undefined) return undefined
-  const names = sent.subject as unknown as Readonly<Record<string, string | string[] | undefined>>
-  return {
-    ...trustIn(socket, anchors),
-    commonName: [names['CN'] ?? ''].flat().at(-1) ?? '',
-    organizations: [names['O'] ?? []].flat(),
-    uids: [names[ATTRIBUTE.userUid] ?? []].flat(),
-    units: [names['OU'] ?? []].flat(),
-    sha256: sent.fingerprint256.replaceAll(':', '').toLowerCase(),
-    notBefore: Date.parse(sent.valid_from),
-    notAfter: Date.parse(sent.valid_to),
+class TlsPeer implements Peer {
+  readonly address: string
+  #unverified: { readonly socket: TLSSocket; readonly pools: () => ClientPools } | undefined
+  #certificate: ClientCertificate | undefined
+
+  constructor(socket: TLSSocket, pools: () => ClientPools) {
+    this.address = socket.remoteAddress ?? ''
+    this.#unverified = { socket, pools }
+  }
+
+  get certificate(): ClientCertificate | undefined {
+    if (this.#unverified) {
+      this.#certificate = certificateOf(this.#unverified.socket, this.#unverified.pools())
+      this.#unverified = undefined
+    }
+    return this.#certificate
   }
 }
 
-/** The handshake verified the certificate against all authorities; which of them vouches for it is seen from the chain. */
-function trustIn(socket: TLSSocket, anchors: Anchors | undefined): { trusted: boolean; isProxy?: boolean } {
-  if (!anchors || !socket.authorized) return { trusted: socket.authorized }
-  const chain = new Set<string>()
-  for (let at = socket.getPeerCertificate(true); at?.fingerprint256 && !chain.has(at.fingerprint256); at = at.issuerCertificate)
-    chain.add(at.fingerprint256)
-  const isIn = (authorities: ReadonlySet<string>) => [...chain].some(fingerprint => authorities.has(fingerprint))
-  return { trusted: isIn(anchors.users), isProxy: isIn(anchors.proxies) }
+function certificateOf(socket: TLSSocket, { users, proxies }: ClientPools): ClientCertificate | undefined {
+  const usual = { now: Date.now(), purpose: 'clientAuth' } as const
+  const client = verifyClient(socket, [{ ...usual, roots: users }, ...(proxies ? [{ ...usual, roots: proxies }] : [])])
+  if (client === undefined) return undefined
+  if ('problem' in client) return { ...UNREADABLE, problem: client.problem }
+  const { certificate, verdicts } = client
+  const [asUser, asProxy] = verdicts
+  return {
+    trusted: asUser!.ok,
+    ...(asProxy && { isProxy: asProxy.ok }),
+    ...(!asUser!.ok && { problem: `verifying certificate ${identifierOf(certificate)} failed: ${asUser!.problem}` }),
+    commonName: certificate.subjectName.get(ATTRIBUTE.commonName)?.at(-1) ?? '',
+    organizations: certificate.subjectName.get(ATTRIBUTE.organization) ?? [],
+    uids: certificate.subjectName.get(ATTRIBUTE.userUid) ?? [],
+    units: certificate.subjectName.get(ATTRIBUTE.organizationalUnit) ?? [],
+    sha256: createHash('sha256').update(certificate.raw).digest('hex'),
+    ...validityOf(verdicts, certificate),
+  }
 }
+
+/** How kube-apiserver calls a certificate in its messages. */
+function identifierOf({ serialNumber, subjectKeyId, authorityKeyId }: Certificate): string {
+  const hex = (bytes: Buffer | undefined) => Array.from(bytes ?? [], byte => byte.toString(16).toUpperCase().padStart(2, '0')).join(':')
+  return `SN=${serialNumber}, SKID=${hex(subjectKeyId)}, AKID=${hex(authorityKeyId)}`
+}
+
+const UNREADABLE: ClientCertificate = {
+  trusted: false,
+  commonName: '',
+  organizations: [],
+  uids: [],
+  sha256: '',
+  notBefore: 0,
+  notAfter: 0,
+}
+
+type Validity = { readonly notBefore: Date; readonly notAfter: Date }
+
+/** When the certificate and those that vouch for it are all valid: of several chains, the one that lasts longest counts. */
+function validityOf(verdicts: readonly Verdict[], leaf: Validity): { readonly notBefore: number; readonly notAfter: number } {
+  const lives = verdicts.flatMap(verdict => (verdict.ok ? [longest(verdict.chains.map(lifeOf))] : []))
+  return together([lifeOf([leaf]), ...lives])
+}
+
+type Life = { readonly notBefore: number; readonly notAfter: number }
+
+const lifeOf = (chain: readonly Validity[]): Life =>
+  together(chain.map(({ notBefore, notAfter }) => ({ notBefore: notBefore.getTime(), notAfter: notAfter.getTime() })))
+
+const together = (lives: readonly Life[]): Life => ({
+  notBefore: Math.max(...lives.map(life => life.notBefore)),
+  notAfter: Math.min(...lives.map(life => life.notAfter)),
+})
+
+const longest = (lives: readonly Life[]): Life => lives.reduce((best, life) => (life.notAfter > best.notAfter ? life : best))

@@ -44,7 +44,8 @@ export function nameProblem(names: AlternativeNames, constraints: readonly NameC
   for (const email of names.emailAddresses) {
     const mailbox = parseMailbox(email)
     if (!mailbox) return `cannot parse rfc822Name ${goQuote(email)}`
-    emails.push({ shown: email, local: mailbox.local, domain: mailbox.domain.toLowerCase() })
+    const domain = mailbox.domain.toLowerCase()
+    emails.push({ shown: `${mailbox.local}@${domain}`, local: mailbox.local, domain })
   }
   for (const { permitted, excluded } of constraints.map(compiled)) {
     for (const address of names.addresses) {

@@ -25,7 +25,11 @@ export type VerifyOptions = {
   readonly purpose: keyof typeof PURPOSES
   /** The name or address that the certificate has to be for. */
   readonly host?: string
+  /** How many signatures may still be checked, where several verifications share that. */
+  readonly checks?: SignatureChecks
 }
+
+export type SignatureChecks = { left: number }
 
 export type Verdict =
   | { readonly ok: true; readonly chains: readonly Chain[] }
@@ -39,13 +43,16 @@ type Chain = readonly Certificate[]
 const PURPOSES = { any: '2.5.29.37.0', serverAuth: '1.3.6.1.5.5.7.3.1', clientAuth: '1.3.6.1.5.5.7.3.2' } as const
 
 /** Candidates whose signature is looked at for one leaf, so that no chain can keep the server busy; the number is Go's. */
-const MAX_SIGNATURE_CHECKS = 100
+export const signatureChecks = (): SignatureChecks => ({ left: 100 })
+
+/** An RSA key of an intermediate beyond this many bits is not tried: its signatures take too long. Go's TLS refuses such a chain, too. */
+export const MAX_RSA_BITS = 8192
 
 export function verify(leaf: Certificate, options: VerifyOptions): Verdict {
-  const { roots, host } = options
+  const { roots, host, checks = signatureChecks() } = options
   const aboutLeaf = validityProblem(leaf, [], { ...options, role: 'leaf' }) ?? (host === undefined ? undefined : hostProblem(leaf, host))
   if (aboutLeaf !== undefined) return { ok: false, problem: aboutLeaf, isAboutLeaf: true }
-  const built = roots.has(leaf) ? { chains: [[leaf]] } : buildChains([leaf], { ...options, checks: { left: MAX_SIGNATURE_CHECKS } })
+  const built = roots.has(leaf) ? { chains: [[leaf]] } : buildChains([leaf], { ...options, checks })
   if (built.chains.length === 0) return { ok: false, problem: built.problem ?? unknownAuthority(undefined), isAboutLeaf: false }
   const chains: Chain[] = []
   let [wrongPolicies, wrongUsage] = [0, 0]
@@ -72,7 +79,7 @@ function noChain(wrongUsage: number, wrongPolicies: number): string {
   return `x509: no valid chains built: ${details.join(', ')}`
 }
 
-type Building = VerifyOptions & { readonly checks: { left: number } }
+type Building = VerifyOptions & { readonly checks: SignatureChecks }
 type Built = { readonly chains: readonly Chain[]; readonly problem?: string | undefined }
 
 /** Every way from the last certificate of a chain to the pool. Without one the problem says why, and hints at the first candidate. */
@@ -92,6 +99,7 @@ function buildChains(chain: Chain, options: Building): Built {
       break
     }
     if (issuer.publicKey === undefined || isInChain(issuer, chain)) continue
+    if (role === 'intermediate' && (issuer.publicKey.key.asymmetricKeyDetails?.modulusLength ?? 0) > MAX_RSA_BITS) continue
     const unsigned = issuanceProblem(child, issuer)
     if (unsigned !== undefined) {
       hint ??= { problem: unsigned, issuer }

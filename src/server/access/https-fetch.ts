@@ -1,6 +1,7 @@
 /** Fetches documents of other servers over HTTPS, within limits of time and size. */
 import { get } from 'node:https'
 import type { Fetch } from '../../authn/remote-keys.ts'
+import { trustingAgent } from '../../lib/trusting-agent.ts'
 
 const LONGEST_MS = 30_000
 const LARGEST_BYTES = 1024 * 1024
@@ -9,11 +10,12 @@ const LARGEST_BYTES = 1024 * 1024
 export function httpsFetch(ca: string | undefined): Fetch {
   return url =>
     new Promise((resolve, reject) => {
+      const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+      const trust = { host, ca: ca ?? '', servername: '', skipsVerification: false }
       const options = {
-        ...(ca !== undefined && { ca }),
         timeout: LONGEST_MS,
         signal: AbortSignal.timeout(LONGEST_MS),
-        agent: false as const,
+        agent: trustingAgent(trust, { keepAlive: false }),
       }
       const asked = get(url, options, answer => {
         const pieces: Buffer[] = []

@@ -7,7 +7,7 @@
  *     socket ─→ frames ─→ headers, data, closed of the stream that they belong to
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connectTrusting, type Trust } from '../../lib/trusting-agent.ts'
 import { HeaderReader, type Headers } from './hpack.ts'
 
 /** What proves who we are, and who the server is; PEM. */
@@ -56,7 +56,7 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
   const port = Number(url.port || (isTls ? 443 : 80))
   return new Promise((resolve, reject) => {
     const socket = isTls
-      ? connectTls({ host, port, ...(!isIP(host) && { servername: host }), ...tls, ALPNProtocols: ['h2'] })
+      ? connectTrusting({ host, port, ...(!isIP(host) && { servername: host }), ALPNProtocols: ['h2'] }, trustOf(host, tls))
       : connectTcp({ host, port })
     socket.setNoDelay(true)
     const settle = () => {
@@ -81,6 +81,14 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
     socket.once(isTls ? 'secureConnect' : 'connect', () => session.begin())
   })
 }
+
+const trustOf = (host: string, { ca = '', cert, key }: Tls): Trust => ({
+  host,
+  ca,
+  servername: '',
+  client: cert && key ? { cert, key } : undefined,
+  skipsVerification: false,
+})
 
 /** No answer came in time. */
 export class DeadlineExceeded extends Error {}
