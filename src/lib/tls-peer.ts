@@ -111,7 +111,10 @@ function allCertificates(socket: TLSSocket): Buffer[] {
 /** Certificates whose memory is lost, in this process. */
 let unfreed = 0
 
-/** What trusted peers have sent, by their certificate, so that the memory for it is lost only once. */
+/**
+ * What trusted peers have sent, by their certificate, so that the memory for it is lost only once. Whether they send it again makes no
+ * difference: the certificates are as good as they were.
+ */
 const remembered = new Map<string, readonly Buffer[]>()
 const MAX_REMEMBERED = 100
 

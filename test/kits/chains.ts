@@ -1,6 +1,7 @@
 /** Random certificates that have issued one another, rightly and wrongly, and pools of them, for tests of verification. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import fc from 'fast-check'
+import { encodePem } from '../../src/lib/pem.ts'
 import * as der from '../../src/lib/x509/der-writer.ts'
 import { algorithmOf, signed } from '../../src/lib/x509/signed.ts'
 import { EXTENSION, extension, type KeyUsage, keyUsage } from '../../src/lib/x509/write-certificate.ts'
@@ -77,18 +78,36 @@ export const plain: Made = {
 }
 
 /** The certificates of a set, in DER. */
-export const make = (set: readonly Made[]): Buffer[] => set.map((each, i) => certificate(each, i, set))
+export const make = (set: readonly Made[], now = NOW): Buffer[] => set.map((each, i) => certificate(each, { serial: i + 1, set, now }))
 
-function certificate(made: Made, serial: number, set: readonly Made[]): Buffer {
+/** The same in PEM, for a set whose members have names: issuers and signers are told by them. */
+export function makeNamed<Name extends string>(
+  named: Readonly<Record<Name, Partial<Omit<Made, 'issuer' | 'signer'>> & { readonly issuer: NoInfer<Name>; readonly signer?: NoInfer<Name> }>>,
+): Record<Name, { readonly cert: string; readonly key: string }> {
+  const names = Object.keys(named) as Name[]
+  const set = names.map((name, i): Made => {
+    const { issuer, signer = issuer, ...more } = named[name]
+    return { ...plain, subject: name, key: i % 4, ...more, issuer: names.indexOf(issuer), signer: names.indexOf(signer) }
+  })
+  const made = make(set, new Date())
+  const pairs = names.map((name, i) => [name, { cert: encodePem('CERTIFICATE', made[i]!), key: keyOf(set[i]!.key) }])
+  return Object.fromEntries(pairs)
+}
+
+const keyOf = (key: number): string => KEYS[key]!.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+type Context = { readonly serial: number; readonly set: readonly Made[]; readonly now: Date }
+
+function certificate(made: Made, { serial, set, now }: Context): Buffer {
   const day = 24 * 3_600_000
-  const at = (days: number) => new Date(NOW.getTime() + days * day)
+  const at = (days: number) => new Date(now.getTime() + days * day)
   const [start, end] = { now: [-10, 10], past: [-10, -1], future: [1, 10] }[made.validity]!
   const signer = KEYS[set[made.signer]!.key]!.privateKey
   const algorithm = made.hash === 'sha1' ? sha1Algorithm(signer) : algorithmOf(signer)
   const extensions = extensionsOf(made, set)
   const body = der.sequence(
     ...(made.version === 3 ? [der.explicit(0, der.integer(Buffer.from([2])))] : []),
-    der.integer(Buffer.from([serial + 1])),
+    der.integer(Buffer.from([serial])),
     algorithm,
     name(set[made.issuer]!.subject),
     der.sequence(der.time(at(start!)), der.time(at(end!))),
