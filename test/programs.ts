@@ -44,6 +44,7 @@ const PROGRAMS = {
   },
   etcd: { variable: 'ETCD', commands: ['etcd'], hint: 'Debian: apt-get install etcd-server' },
   etcdctl: { variable: 'ETCDCTL', commands: ['etcdctl'], hint: 'Debian: apt-get install etcd-client', isOptional: true },
+  openssl: { variable: 'OPENSSL', commands: ['openssl'], hint: 'Debian: apt-get install openssl' },
   chromium: { variable: 'CHROMIUM', commands: ['chromium', 'chromium-browser', 'google-chrome'], hint: 'Debian: apt-get install chromium' },
   'node-18': { variable: 'NODE_18', commands: [], installed: 'node_modules/node-18/bin/node', hint: 'node scripts/install-programs.mjs' },
   'node-20.0': {
