@@ -6,13 +6,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { issueAuthority, issueClient, issueServer } from '../../src/lib/x509/issue.ts'
 import { type Scope, temporaryDirectory } from '../kit.ts'
+import type { Issued } from './webhooks.ts'
 
 export const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
 
 /** A webhook over HTTPS that wants a client certificate. It notes the reviews that it gets; `decide` gives their status, be it null, or a code to fail with. */
-export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number | null) {
+export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number | null, issued?: Issued) {
   const authority = issueAuthority('reviews', validity)
-  const server = issueServer(authority, 'reviews', { names: ['127.0.0.1'], ...validity })
+  const server = issued ?? { ca: authority.cert, ...issueServer(authority, 'reviews', { names: ['127.0.0.1'], ...validity }) }
   const client = issueClient(authority, { commonName: 'keelson' }, validity)
   const reviews: any[] = []
   const state = { decide }
@@ -46,7 +47,7 @@ current-context: webhook
 contexts: [{ name: webhook, context: { cluster: webhook, user: server } }]
 clusters:
 - name: webhook
-  cluster: { server: "https://127.0.0.1:${(webhook.address() as AddressInfo).port}/reviews", certificate-authority-data: ${base64(authority.cert)} }
+  cluster: { server: "https://127.0.0.1:${(webhook.address() as AddressInfo).port}/reviews", certificate-authority-data: ${base64(server.ca)} }
 users:
 - name: server
   user: { client-certificate-data: ${base64(client.cert)}, client-key-data: ${base64(client.key)} }
@@ -56,9 +57,9 @@ users:
 }
 
 /** An OpenID provider with one key, whose discovery document is where `discovery` says as well. */
-export async function openProvider(t: Scope, { discovery = '' } = {}) {
+export async function openProvider(t: Scope, { discovery = '', issued }: { discovery?: string; issued?: Issued } = {}) {
   const authority = issueAuthority('id', validity)
-  const { cert, key } = issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity })
+  const { ca, cert, key } = issued ?? { ca: authority.cert, ...issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity }) }
   const signer = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const provider = createServer({ cert, key }, (request, response) => {
     const keys = [{ ...signer.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig' }]
@@ -78,5 +79,5 @@ export async function openProvider(t: Scope, { discovery = '' } = {}) {
       .join('.')
     return `${input}.${sign('sha256', Buffer.from(input), signer.privateKey).toString('base64url')}`
   }
-  return { issuer, ca: authority.cert, token }
+  return { issuer, ca, token }
 }

@@ -49,12 +49,18 @@ const RESOURCES = [
   { name: 'flunders/status', singularName: '', namespaced: true, kind: 'Flunder', verbs: ['get', 'update'] },
 ]
 
-export type ApiOptions = { readonly signer?: typeof authority; readonly names?: readonly string[]; readonly more?: Answer }
+export type ApiOptions = {
+  readonly signer?: typeof authority
+  readonly names?: readonly string[]
+  /** The certificate that it shows, instead of one by the signer for the names. */
+  readonly pair?: typeof authority
+  readonly more?: Answer
+}
 type Answer = (message: IncomingMessage, response: ServerResponse) => boolean
 
 /** Listens on every address of this machine, closed with the test. `more` may answer other paths. */
-export async function startAggregatedApi(t: Scope, { signer = authority, names = ['wardle.default.svc'], more }: ApiOptions = {}) {
-  const pair = issueServer(signer, 'wardle', { names: [...names], ...validity })
+export async function startAggregatedApi(t: Scope, { signer = authority, names = ['wardle.default.svc'], pair, more }: ApiOptions = {}) {
+  const shown = pair ?? issueServer(signer, 'wardle', { names: [...names], ...validity })
   const watches = new Set<ServerResponse>()
   /** Those in the middle of a handshake among them, which the server itself does not close. */
   const sockets = new Set<Duplex>()
@@ -74,7 +80,7 @@ export async function startAggregatedApi(t: Scope, { signer = authority, names =
   }
   const note = ({ method = '', url = '', headers, socket }: IncomingMessage) =>
     api.seen.push({ method, url, headers, client: String((socket as TLSSocket).getPeerCertificate().subject?.CN ?? '') })
-  const server = createServer({ ...pair, requestCert: true, rejectUnauthorized: false }, (message, response) => {
+  const server = createServer({ ...shown, requestCert: true, rejectUnauthorized: false }, (message, response) => {
     note(message)
     let body = ''
     message.on('data', part => (body += part))

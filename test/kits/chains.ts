@@ -82,7 +82,9 @@ export const make = (set: readonly Made[], now = NOW): Buffer[] => set.map((each
 
 /** The same in PEM, for a set whose members have names: issuers and signers are told by them. */
 export function makeNamed<Name extends string>(
-  named: Readonly<Record<Name, Partial<Omit<Made, 'issuer' | 'signer'>> & { readonly issuer: NoInfer<Name>; readonly signer?: NoInfer<Name> }>>,
+  named: Readonly<
+    Record<Name, Partial<Omit<Made, 'issuer' | 'signer'>> & { readonly issuer: NoInfer<Name>; readonly signer?: NoInfer<Name> }>
+  >,
 ): Record<Name, { readonly cert: string; readonly key: string }> {
   const names = Object.keys(named) as Name[]
   const set = names.map((name, i): Made => {

@@ -39,13 +39,16 @@ export const deny = (message: string) => reviewing(() => ({ allowed: false, stat
 export const patch = (...operations: object[]) =>
   reviewing(() => ({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') }))
 
+/** A certificate that a server shows, and the authority that it leads to; PEM. */
+export type Issued = { readonly ca: string; readonly cert: string; readonly key: string }
+
 /** A webhook on a free port, closed with the test. */
 export async function webhook(
   t: Scope,
   answer: Answer,
-  { names = ['127.0.0.1'], host = '127.0.0.1' }: { names?: readonly string[]; host?: string } = {},
+  { names = ['127.0.0.1'], host = '127.0.0.1', issued }: { names?: readonly string[]; host?: string; issued?: Issued } = {},
 ): Promise<Webhook> {
-  const pair = issueServer(authority, 'webhook', { names: [...names], ...validity })
+  const { ca, ...pair } = issued ?? { ca: authority.cert, ...issueServer(authority, 'webhook', { names: [...names], ...validity }) }
   const seen: any[] = []
   const calls: Webhook['calls'] = []
   const server = createServer(pair, (request, response) => {
@@ -65,6 +68,6 @@ export async function webhook(
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const clientConfig = { url: `https://127.0.0.1:${port}/review`, caBundle: pem(authority.cert) }
+  const clientConfig = { url: `https://127.0.0.1:${port}/review`, caBundle: pem(ca) }
   return { server, port, seen, calls, clientConfig, cert: pair.cert }
 }
