@@ -11,7 +11,10 @@
 
 /** What the hand goes around. */
 export interface Evictable {
-  /** Looks at the objects behind a key, or at the first ones: evicts the unread of at least a size. Returns the last key; undefined at the end. */
+  /**
+   * Looks at the objects behind a key, or at the first ones, and evicts the unread of at least a size, until enough bytes are free.
+   * Returns the last key; undefined at the end.
+   */
   evictAfter(key: string | undefined, many: number, leastSize: number): string | undefined
 }
 

@@ -85,6 +85,7 @@ export class ResourceCache implements ByteSource, Evictable {
   readonly #readBack: ReadBack | undefined
   /** Bytes of all its object revisions that are in memory and could be read again. */
   #heldBytes = 0
+  #isReleased = false
 
   constructor(resource: Resource, options: { since: Revision; limits?: HistoryLimits; now?: () => number; readBack?: ReadBack }) {
     this.#readBack = options.readBack
@@ -127,6 +128,7 @@ export class ResourceCache implements ByteSource, Evictable {
   }
 
   held(bytes: number): void {
+    if (this.#isReleased) return
     this.#heldBytes += bytes
     this.#readBack!.budget.add(bytes)
   }
@@ -137,15 +139,15 @@ export class ResourceCache implements ByteSource, Evictable {
     for (const { newest } of this.#order.between(from, END)) {
       if (newest.isRead) newest.isRead = false
       else if (newest.size >= leastSize && !newest.deleted) newest.evict()
-      if (--left === 0) return newest.key
+      if (--left === 0 || !this.#readBack?.budget.isUsedUp) return newest.key
     }
     return undefined
   }
 
   /** Nobody uses the cache any more: its bytes no longer count. */
   release(): void {
+    this.#isReleased = true
     this.#readBack?.budget.add(-this.#heldBytes)
-    this.#heldBytes = 0
   }
 
   /**

@@ -198,7 +198,10 @@ function read(request: Write): MaybePromise<void> {
 }
 
 /** The stored object of a revision, or an error that says it cannot be read. */
-export function decodeStored(resource: Resource, { fault, name, json }: ObjectRevision): AnyObject {
+export function decodeStored(resource: Resource, found: ObjectRevision): AnyObject {
+  // Reading the bytes may show that they cannot be read any more.
+  const { json, name } = found
+  const { fault } = found
   if (fault !== undefined) throw internalError(`${resource.qualified} "${name}" cannot be read from storage: ${fault}`)
   return parseObject(json)
 }
