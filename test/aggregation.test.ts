@@ -335,7 +335,10 @@ test('a server with an unknown CA or another name is not trusted unless insecure
   assert.equal((await ask(server, FLUNDERS)).status, 200)
 
   const other = await open(t, { names: ['wardle.other.svc'], reason: 'FailedDiscoveryCheck' })
-  assert.match((await availability(other.server, 'FailedDiscoveryCheck')).message, /x509: certificate is valid for wardle\.other\.svc, not wardle\.default\.svc$/)
+  assert.match(
+    (await availability(other.server, 'FailedDiscoveryCheck')).message,
+    /x509: certificate is valid for wardle\.other\.svc, not wardle\.default\.svc$/,
+  )
 })
 
 test('a request is not proxied in a loop, by whatever name the Service leads back', networked, async t => {

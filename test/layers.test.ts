@@ -211,6 +211,7 @@ const MAY_IMPORT_IN_SERVER: typeof MAY_IMPORT = [
   ['port', 'config.ts', 'address and limits'],
   ['port', 'context.ts', 'priority levels are followed beside requests'],
   ['port', 'start-hooks.ts', 'their health is told'],
+  ['port', 'feature-gates.ts', 'metrics tell which gates are on'],
   ['port', 'files', 'certificates, which are read again'],
   ['port', 'credentials', 'certificates are renewed, and so is the kubeconfig that has them'],
   ['port', 'data', 'its health and metrics are told'],

@@ -6,7 +6,12 @@ import type { User } from '../schema/user.ts'
 import { ClaimError, checkStillThere, type FindCore, podExtra } from './account-claims.ts'
 import { type Authentication, type Authenticator, type ClientCertificate, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
-export type CertificateParts = { readonly now: () => number; readonly find: FindCore }
+export type CertificateParts = {
+  readonly now: () => number
+  readonly find: FindCore
+  /** Told for how many milliseconds the certificate of a request is still valid. */
+  readonly seen?: (remainingMs: number) => void
+}
 
 /** Connections can outlast certificates, and these what they were made for, so all of it is checked at every request. */
 export class CertificateAuthenticator implements Authenticator {
@@ -21,6 +26,7 @@ export class CertificateAuthenticator implements Authenticator {
     if (certificate === undefined) return { outcome: 'none' }
     if (!certificate.trusted) return { outcome: 'invalid', reason: certificate.problem ?? 'x509: certificate signed by unknown authority' }
     const now = this.#parts.now()
+    this.#parts.seen?.(certificate.notAfter - now)
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }
     if (certificate.commonName === '') return { outcome: 'none' }

@@ -50,6 +50,22 @@ export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleReso
   }
 }
 
+/** An authorizer whose decisions are counted; what it leaves to others is none. */
+export function counted(authorizer: NamedAuthorizer, count: (verdict: 'allow' | 'deny') => void): NamedAuthorizer {
+  const take = (decision: Decision): Decision => {
+    if (decision.verdict !== 'no-opinion') count(decision.verdict)
+    return decision
+  }
+  return {
+    name: authorizer.name,
+    authorize(user, attributes, request) {
+      const decision = authorizer.authorize(user, attributes, request)
+      return decision instanceof Promise ? decision.then(take) : take(decision)
+    },
+    rulesFor: (user, namespace) => authorizer.rulesFor(user, namespace),
+  }
+}
+
 type Asking = {
   readonly chain: readonly NamedAuthorizer[]
   readonly user: User

@@ -31,6 +31,8 @@ export interface Exchange {
   confirm: (() => Promise<void> | undefined) | undefined
   /** When it has to be answered, in milliseconds of the stopwatch; undefined where it may take as long as it likes. */
   endsAt: number | undefined
+  /** The server has ended it to protect itself: there was no room for it, or it took too long. */
+  isTerminated: boolean
 }
 
 /** Throws when an answer cannot be made, at once or later. */
@@ -52,6 +54,7 @@ export function openExchange(request: Request, router: Router): Exchange {
     explain: undefined,
     confirm: undefined,
     endsAt: undefined,
+    isTerminated: false,
     stopwatch: new Stopwatch(),
   }
 }

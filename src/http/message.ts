@@ -52,6 +52,11 @@ export interface Outlet {
   once(event: 'drain' | 'close' | 'finish', listener: () => void): unknown
 }
 
+/** Told of each event of a watch. */
+export interface EventObserver {
+  sent(bytes: number): void
+}
+
 export type ResponseBody =
   | Uint8Array
   /** Made while it is sent, at the pace of the client. A piece holds until the next is asked for. */
@@ -59,7 +64,7 @@ export type ResponseBody =
   /** Open until one side ends it. */
   | {
       readonly type: 'stream'
-      readonly start: (outlet: Outlet) => void
+      readonly start: (outlet: Outlet, observer?: EventObserver) => void
       /** Over WebSocket: how messages are encoded by the protocol that was agreed on. Any protocol when it makes no difference. */
       readonly protocols?: Readonly<Record<string, 'binary' | 'base64'>>
     }

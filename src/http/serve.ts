@@ -79,12 +79,16 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
 
 /** Authenticates the request. */
 const identify =
-  (next: Handler, { authenticator }: Api): Handler =>
+  (next: Handler, { authenticator, metrics }: Api): Handler =>
   exchange => {
     const { request } = exchange
     const authenticated = authenticator.authenticate(credentialsOf(request), request)
     return whenDone(authenticated, found => {
-      if (found.outcome !== 'user') throw unauthorized()
+      if (found.outcome !== 'user') {
+        metrics.authenticated(found.outcome === 'none' ? 'failure' : 'error')
+        throw unauthorized()
+      }
+      metrics.authenticated('success', found.user.name)
       exchange.user = found.user
       exchange.stopwatch.lapAfter(authenticated, 'authn')
       return next(exchange)

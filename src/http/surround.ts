@@ -19,7 +19,8 @@ export const trace: Wrap =
     const observed = metrics.begin(exchange.route)
     return whenDone(next(exchange), response => {
       const ms = exchange.stopwatch.total
-      observed.answered(response.status, sizeOf(response), ms / 1000)
+      observed.answered(response.status, sizeOf(response), { seconds: ms / 1000, elsewhere: exchange.stopwatch.elsewhere / 1000 })
+      if (exchange.isTerminated) observed.terminated(response.status)
       if (log.enabled('debug')) log.debug(fieldsOf(exchange, response, ms), 'request')
       else if (ms > SLOW_MS && log.enabled('info') && !isLongRunning(exchange)) {
         exchange.stopwatch.lap('encode')
@@ -32,7 +33,7 @@ export const trace: Wrap =
       const start = (outlet: Outlet) => {
         observed.opened()
         outlet.once('close', () => observed.closed())
-        body.start(outlet)
+        body.start(outlet, observed)
       }
       return { ...response, headers, body: { ...body, start } }
     })
@@ -71,11 +72,12 @@ export const deadline: Wrap = next => exchange => {
   return response instanceof Promise ? within(ms, response, exchange) : response
 }
 
-const within = (ms: number, response: Promise<Response>, { request }: Exchange) =>
+const within = (ms: number, response: Promise<Response>, exchange: Exchange) =>
   new Promise<Response>((resolve, reject) => {
     const timer = setTimeout(() => {
       const late = timedOut('Timeout: request did not complete within the allotted timeout')
-      request.cancel(late)
+      exchange.isTerminated = true
+      exchange.request.cancel(late)
       reject(late)
     }, ms)
     const settle =

@@ -9,7 +9,7 @@ import { LIMITS } from '../lib/limits.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import { protobufFrame } from './encode-protobuf.ts'
 import { protobufStatusOf, statusOf } from './error.ts'
-import type { Outlet, Response } from './message.ts'
+import type { EventObserver, Outlet, Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 
 /** The answer to a watch. */
@@ -19,7 +19,7 @@ export function watchResponse(stream: WatchStream, { mediaType, shape, messages 
   return {
     status: 200,
     headers: { 'content-type': encoding.mediaType },
-    body: { type: 'stream', start: outlet => new WatchWriter(stream, encoding).start(outlet) },
+    body: { type: 'stream', start: (outlet, observer) => new WatchWriter(stream, encoding, observer).start(outlet) },
   }
 }
 
@@ -39,6 +39,7 @@ type WatchEncoding = {
 class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
   readonly #encoding: WatchEncoding
+  readonly #observer: EventObserver | undefined
   #outlet!: Outlet
   /** What is sent at the end of the iteration: mostly one line. Nothing is kept after that, see CONTRIBUTING.md on garbage. */
   #line: Uint8Array | undefined
@@ -46,9 +47,10 @@ class WatchWriter implements WatchSink {
   #pendingBytes = 0
   #open = true
 
-  constructor(stream: WatchStream, encoding: WatchEncoding) {
+  constructor(stream: WatchStream, encoding: WatchEncoding, observer: EventObserver | undefined) {
     this.#stream = stream
     this.#encoding = encoding
+    this.#observer = observer
   }
 
   start(outlet: Outlet): void {
@@ -65,7 +67,10 @@ class WatchWriter implements WatchSink {
   }
 
   event(event: WatchEvent): void {
-    if (this.#open) this.#push(this.#encoding.event(event))
+    if (!this.#open) return
+    const line = this.#encoding.event(event)
+    this.#observer?.sent(line.byteLength)
+    this.#push(line)
   }
 
   end(error?: StatusError): void {

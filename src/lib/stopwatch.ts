@@ -6,6 +6,7 @@ export class Stopwatch {
   readonly #began: number
   /** Ends of phases, each followed by its time: they are added up only for the few requests that are reported. */
   readonly #laps: (string | number)[] = []
+  #elsewhere = 0
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -19,6 +20,16 @@ export class Stopwatch {
   /** The end of a phase that may have waited for something. If it has not, what little it took counts as part of the next. */
   lapAfter(result: MaybePromise<unknown>, phase: string): void {
     if (result instanceof Promise) this.lap(phase)
+  }
+
+  /** Notes milliseconds in which the request waited for others: in a queue, or for a webhook. */
+  waitedFor(ms: number): void {
+    this.#elsewhere += ms
+  }
+
+  /** The milliseconds of all such waits. */
+  get elsewhere(): number {
+    return this.#elsewhere
   }
 
   /** Milliseconds since the beginning. */

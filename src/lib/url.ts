@@ -202,7 +202,7 @@ function encoded(written: string, mode: 'path' | 'fragment', fail: Fail): string
 const isValidlyEncoded = (bytes: string, mode: Mode): boolean => !ESCAPED_IN_WRITING[mode].test(bytes)
 
 /** Runs of characters and of escapes are taken at once: a text may be as long as a body. */
-const RUNS = /(?:%[0-9A-Fa-f]{2})+|%[^]{0,2}|[^%]+/g
+const RUNS = /(?:%[0-9A-Fa-f]{2})+|%[\s\S]{0,2}|[^%]+/g
 
 function percentDecode(bytes: string, mode: Mode, fail: Fail): string {
   const written = mode === 'query' ? bytes.replaceAll('+', ' ') : bytes

@@ -7,7 +7,6 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { Destination } from '../lib/destination.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
@@ -59,8 +58,6 @@ export type CallContext = RequestContext & {
   readonly confirm?: (() => Promise<void> | undefined) | undefined
   /** What must still be so when it is stored. */
   readonly fence?: Fence
-  /** Measures the phases of the call. */
-  readonly stopwatch?: Stopwatch
 }
 
 export type ListMeta = {

@@ -39,6 +39,7 @@ import { podWriter } from './pod-writer.ts'
 import { preempt } from './preemption.ts'
 import { PLUGINS, PLUGINS_BY_NAME } from './profile.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
+import { type AttemptResult, SchedulerMetrics } from './scheduler-metrics.ts'
 import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
 import { clientVolumes } from './volumes/client-volumes.ts'
 
@@ -49,6 +50,7 @@ export type SchedulerParts = {
   readonly schedulerName?: string
   /** Whether a feature is on. */
   readonly gate: (name: string) => boolean
+  readonly metrics?: SchedulerMetrics
 }
 
 /** Keys of the work queue: the next pod is to be tried, long waits are over; anything else is the uid of a pod with writes to be done. */
@@ -59,7 +61,12 @@ const WORKERS = 50
 /** Stands for the plugins of a pod that had no nodes to choose from. */
 const NO_NODES = 'no nodes'
 
-export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }: SchedulerParts): Controller =>
+export const scheduler = ({
+  random,
+  schedulerName = 'default-scheduler',
+  gate,
+  metrics = new SchedulerMetrics(),
+}: SchedulerParts): Controller =>
   defineController({
     name: 'scheduler',
     identity: SCHEDULER,
@@ -75,6 +82,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
       const nominations = new Nominations()
       const now = () => client.now.getTime()
       const queue = new SchedulingQueue({ now, gateOf })
+      metrics.begun(() => queue.pending)
       const rotation = { next: 0 }
       /** Pods whose binding is under way, by uid. */
       const assumed = new Set<string>()
@@ -247,25 +255,32 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
       }
 
       function tryPod(queued: QueuedPod, pod: PodObject): void {
+        const begun = performance.now()
         try {
-          place(queued, pod)
+          place(queued, pod, begun)
         } catch (error) {
           if (!(error instanceof PluginError)) onError(error)
+          attempted('error', begun)
           fail(queued, pod, messageOf(error))
         }
       }
 
-      function place(queued: QueuedPod, pod: PodObject): void {
+      const attempted = (result: AttemptResult, begun: number) =>
+        metrics.attempted(result, schedulerName, (performance.now() - begun) / 1000)
+
+      function place(queued: QueuedPod, pod: PodObject, begun: number): void {
         const known = podInfoOf(pod)
         const info = { ...known, nominatedNodeName: nominations.nodeOf(known.uid) ?? known.nominatedNodeName }
         const cycle: Cycle = { pod, info, cluster, lookups, state: new Map() }
         const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation })
-        if (placement.type === 'placed') assume(queued, cycle, placement.node)
-        else if (placement.type === 'rejected') reject(queued, cycle, placement)
+        metrics.searched((performance.now() - begun) / 1000)
+        if (placement.type === 'placed') return void assume(queued, cycle, { node: placement.node, begun })
+        if (placement.type === 'rejected') reject(queued, cycle, placement)
         else {
           queue.reject(queued, new Set([NO_NODES]))
           report(pod, { reason: 'Unschedulable', message: 'no nodes available to schedule pods', nominatedNode: '' })
         }
+        attempted('unschedulable', begun)
       }
 
       /** No node is good: others may have to make room, and the pod waits. */
@@ -273,6 +288,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         const { info, pod } = cycle
         const { diagnosis } = placement
         const preemption = preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets.list() })
+        metrics.preempted(preemption.type === 'victims' ? preemption.victims.length : 0)
         const postFiltered = PLUGINS.flatMap(plugin => plugin.postFilter?.(cycle) ?? [])
         const message = describe(diagnosis, [...postFiltered.map(each => each.message), preemption.message].filter(Boolean).join(', '))
         let nominatedNode: string | undefined
@@ -291,7 +307,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
       }
 
       /** Takes the pod to be on its node from now on, with all that plugins hold for it, and binds it. */
-      function assume(queued: QueuedPod, cycle: Cycle, node: string): void {
+      function assume(queued: QueuedPod, cycle: Cycle, { node, begun }: { readonly node: string; readonly begun: number }): void {
         const { pod } = cycle
         const info = { ...cycle.info, nodeName: node }
         const reservations = PLUGINS.flatMap(({ name, reserve }): Held[] => {
@@ -301,7 +317,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
         assumed.add(info.uid)
         cluster.setPod(info)
         nominations.remove(info.uid)
-        later(info.uid, () => bind({ queued, pod, info, reservations }))
+        later(info.uid, () => bind({ queued, pod, info, reservations, begun }))
       }
 
       /** Something went wrong: the pod is tried again after a while. */
@@ -335,7 +351,7 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
       }
 
       /** Binds a pod once all is ready that plugins hold for it. */
-      async function bind({ queued, pod, info, reservations }: Binding): Promise<number | undefined> {
+      async function bind({ queued, pod, info, reservations, begun }: Binding): Promise<number | undefined> {
         const { uid } = info
         let step = ''
         try {
@@ -350,12 +366,17 @@ export const scheduler = ({ random, schedulerName = 'default-scheduler', gate }:
           }
           waiting.delete(uid)
           step = 'running Bind plugin "DefaultBinder"'
-          if (await writer.bind(pod, info)) return undefined
+          if (await writer.bind(pod, info)) {
+            attempted('scheduled', begun)
+            metrics.placed(queued.attempts, (now() - queued.arrived) / 1000)
+            return undefined
+          }
           release(uid)
           await letGo(reservations)
         } catch (error) {
           waiting.delete(uid)
           if (signal.aborted) return undefined
+          attempted('error', begun)
           release(uid)
           await letGo(reservations)
           const current = podOf(info)
@@ -459,6 +480,8 @@ type Binding = {
   readonly pod: PodObject
   readonly info: PodInfo
   readonly reservations: readonly Held[]
+  /** When the attempt began, in milliseconds. */
+  readonly begun: number
 }
 
 /** How often it is looked for pods that have waited very long. */

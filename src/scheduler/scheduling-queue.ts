@@ -9,6 +9,8 @@
  * The most important pod is tried first, and among equals the one that waits longest. A pod that was tried before waits a second,
  * two, four, up to ten; but when nobody else is to be tried, its turn comes earlier.
  */
+import type { PendingPods } from './scheduler-metrics.ts'
+
 export type QueuedPod = {
   readonly uid: string
   readonly namespace: string
@@ -16,6 +18,9 @@ export type QueuedPod = {
   readonly priority: number
   /** Since when it waits: its arrival, or its last attempt. */
   since: number
+  /** When it arrived, and how often it was tried. */
+  readonly arrived: number
+  attempts: number
   /** How often plugins have rejected it, and how often in a row something has gone wrong. */
   rejections: number
   errors: number
@@ -61,12 +66,15 @@ export class SchedulingQueue {
   /** Takes in a pod that is not there yet. One that must not be tried waits among the unschedulable. */
   add({ uid, namespace, name, priority }: Waiting): void {
     if (this.#pods.has(uid)) return
+    const now = this.#parts.now()
     const pod: QueuedPod = {
       uid,
       namespace,
       name,
       priority,
-      since: this.#parts.now(),
+      since: now,
+      arrived: now,
+      attempts: 0,
       rejections: 0,
       errors: 0,
       rejectors: NOBODY,
@@ -99,6 +107,7 @@ export class SchedulingQueue {
     if (!pod) return undefined
     pod.state = 'in flight'
     pod.stamp = ++this.#stamp
+    pod.attempts++
     return pod
   }
 
@@ -150,6 +159,17 @@ export class SchedulingQueue {
       if (left > 0 || !this.#retry(pod)) next = Math.min(next ?? LONGEST_WAIT_MS, left > 0 ? left : LONGEST_WAIT_MS)
     }
     return next
+  }
+
+  /** How many pods wait, and where. */
+  get pending(): PendingPods {
+    const pending = { active: 0, backoff: 0, unschedulable: 0, gated: 0 }
+    for (const pod of this.#pods.values()) {
+      if (pod.state === 'active') pending.active++
+      else if (pod.state === 'back-off') pending.backoff++
+      else if (pod.state === 'unschedulable') pending[this.#parts.gateOf(pod) === undefined ? 'unschedulable' : 'gated']++
+    }
+    return pending
   }
 
   get isAnyUnschedulable(): boolean {

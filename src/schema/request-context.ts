@@ -1,5 +1,7 @@
 /** What the rules and hooks of kinds know about a request, beside the object. */
+
 import type { Cancellation } from '../lib/cancellation.ts'
+import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Access } from './access.ts'
 import type { Budget } from './budget.ts'
 import type { Explanation } from './explanation.ts'
@@ -19,6 +21,8 @@ export type RequestContext = {
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
   /** Records what admission decides, where an explanation is wanted. */
   readonly explanation?: Explanation | undefined
+  /** Measures the phases of the request. */
+  readonly stopwatch?: Stopwatch
 }
 
 /** What defaults may depend on. */

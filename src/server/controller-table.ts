@@ -1,4 +1,5 @@
 /** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
+
 import type { Controller } from '../controllers/controller.ts'
 import type { Signing } from '../controllers/csrsigning/controller.ts'
 import type { AutoscalerParts } from '../controllers/horizontalpodautoscaler/controller.ts'
@@ -7,6 +8,7 @@ import type { NodeLifecycleParts } from '../controllers/nodelifecycle/controller
 import type { QuotaControllerParts } from '../controllers/resourcequota/controller.ts'
 import type { TokenControllerParts } from '../controllers/serviceaccount-token/controller.ts'
 import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
+import type { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
 
 /** What some controllers need beside their client. */
 export type ControllerParts = TokenControllerParts &
@@ -20,6 +22,7 @@ export type ControllerParts = TokenControllerParts &
     readonly ipam: IpamParts | undefined
     /** Whether a feature is on. */
     readonly gate: (name: string) => boolean
+    readonly schedulerMetrics: SchedulerMetrics
   }
 
 export type ControllerEntry = {
@@ -182,7 +185,8 @@ const TABLE = {
   },
   scheduler: {
     onlyWithNodes: true,
-    load: async ({ gate }) => (await import('../scheduler/controller.ts')).scheduler({ random: Math.random, gate }),
+    load: async ({ gate, schedulerMetrics: metrics }) =>
+      (await import('../scheduler/controller.ts')).scheduler({ random: Math.random, gate, metrics }),
   },
   'service-cidr-controller': {
     load: async () => (await import('../controllers/servicecidr/controller.ts')).serviceCIDRController,

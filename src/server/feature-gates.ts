@@ -23,6 +23,17 @@ export function readFeatureGates(text: string): (name: string) => boolean {
   return name => chosen.get(name) ?? chosen.get(stageOf(name)) ?? [ON, BETA_ON, FIXED_ON].some(set => set.has(name))
 }
 
+/** Every gate with its stage, as Kubernetes' metrics call it: stable ones have none. */
+export function featureStages(): (readonly [name: string, stage: string])[] {
+  const stages: [stage: string, ...gates: Iterable<string>[]][] = [
+    ['ALPHA', [ALL_ALPHA], ALPHA],
+    ['BETA', [ALL_BETA], BETA_ON, BETA_OFF],
+    ['', ON, FIXED_ON],
+    ['DEPRECATED', OFF, FIXED_OFF],
+  ]
+  return stages.flatMap(([stage, ...gates]) => gates.flatMap(names => Array.from(names, name => [name, stage] as const)))
+}
+
 const ALL_ALPHA = 'AllAlpha'
 const ALL_BETA = 'AllBeta'
 

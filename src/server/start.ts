@@ -19,6 +19,7 @@ import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
 import { Writers } from '../registry/writers.ts'
+import { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
 import type { Kind } from '../schema/kind.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -32,6 +33,7 @@ import { openAdmission } from './admission/open-admission.ts'
 import { quotaParts } from './admission/quota.ts'
 import { apiAccess } from './clients/api-access.ts'
 import { createClients } from './clients/client-backend.ts'
+import { ClientMetrics } from './clients/client-metrics.ts'
 import { objectReader } from './clients/object-reader.ts'
 import { type Config, changedSettings, checkConfig } from './config.ts'
 import type { ServerContext } from './context.ts'
@@ -182,6 +184,8 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const { signal } = ending
   // Every component that runs beside requests listens for the end.
   setMaxListeners(0, signal)
+  const schedulerMetrics = new SchedulerMetrics()
+  const clientMetrics = new ClientMetrics(() => `${reachableHost(listener.address.address, config)}:${listener.address.port}`)
   const { clientFor, backgroundClientFor, guardedClientFor } = createClients({
     caches,
     catalog,
@@ -191,6 +195,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     registry: () => registry,
     authorizer: () => components,
     onError: error => log.error({ error: failureText(error) }, 'a component could not take in a change'),
+    metrics: clientMetrics,
     signal,
   })
   const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, clock, signal })
@@ -297,6 +302,8 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
       ...admission.metrics.families(),
       ...accessMetrics.families(),
+      ...schedulerMetrics.families(),
+      ...clientMetrics.families(),
       ...aggregation.registrations.metrics.families(),
     ],
     clock,
@@ -319,6 +326,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     api,
     commands,
     nodeRanges: ranges,
+    schedulerMetrics,
   })
   const [ownDuties] = await Promise.all([
     store.isShared ? undefined : duties.start(controllers, signal),

@@ -53,7 +53,9 @@ export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   isIdle: () => parts.validating().isEmpty,
   validate(attributes) {
     const webhooks = concerned(parts.validating(), attributes, parts)
-    if (webhooks.length > 0) return callValidating(webhooks, attributes, parts)
+    if (webhooks.length === 0) return
+    const begun = performance.now()
+    return callValidating(webhooks, attributes, parts).finally(() => attributes.ctx.stopwatch?.waitedFor(performance.now() - begun))
   },
 })
 
@@ -275,6 +277,7 @@ async function timedCall(
   const outcome = await callWebhook(webhook, request, { isMutating: type === 'admit', signal: attributes.signal, parts })
   const rejected = outcome.outcome === 'rejected' || (outcome.outcome === 'failed' && !webhook.failsOpen)
   const seconds = (performance.now() - begun) / 1000
+  if (type === 'admit') attributes.ctx.stopwatch?.waitedFor(1000 * seconds)
   parts.observer.webhookCalled({ name: webhook.name, type, operation: attributes.operation, rejected, code: codeOf(outcome), seconds })
   if (outcome.outcome !== 'failed' && outcome.response) tell(webhook, outcome.response, attributes)
   return outcome

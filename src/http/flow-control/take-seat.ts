@@ -39,11 +39,11 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
       if (!isWatch || level.configuration.isExempt) return run(next, exchange, { leave })
       if (watches.open(user.name)) return run(next, exchange, { leave, closed: () => watches.close(user.name) })
       leave()
-      return reject(classified, 'concurrency-limit')
+      return reject(exchange, classified, 'concurrency-limit')
     }
     const entry = level.enter(flow)
     if (entry === 'seated') return start(seat(0))
-    if (entry !== 'wait') return reject(classified, entry)
+    if (entry !== 'wait') return reject(exchange, classified, entry)
     const queue = READS.has(attributes.verb) ? 'readOnly' : 'mutating'
     const waiting = (change: 1 | -1) => {
       counts.waiting += change
@@ -56,6 +56,7 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
       now: dispatcher.now,
       start: waitedMs => {
         exchange.stopwatch.lap('queue')
+        exchange.stopwatch.waitedFor(waitedMs)
         return start(seat(waitedMs))
       },
     })
@@ -63,7 +64,8 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
 }
 
 /** The answer to a request that finds no seat, in kube-apiserver's words. */
-function reject({ counts }: Classified, reason: Rejection): Response {
+function reject(exchange: Exchange, { counts }: Classified, reason: Rejection): Response {
+  exchange.isTerminated = true
   counts.reject(reason)
   const { headers, ...response } = textResponse(429, 'Too many requests, please try again later.\n')
   return { ...response, headers: { 'retry-after': '1', ...headers } }
@@ -80,13 +82,13 @@ type Wait = {
   readonly start: (waitedMs: number) => MaybePromise<Response>
 }
 
-const wait = ({ request }: Exchange, { classified, flow, waiting, now, start }: Wait): MaybePromise<Response> => {
+const wait = (exchange: Exchange, { classified, flow, waiting, now, start }: Wait): MaybePromise<Response> => {
   const { level, counts } = classified
   const since = now()
   let settle: { resolve: (response: MaybePromise<Response>) => void; reject: (error: unknown) => void } | undefined
   const isQueued = level.wait({
     flow,
-    isGone: () => request.isGone,
+    isGone: () => exchange.request.isGone,
     start() {
       waiting(-1)
       try {
@@ -98,10 +100,10 @@ const wait = ({ request }: Exchange, { classified, flow, waiting, now, start }: 
     reject(reason) {
       waiting(-1)
       counts.waitedInVain.observe((now() - since) / 1000)
-      settle!.resolve(reject(classified, reason))
+      settle!.resolve(reject(exchange, classified, reason))
     },
   })
-  if (!isQueued) return reject(classified, 'queue-full')
+  if (!isQueued) return reject(exchange, classified, 'queue-full')
   waiting(1)
   return new Promise((resolve, refuse) => (settle = { resolve, reject: refuse }))
 }

@@ -63,6 +63,7 @@ export class Listener implements AsyncDisposable {
   #isLeaving = false
   #isDown = false
   #opening: Peer | undefined
+  #handshakeErrors = 0
 
   constructor({ tls, serve, log }: ListenOptions) {
     this.#log = log
@@ -92,6 +93,7 @@ export class Listener implements AsyncDisposable {
       this.#accept(socket)
     })
     this.#tls.on('tlsClientError', (error, socket) => {
+      this.#handshakeErrors++
       log.debug({ source: socket.remoteAddress, error: error.message }, 'TLS handshake failed')
       if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') refusePlainHttp(socket)
       else socket.destroy()
@@ -107,6 +109,11 @@ export class Listener implements AsyncDisposable {
         resolve()
       })
     })
+  }
+
+  /** How many handshakes have failed. */
+  get handshakeErrors(): number {
+    return this.#handshakeErrors
   }
 
   /** The address that was bound, the port included. */

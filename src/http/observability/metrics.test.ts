@@ -24,6 +24,21 @@ test('requests are counted under the stable names and labels', async () => {
   assert.match(text, /^process_resident_memory_bytes \d+$/m)
 })
 
+test('a request that takes too long is counted as terminated, and one with a dry run among the others of its kind', async () => {
+  const { serve, metrics } = testApi({
+    handle: ({ query }) =>
+      query.has('timeout') ? new Promise(() => {}) : { type: 'object', code: 200, resource: secrets, json: secretJson('a'), warnings: [] },
+  })
+  const path = '/api/v1/namespaces/default/secrets/a'
+  await serve(testRequest(`${path}?timeout=5ms`))
+  for (const query of ['', '?dryRun=All']) await serve(testRequest(`${path}${query}`, { method: 'DELETE' }))
+  const text = metrics.scrape()
+  const labels = 'group="",version="v1",resource="secrets",subresource="",scope="resource",component="apiserver"'
+  assert.ok(text.includes(`apiserver_request_terminations_total{code="504",verb="GET",${labels}} 1\n`))
+  assert.ok(text.includes(`apiserver_request_sli_duration_seconds_count{verb="DELETE",${labels}} 2\n`))
+  assert.ok(text.includes('authentication_attempts{result="success"} 3\n'))
+})
+
 test('clients cannot make up label values', async () => {
   const { serve, metrics } = testApi()
   const before = metrics.scrape().length

@@ -1,19 +1,21 @@
 /** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
 
-import { exposition, type Family, Histogram, type Labels, openMetricsExposition } from '../../lib/exposition.ts'
+import { exposition, type Family, Histogram, type Labels, type Observations, openMetricsExposition } from '../../lib/exposition.ts'
 import type { Call } from '../../registry/api.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { parseAccept } from '../accept.ts'
 import type { EndpointRule } from '../endpoints.ts'
-import { bytesResponse, header } from '../message.ts'
+import { bytesResponse, type EventObserver, header } from '../message.ts'
 import type { Route } from '../route.ts'
 import { protobufExposition } from './exposition-protobuf.ts'
 import { processMetrics } from './process-metrics.ts'
 
 /** Seconds. */
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+const SLI_DURATIONS = DURATIONS.filter(bound => bound >= 0.05)
 /** Bytes. */
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
+const EVENT_SIZES = Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i)
 
 /** How many objects of each resource there are. */
 export type ObjectCounts = () => Iterable<readonly [resource: Resource, objects: number]>
@@ -24,14 +26,23 @@ class Series {
   readonly dryRun: string
   readonly codes = new Map<number, number>()
   readonly durations = new Histogram(DURATIONS)
+  /** The same without waits for others. */
+  readonly sliDurations = new Histogram(SLI_DURATIONS)
   readonly sizes = new Histogram(SIZES)
+  /** Sizes of the events of watches. */
+  readonly events = new Histogram(EVENT_SIZES)
+  /** Requests that the server ended to protect itself, by code. */
+  readonly terminations = new Map<number, number>()
+  /** The warning of a resource that is deprecated. */
+  readonly deprecation: string | undefined
   readonly isWatch: boolean
   readonly kind: 'readOnly' | 'mutating'
   open = 0
 
-  constructor(labels: Labels, dryRun: string) {
+  constructor(labels: Labels, dryRun: string, deprecation?: string) {
     this.labels = labels
     this.dryRun = dryRun
+    this.deprecation = deprecation
     this.isWatch = labels['verb'] === 'WATCH'
     this.kind = READS.has(labels['verb'] ?? '') ? 'readOnly' : 'mutating'
   }
@@ -39,8 +50,14 @@ class Series {
 
 type Inflight = { mutating: number; readOnly: number }
 
+/** What came of looking at the credentials of a request. */
+export type AuthenticationResult = 'success' | 'failure' | 'error'
+/** Names that Kubernetes' clusters have; others are not told apart, so that users cannot create series. */
+const KNOWN_USERS: ReadonlySet<string> = new Set(['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default'])
+const userLabel = (name: string) => (KNOWN_USERS.has(name) ? name : name.includes('@') ? 'email_id' : 'other')
+
 /** What is recorded of one request. Watches are long-running and counted separately. */
-class Observed {
+class Observed implements EventObserver {
   readonly #series: Series
   readonly #inflight: Inflight
 
@@ -50,13 +67,26 @@ class Observed {
     if (!series.isWatch) inflight[series.kind]++
   }
 
-  answered(status: number, bytes: number, seconds: number): void {
-    const { codes, durations, sizes, isWatch, kind } = this.#series
+  /** The request is answered; of its time, that much it waited for others. */
+  answered(status: number, bytes: number, { seconds, elsewhere }: { readonly seconds: number; readonly elsewhere: number }): void {
+    const { codes, durations, sliDurations, sizes, isWatch, kind } = this.#series
     codes.set(status, (codes.get(status) ?? 0) + 1)
     if (isWatch) return
     this.#inflight[kind]--
     durations.observe(seconds)
+    sliDurations.observe(seconds - elsewhere)
     if (kind === 'readOnly') sizes.observe(bytes)
+  }
+
+  /** The server has ended it to protect itself. */
+  terminated(status: number): void {
+    const { terminations } = this.#series
+    terminations.set(status, (terminations.get(status) ?? 0) + 1)
+  }
+
+  /** An event of a watch was sent. */
+  sent(bytes: number): void {
+    this.#series.events.observe(bytes)
   }
 
   /** A watch began to flow, and ended. */
@@ -84,6 +114,8 @@ export class Metrics {
   /** The same by resource: a custom kind is another one after each change of its definition, and counted on under its name. */
   readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
   readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
+  readonly #attempts: Record<AuthenticationResult, number> = { success: 0, failure: 0, error: 0 }
+  readonly #users = new Map<string, number>()
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
@@ -98,6 +130,14 @@ export class Metrics {
 
   begin(route: Route): Observed {
     return new Observed(route.type === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
+  }
+
+  /** The credentials of a request were looked at; the user is known where that succeeded. */
+  authenticated(result: AuthenticationResult, user?: string): void {
+    this.#attempts[result]++
+    if (user === undefined) return
+    const label = userLabel(user)
+    this.#users.set(label, (this.#users.get(label) ?? 0) + 1)
   }
 
   /** All of it as text. */
@@ -122,6 +162,27 @@ export class Metrics {
         type: 'histogram',
         help: 'Time from a request to its answer.',
         samples: all.filter(s => s.durations.count > 0).map(s => [{ ...s.labels, dry_run: s.dryRun }, s.durations] as const),
+      },
+      {
+        name: 'apiserver_request_sli_duration_seconds',
+        type: 'histogram',
+        help: 'Time from a request to its answer, without waits in queues and for webhooks.',
+        samples: merged(all, s => [s.labels, s.sliDurations]),
+      },
+      {
+        name: 'apiserver_request_terminations_total',
+        type: 'counter',
+        help: 'Requests that the server ended to protect itself.',
+        samples: summed(all.flatMap(s => [...s.terminations].map(([code, n]) => [{ code: String(code), ...s.labels }, n] as const))),
+      },
+      ...watchFamilies(all),
+      {
+        name: 'apiserver_requested_deprecated_apis',
+        type: 'gauge',
+        help: 'Deprecated resources that were requested.',
+        samples: summed(all.flatMap(s => (s.deprecation === undefined ? [] : [[deprecatedLabels(s), 1] as const]))).map(
+          ([labels]) => [labels, 1] as const,
+        ),
       },
       {
         name: 'apiserver_response_sizes',
@@ -159,6 +220,18 @@ export class Metrics {
         help: 'Stored objects of each resource, by group.',
         samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
       },
+      {
+        name: 'authentication_attempts',
+        type: 'counter',
+        help: 'Requests whose credentials were looked at, by what came of it.',
+        samples: Object.entries(this.#attempts).flatMap(([result, n]) => (n > 0 ? [[{ result }, n] as const] : [])),
+      },
+      {
+        name: 'authenticated_user_requests',
+        type: 'counter',
+        help: 'Requests of known users.',
+        samples: [...this.#users].map(([username, n]) => [{ username }, n] as const),
+      },
       ...this.#components(),
       ...processMetrics(),
     ]
@@ -173,7 +246,7 @@ export class Metrics {
     if (known !== undefined) return known
     const { group, version, plural } = resource
     const labels = { verb: VERBS[verb], group, version, resource: plural, subresource, scope, component: 'apiserver' }
-    const series = new Series(labels, dryRun)
+    const series = new Series(labels, dryRun, resource.def.deprecated)
     keyed.set(key, series)
     return series
   }
@@ -205,6 +278,58 @@ export class Metrics {
     if (keyed === undefined) this.#series.set(owner, (keyed = new Map()))
     return keyed
   }
+}
+
+/** What was sent in watches, by resource. */
+function watchFamilies(all: readonly Series[]): Family[] {
+  const samples = merged(all, ({ labels: { group = '', version = '', resource = '' }, events }) => [{ group, version, resource }, events])
+  return [
+    {
+      name: 'apiserver_watch_events_total',
+      type: 'counter',
+      help: 'Events sent in watches.',
+      samples: samples.map(([labels, { count }]) => [labels, count] as const),
+    },
+    { name: 'apiserver_watch_events_sizes', type: 'histogram', help: 'Bytes of events sent in watches.', samples },
+  ]
+}
+
+/** The release without the resource is named in the warning that its clients get. */
+function deprecatedLabels({ labels, deprecation = '' }: Series): Labels {
+  const { group = '', version = '', resource = '', subresource = '' } = labels
+  return { group, version, resource, subresource, removed_release: /unavailable in v(\d+\.\d+)\+/.exec(deprecation)?.[1] ?? '' }
+}
+
+/** The histograms of several series, one for each combination of labels that has counted anything. */
+function merged(
+  all: readonly Series[],
+  histogramOf: (series: Series) => readonly [Labels, Observations],
+): (readonly [Labels, Observations])[] {
+  const byLabels = new Map<string, readonly [Labels, Observations]>()
+  for (const [labels, histogram] of all.map(histogramOf)) {
+    if (histogram.count === 0) continue
+    const key = JSON.stringify(labels)
+    const known = byLabels.get(key)
+    byLabels.set(key, [labels, known ? addedUp(known[1], histogram) : histogram])
+  }
+  return [...byLabels.values()]
+}
+
+const addedUp = (a: Observations, b: Observations): Observations => ({
+  bounds: a.bounds,
+  counts: a.counts.map((count, i) => count + b.counts[i]!),
+  sum: a.sum + b.sum,
+  count: a.count + b.count,
+})
+
+/** The numbers of several samples, one for each combination of labels. */
+function summed(samples: readonly (readonly [Labels, number])[]): (readonly [Labels, number])[] {
+  const byLabels = new Map<string, readonly [Labels, number]>()
+  for (const [labels, value] of samples) {
+    const key = JSON.stringify(labels)
+    byLabels.set(key, [labels, (byLabels.get(key)?.[1] ?? 0) + value])
+  }
+  return [...byLabels.values()]
 }
 
 /** A path with metrics: as text, OpenMetrics or protobuf, as the client prefers. */

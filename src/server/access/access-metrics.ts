@@ -3,6 +3,25 @@ import type { WebhookObserver } from '../../authz/webhook-authorizer.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
 
+const HOUR = 3600
+const DAY = 24 * HOUR
+/** Seconds that a certificate is still valid. */
+const REMAINING = [
+  0,
+  HOUR / 2,
+  HOUR,
+  2 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  4 * DAY,
+  7 * DAY,
+  30 * DAY,
+  90 * DAY,
+  180 * DAY,
+  360 * DAY,
+]
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export type ConfigurationName = 'authentication' | 'authorization'
@@ -12,6 +31,8 @@ export class AccessMetrics implements WebhookObserver {
   readonly #failOpen = new Counts()
   readonly #exclusions = new Counts()
   readonly #conditionErrors = new Counts()
+  readonly #decisions = new Counts()
+  readonly #certificates = new Histogram(REMAINING)
   readonly #durations = new Map<string, { readonly labels: Labels; readonly histogram: Histogram }>()
   /** The files that say who may come in and who may do what. */
   readonly reloads: Readonly<Record<ConfigurationName, ReloadMetrics>> = {
@@ -40,11 +61,24 @@ export class AccessMetrics implements WebhookObserver {
     this.#conditionErrors.add({ type: 'Webhook', name })
   }
 
+  /** The client of a request has shown a certificate that ends after so many seconds. */
+  certificateSeen(remainingSeconds: number): void {
+    this.#certificates.observe(remainingSeconds)
+  }
+
+  /** What to tell the decisions of an authorizer to. */
+  decisionsOf(type: string, name: string): (verdict: 'allow' | 'deny') => void {
+    const allowed = this.#decisions.of({ type, name, decision: 'allowed' })
+    const denied = this.#decisions.of({ type, name, decision: 'denied' })
+    return verdict => (verdict === 'allow' ? allowed.count++ : denied.count++)
+  }
+
   /** Only those that have counted anything. */
   families(): Family[] {
     const counters: [name: string, help: string, counts: Counts][] = [
       ['apiserver_authorization_webhook_evaluations_total', 'Calls of webhook authorizers.', this.#evaluations],
       ['apiserver_authorization_webhook_evaluations_fail_open_total', 'Failed calls without an opinion as their result.', this.#failOpen],
+      ['apiserver_authorization_decisions_total', 'Requests that an authorizer has decided about.', this.#decisions],
       ['apiserver_authorization_match_condition_exclusions_total', 'Requests that match conditions excluded.', this.#exclusions],
       ['apiserver_authorization_match_condition_evaluation_errors_total', 'Match conditions that failed.', this.#conditionErrors],
     ]
@@ -62,6 +96,12 @@ export class AccessMetrics implements WebhookObserver {
               samples: [...this.#durations.values()].map(({ labels, histogram }) => [labels, histogram] as const),
             } as const,
           ]),
+      {
+        name: 'apiserver_client_certificate_expiration_seconds',
+        help: 'How long the certificates of clients are still valid, at each request.',
+        type: 'histogram',
+        samples: [[{}, this.#certificates]],
+      },
       ...this.reloads.authentication.families(),
       ...this.reloads.authorization.families(),
     ]
@@ -75,13 +115,18 @@ class Counts {
   readonly #counts = new Map<string, { readonly labels: Labels; count: number }>()
 
   add(labels: Labels): void {
+    this.of(labels).count++
+  }
+
+  /** The count for a combination of labels, to be raised by whoever counts often. */
+  of(labels: Labels): { count: number } {
     const key = keyOf(labels)
-    const known = this.#counts.get(key)
-    if (known) known.count++
-    else this.#counts.set(key, { labels, count: 1 })
+    let known = this.#counts.get(key)
+    if (!known) this.#counts.set(key, (known = { labels, count: 0 }))
+    return known
   }
 
   get samples(): (readonly [Labels, number])[] {
-    return [...this.#counts.values()].map(({ labels, count }) => [labels, count] as const)
+    return [...this.#counts.values()].filter(({ count }) => count > 0).map(({ labels, count }) => [labels, count] as const)
   }
 }

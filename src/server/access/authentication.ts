@@ -91,7 +91,7 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
   ])
   const chain = [
     ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), now)]),
-    new CertificateAuthenticator({ now, find }),
+    new CertificateAuthenticator({ now, find, seen: remainingMs => metrics.certificateSeen(remainingMs / 1000) }),
     new BearerAuthenticator(tokens, audiences),
   ]
   return {

@@ -1,7 +1,7 @@
 /** What decides about requests: the modes that were configured, over the roles that are stored. */
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
 import { type Authorizer, forbidden, type RuleResolver } from '../../authz/authorizer.ts'
-import { alwaysAllow, alwaysDeny, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
+import { alwaysAllow, alwaysDeny, counted, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
 import { NodeGraph } from '../../authz/node/graph.ts'
 import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
 import { RELATING, type RelatingResource } from '../../authz/node/relations.ts'
@@ -62,7 +62,7 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
       return nodeAuthorizer({ graph, groupDomain, gate })
     },
   }
-  const plain = (mode: keyof typeof byMode) => byMode[mode]()
+  const plain = (mode: keyof typeof byMode) => counted(byMode[mode](), metrics.decisionsOf(mode, mode.toLowerCase()))
   const authorizer =
     config.authorizationConfig === undefined && !config.authorizationMode.includes('Webhook')
       ? inTurn(config.authorizationMode.map(mode => plain(mode as keyof typeof byMode)))

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { AUTHORIZATION_CONFIGURATION, authorizersOf, type ConfiguredAuthorizer, type PlainType } from '../../authz/configuration.ts'
-import { inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
+import { counted, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
 import { type WebhookSettings, webhookAuthorizer } from '../../authz/webhook-authorizer.ts'
 import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
 import { withoutQuoted } from '../../http/observability/failure-text.ts'
@@ -36,7 +36,8 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const plain = new Map<PlainType, NamedAuthorizer>()
   const make = (configured: ConfiguredAuthorizer): NamedAuthorizer => {
-    if (configured.type === 'Webhook') return webhookOf(configured, { ...parts, transport })
+    if (configured.type === 'Webhook')
+      return counted(webhookOf(configured, { ...parts, transport }), metrics.decisionsOf('Webhook', configured.settings.name))
     let known = plain.get(configured.type)
     if (!known) plain.set(configured.type, (known = parts.plain(configured.type)))
     return known

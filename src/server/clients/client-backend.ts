@@ -17,6 +17,7 @@ import { keyOf, type Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { unavailable } from '../../schema/status-error.ts'
 import { FencedOff } from '../../storage/store.ts'
+import type { ClientMetrics } from './client-metrics.ts'
 
 export type BackendParts = {
   readonly caches: Caches
@@ -29,6 +30,8 @@ export type BackendParts = {
   /** Asked for at the first write, too. Without one every write is allowed. */
   readonly authorizer?: () => Authorizer
   readonly onError: (error: unknown) => void
+  /** Told of every write. */
+  readonly metrics?: ClientMetrics
   readonly signal: AbortSignal
 }
 
@@ -72,7 +75,7 @@ const NEVER_CANCELLED = new AbortController()
 /** The group whose members may do everything, whatever roles there are. */
 const PRIVILEGED = 'system:masters'
 
-function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer }: BackendParts): Backend {
+function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer, metrics }: BackendParts): Backend {
   const namespace = (name: string) => {
     const namespaces = catalog.find('', 'v1', 'namespaces')
     return namespaces && caches.of(namespaces).get(keyOf(namespaces, '', name))?.object
@@ -116,8 +119,16 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         ...(beforeStore && { beforeStore }),
         ...(fence && { fence }),
       }
-      const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
-      return result.type === 'object' ? result.json : undefined
+      const begun = performance.now()
+      const seconds = () => (performance.now() - begun) / 1000
+      try {
+        const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
+        metrics?.written(call.verb, result.type === 'object' ? result.code : 200, seconds())
+        return result.type === 'object' ? result.json : undefined
+      } catch (error) {
+        metrics?.written(call.verb, error, seconds())
+        throw error
+      }
     },
   }
 }

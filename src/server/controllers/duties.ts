@@ -1,4 +1,5 @@
 /** The duties that one server has for all servers over a store: controllers, the scheduler and simulated nodes. */
+
 import type { ApiAccess } from '../../client/api-access.ts'
 import type { Controller } from '../../controllers/controller.ts'
 import type { Signing } from '../../controllers/csrsigning/controller.ts'
@@ -6,6 +7,7 @@ import type { NodeRange } from '../../controllers/nodeipam/allocator.ts'
 import type { QuotaControllerParts } from '../../controllers/resourcequota/controller.ts'
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KeyPair } from '../../lib/x509/issue.ts'
+import type { SchedulerMetrics } from '../../scheduler/scheduler-metrics.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Authentication } from '../access/authentication.ts'
 import { autoscalerSettings, runsAnyController, simulatedNodes } from '../config.ts'
@@ -26,6 +28,7 @@ export type DutiesParts = {
   readonly commands: NodeCommands
   /** What nodes get their blocks of pod addresses from. */
   readonly nodeRanges: readonly NodeRange[] | undefined
+  readonly schedulerMetrics: SchedulerMetrics
 }
 
 export interface Duties {
@@ -40,7 +43,7 @@ export interface Duties {
 
 export function createDuties(context: ServerContext, parts: DutiesParts): Duties {
   const { config, catalog, gate, log } = context
-  const { quota, added, authority, signer, accounts, api, commands, nodeRanges: ranges } = parts
+  const { quota, added, authority, signer, accounts, api, commands, nodeRanges: ranges, schedulerMetrics } = parts
   let signing: Promise<Signing> | undefined
   const openSigning = async () =>
     (await import('../credentials/signing.ts')).openSigning(config, { own: signer, log, signal: context.signal })
@@ -55,6 +58,7 @@ export function createDuties(context: ServerContext, parts: DutiesParts): Duties
     ipam: ranges && { ranges, services: config.serviceClusterIpRange.flatMap(range => parseCIDR(range) ?? []) },
     api,
     autoscaling: autoscalerSettings(config),
+    schedulerMetrics,
   }
   return {
     any: runsAnyController(config) || simulatedNodes(config) > 0 || added.length > 0,

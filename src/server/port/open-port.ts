@@ -30,6 +30,7 @@ import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
+import { serverFamilies } from './server-metrics.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
 export type PortParts = {
@@ -96,6 +97,13 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
       ...cacheFamilies(caches),
       ...flowControl.families(),
       ...descriptors.families(),
+      ...serverFamilies(gate),
+      {
+        name: 'apiserver_tls_handshake_errors_total',
+        type: 'counter',
+        help: 'TLS handshakes that failed.',
+        samples: [[{}, listener.handshakeErrors]],
+      },
     ],
     *objects() {
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
@@ -119,7 +127,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...(parts.freshness && { freshness: parts.freshness }),
   })
   const { host, port } = config
-  const listener = await listen({ host, port, tls: tlsMaterial(files, pki), serve, log }).catch(explainFailure(config))
+  const listener: Listener = await listen({ host, port, tls: tlsMaterial(files, pki), serve, log }).catch(explainFailure(config))
   injection?.attach({ listener, caches, signal })
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
