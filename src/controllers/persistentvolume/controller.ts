@@ -152,7 +152,8 @@ export const persistentVolumeBinder = defineController({
       const changed = stored && volumeBoundTo(stored, claim)
       const written = changed ? (await volumes.update(changed))?.object : stored
       const volume = written && (await setPhase(written, 'Bound'))
-      if (!volume) return
+      // Deleted meanwhile, before it named the claim: another one may suit.
+      if (!volume) return enqueue(claimKey(claim.metadata))
       const changedClaim = claimBoundTo(claim, name)
       const bound = changedClaim ? (await claims.update(changedClaim))?.object : claim
       if (bound) await setClaimStatus(bound, 'Bound', volume)
