@@ -1,5 +1,6 @@
 // Bundles the command and the library, with the library's types. With --if-stale, only when a source is newer.
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   cpSync,
@@ -45,9 +46,6 @@ const shared = {
   // The bundle's comments name its parts by path: with packages behind a link they would name a place on this machine.
   preserveSymlinks: true,
 }
-/** An old Node is told so before it fails at something else. */
-const REQUIRE_NODE =
-  "if (parseInt(process.versions.node, 10) < 20) throw new Error('keelson needs Node 20 or newer; this is ' + process.version);"
 // Sources that change from here on are not in what is built.
 const begun = new Date()
 // Everything is made aside and then put in place file by file: whoever runs the last build meanwhile never finds a part of one.
@@ -97,14 +95,32 @@ async function bundle(folder) {
     }),
     // Loaded before the command, to find where its compiled code may be kept.
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
-    build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'keelson.cjs'), banner: { js: REQUIRE_NODE } }),
+    // Names stay as they are, for stack traces.
+    build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'library.cjs'), minifyWhitespace: true, minifySyntax: true }),
   ])
   // One that fails does not stop the other, which would go on writing to where everything has been cleared away.
   for (const { reason } of bundles) if (reason) throw reason
-  writeInAscii(join(folder, 'cli.cjs'))
-  // One copy of the library for both kinds of modules: an error of one is an instance of the other's class.
-  writeFileSync(join(folder, 'keelson.js'), "export * from './keelson.cjs'\n")
+  for (const file of ['cli.cjs', 'library.cjs']) writeInAscii(join(folder, file))
+  const digest = createHash('sha256').update(readFileSync(join(folder, 'library.cjs'))).digest('hex').slice(0, 16)
+  writeFileSync(join(folder, 'keelson.cjs'), readFileSync('scripts/library-entry.cjs', 'utf8').replace('digest of the bundle', digest))
+  writeFileSync(join(folder, 'keelson.js'), moduleText(exportedNames(readFileSync('src/public.d.ts', 'utf8'))))
   for (const types of ['keelson.d.ts', 'keelson.d.cts']) copyFileSync('src/public.d.ts', join(folder, types))
+}
+
+/** The values that the library exports, as its types declare them. */
+function exportedNames(types) {
+  return [...types.matchAll(/^export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
+}
+
+/**
+ * The library as an ES module. One copy serves both kinds of modules: an error of one is an instance of the other's class. Names are
+ * written out: `export *` would have Node read the whole bundle for them.
+ */
+function moduleText(names) {
+  return `import { createRequire } from 'node:module'
+
+export const { ${names.join(', ')} } = createRequire(import.meta.url)('./keelson.cjs')
+`
 }
 
 /** bin/start.js reads the command as ASCII, which is faster. Only in patterns does esbuild leave anything else. */

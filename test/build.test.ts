@@ -64,7 +64,7 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.match(readFileSync(cli, 'utf8'), /other/)
   assert.deepEqual(
     readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache')),
-    ['cli.cjs', 'compiled-code.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js'],
+    ['cli.cjs', 'compiled-code.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js', 'library.cjs'],
   )
   assert.deepEqual(
     readdirSync(folder).filter(file => file.startsWith('.build')),

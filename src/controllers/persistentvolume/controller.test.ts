@@ -185,7 +185,7 @@ const VOLUME_DELETED_WHILE_BINDING = [
   { do: 'volume' as const, n: 0, size: 2 },
   { do: 'volume' as const, n: 2, size: 1 },
   { do: 'claim' as const, n: 1, size: 1 },
-  { do: 'remove' as const, n: 1, size: 0 },
+  { do: 'remove' as const, n: 1, size: 0 as const },
 ]
 
 test('whatever happens at the same time, nothing is bound twice, and what can be bound is', async () => {
