@@ -39,6 +39,24 @@ test('a request that takes too long is counted as terminated, and one with a dry
   assert.ok(text.includes('authentication_attempts{result="success"} 3\n'))
 })
 
+test('a wait in a queue or for a webhook is no part of the time that a server is held to', () => {
+  const metrics = new Metrics({ paths: ['/a'], objects: () => [] })
+  const route = { type: 'path', attributes: { verb: 'get', path: '/a' } } as unknown as Parameters<Metrics['begin']>[0]
+  metrics.begin(route).answered(200, 0, { seconds: 0.01, elsewhere: 0 })
+  metrics.begin(route).answered(200, 0, { seconds: 5, elsewhere: 4.5 })
+  const text = metrics.scrape()
+  const counted = (name: string, le: string) => Number(new RegExp(`^${name}_bucket\\{.*le="${le}"\\} (\\d+)$`, 'm').exec(text)?.[1])
+  assert.deepEqual(
+    ['0.05', '0.4', '0.6', '+Inf'].map(le => counted('apiserver_request_sli_duration_seconds', le.replace('+', '\\+'))),
+    [1, 1, 2, 2],
+  )
+  assert.deepEqual(
+    ['0.6', '5'].map(le => counted('apiserver_request_duration_seconds', le)),
+    [1, 2],
+  )
+  assert.ok(Math.abs(Number(/^apiserver_request_sli_duration_seconds_sum\{.*\} (\S+)$/m.exec(text)?.[1]) - 0.51) < 1e-9)
+})
+
 test('clients cannot make up label values', async () => {
   const { serve, metrics } = testApi()
   const before = metrics.scrape().length

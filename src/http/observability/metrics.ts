@@ -26,8 +26,8 @@ class Series {
   readonly dryRun: string
   readonly codes = new Map<number, number>()
   readonly durations = new Histogram(DURATIONS)
-  /** The same without waits for others. */
-  readonly sliDurations = new Histogram(SLI_DURATIONS)
+  /** Of requests that waited for others: with these waits, and without. Most do not wait, and are not counted twice. */
+  readonly waited = { whole: new Histogram(DURATIONS), own: new Histogram(DURATIONS) }
   readonly sizes = new Histogram(SIZES)
   /** Sizes of the events of watches. */
   readonly events = new Histogram(EVENT_SIZES)
@@ -53,8 +53,9 @@ type Inflight = { mutating: number; readOnly: number }
 /** What came of looking at the credentials of a request. */
 export type AuthenticationResult = 'success' | 'failure' | 'error'
 /** Names that Kubernetes' clusters have; others are not told apart, so that users cannot create series. */
-const KNOWN_USERS: ReadonlySet<string> = new Set(['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default'])
-const userLabel = (name: string) => (KNOWN_USERS.has(name) ? name : name.includes('@') ? 'email_id' : 'other')
+const KNOWN_USERS = ['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default']
+const EMAIL = 'email_id'
+const OTHER = 'other'
 
 /** What is recorded of one request. Watches are long-running and counted separately. */
 class Observed implements EventObserver {
@@ -69,12 +70,15 @@ class Observed implements EventObserver {
 
   /** The request is answered; of its time, that much it waited for others. */
   answered(status: number, bytes: number, { seconds, elsewhere }: { readonly seconds: number; readonly elsewhere: number }): void {
-    const { codes, durations, sliDurations, sizes, isWatch, kind } = this.#series
+    const { codes, durations, waited, sizes, isWatch, kind } = this.#series
     codes.set(status, (codes.get(status) ?? 0) + 1)
     if (isWatch) return
     this.#inflight[kind]--
     durations.observe(seconds)
-    sliDurations.observe(seconds - elsewhere)
+    if (elsewhere > 0) {
+      waited.whole.observe(seconds)
+      waited.own.observe(seconds - elsewhere)
+    }
     if (kind === 'readOnly') sizes.observe(bytes)
   }
 
@@ -115,7 +119,7 @@ export class Metrics {
   readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
   readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
   readonly #attempts: Record<AuthenticationResult, number> = { success: 0, failure: 0, error: 0 }
-  readonly #users = new Map<string, number>()
+  readonly #users = new Map([...KNOWN_USERS, EMAIL, OTHER].map(username => [username, { username, count: 0 }]))
   readonly #paths: ReadonlySet<string>
   readonly #objects: ObjectCounts
   readonly #waiting: () => Readonly<Inflight>
@@ -136,8 +140,8 @@ export class Metrics {
   authenticated(result: AuthenticationResult, user?: string): void {
     this.#attempts[result]++
     if (user === undefined) return
-    const label = userLabel(user)
-    this.#users.set(label, (this.#users.get(label) ?? 0) + 1)
+    const known = this.#users.get(user) ?? this.#users.get(user.includes('@') ? EMAIL : OTHER)!
+    known.count++
   }
 
   /** All of it as text. */
@@ -167,7 +171,7 @@ export class Metrics {
         name: 'apiserver_request_sli_duration_seconds',
         type: 'histogram',
         help: 'Time from a request to its answer, without waits in queues and for webhooks.',
-        samples: merged(all, s => [s.labels, s.sliDurations]),
+        samples: merged(all, s => [s.labels, withoutWaits(s)]),
       },
       {
         name: 'apiserver_request_terminations_total',
@@ -230,7 +234,7 @@ export class Metrics {
         name: 'authenticated_user_requests',
         type: 'counter',
         help: 'Requests of known users.',
-        samples: [...this.#users].map(([username, n]) => [{ username }, n] as const),
+        samples: [...this.#users.values()].flatMap(({ username, count }) => (count > 0 ? [[{ username }, count] as const] : [])),
       },
       ...this.#components(),
       ...processMetrics(),
@@ -313,6 +317,24 @@ function merged(
     byLabels.set(key, [labels, known ? addedUp(known[1], histogram) : histogram])
   }
   return [...byLabels.values()]
+}
+
+/** The durations of requests without their waits for others. */
+function withoutWaits({ durations, waited: { whole, own } }: Series): Observations {
+  const native = new Map(durations.native)
+  for (const [histogram, sign] of [[whole, -1] as const, [own, 1] as const])
+    for (const [bucket, count] of histogram.native) {
+      const rest = (native.get(bucket) ?? 0) + sign * count
+      if (rest === 0) native.delete(bucket)
+      else native.set(bucket, rest)
+    }
+  const counts = durations.counts.map((count, i) => count - whole.counts[i]! + own.counts[i]!)
+  // The bounds of the shortest times are left out here, and what they count goes to the first that is not.
+  const left = DURATIONS.length - SLI_DURATIONS.length
+  const kept = counts.slice(left)
+  kept[0]! += counts.slice(0, left).reduce((sum, count) => sum + count, 0)
+  const sum = durations.sum - whole.sum + own.sum
+  return { bounds: SLI_DURATIONS, counts: kept, sum, count: durations.count, native, zeros: durations.zeros - whole.zeros + own.zeros }
 }
 
 const addedUp = (a: Observations, b: Observations): Observations => ({
