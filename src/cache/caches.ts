@@ -5,7 +5,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
+import { expired, noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
 import {
   type Batch,
   type Change,
@@ -102,6 +102,10 @@ export class Caches implements AsyncDisposable {
   readonly #freshness: Freshness | undefined
   /** Counts how often everything had to be read again. */
   #resets = 0
+  /** That of the store whose objects are here. */
+  #generation: number
+  /** Revisions up to here that are not here are of a state that the store has gone back from. */
+  #lostUpTo: Revision = 0
 
   readonly #made: Made
   /** What the store has forgotten, or is about to. */
@@ -109,6 +113,7 @@ export class Caches implements AsyncDisposable {
 
   private constructor(store: Store, revision: Revision, { objectBytes, ...made }: Made & { readonly objectBytes: number }) {
     this.#store = store
+    this.#generation = store.generation ?? 0
     this.#revision = revision
     const readBack = this.#readBackWithin(objectBytes)
     this.#made = { ...made, ...(readBack && { readBack }) }
@@ -184,7 +189,19 @@ export class Caches implements AsyncDisposable {
     this.#countHistory()
   }
 
+  /** Whether the store has gone back to an earlier state, and all that is here has to be read again. */
+  get isReloading(): boolean {
+    return this.#generation !== (this.#store.generation ?? 0)
+  }
+
+  /** Whether a revision is one that the store had before it went back. Those below the newest cannot be told from the ones that took their place. */
+  isLost(revision: Revision): boolean {
+    return revision > this.#revision && revision <= this.#lostUpTo
+  }
+
   of(resource: Resource): ResourceCache {
+    // What is here may be what nobody can read any more, or may not be allowed to.
+    if (this.isReloading) throw unavailable('the store has gone back to an earlier state, and everything is being read again')
     const cache = this.#byPrefix.get(resource.prefix)
     // A custom kind may have been removed while a request for it was running.
     if (!cache) throw resource.def.custom ? noSuchResource() : unavailable(`${resource.qualified} is not being served yet`)
@@ -371,7 +388,8 @@ export class Caches implements AsyncDisposable {
         if (resets === this.#resets) return cache
       } catch (error) {
         // The history that was being read has been compacted meanwhile: start again from a newer revision.
-        if (!(error instanceof Compacted)) throw error
+        if (!(error instanceof Compacted) && resets === this.#resets && !this.isReloading) throw error
+        if (this.isReloading) await sleep(FOLLOW_AGAIN_MS)
       }
     }
   }
@@ -389,8 +407,8 @@ export class Caches implements AsyncDisposable {
     }
   }
 
-  #endWatchesOf(cache: ResourceCache): void {
-    for (const watch of this.#watches) if (watch.cache === cache) watch.end()
+  #endWatchesOf(cache: ResourceCache, error?: StatusError): void {
+    for (const watch of this.#watches) if (watch.cache === cache) watch.end(error)
   }
 
   async #follow(): Promise<void> {
@@ -402,7 +420,7 @@ export class Caches implements AsyncDisposable {
       } catch (error) {
         // A store of this process alone does not come back.
         if (!this.#store.isShared) throw error
-        if (error instanceof Compacted) await this.#reset().catch(() => {})
+        if (error instanceof Compacted || this.isReloading) await this.#reset().catch(() => {})
         if (signal.aborted) return
       }
       await sleep(FOLLOW_AGAIN_MS, undefined, { signal }).catch(() => {})
@@ -410,31 +428,41 @@ export class Caches implements AsyncDisposable {
   }
 
   /**
-   * Reads everything again: this server was away for longer than the store keeps history. Watches end, since what they would have to
-   * send is lost; observers are told the difference.
+   * Reads everything again: this server was away for longer than the store keeps history, or the store has gone back. Watches end, since
+   * what they would have to send is lost; observers are told the difference.
    */
   async #reset(): Promise<void> {
+    const [isBack, generation] = [this.isReloading, this.#store.generation ?? 0]
     const { oldest, newest } = await this.#store.extent()
     // What can still be had of the history is read again, too.
-    const since = Math.max(oldest, newest - REPLAYED, this.#revision)
+    // Of a store that went back there is none: what clients know by these numbers is not what they stand for now.
+    const since = isBack ? newest : Math.max(oldest, newest - REPLAYED, this.#revision)
     const read: [ResourceCache, Entry[]][] = []
     for (const cache of this.#byPrefix.values()) {
       const entries: Entry[] = []
       await eachEntry(this.#store, { prefix: cache.resource.prefix, at: since }, entry => entries.push(entry))
       read.push([cache, entries])
     }
+    // It has gone back once more.
+    if (generation !== (this.#store.generation ?? 0)) return
     this.#resets++
+    if (isBack) {
+      this.#lostUpTo = Math.max(this.#lostUpTo, this.#revision)
+      this.#forgotten = 0
+    }
+    this.#generation = generation
     this.#revision = since
     for (const [cache, entries] of read) {
       if (this.#byPrefix.get(cache.resource.prefix) !== cache) continue
-      this.#endWatchesOf(cache)
-      for (const { current, previous } of cache.reset(entries, since)) {
+      this.#endWatchesOf(cache, isBack ? expired(`too old resource version: the store went back to ${since}`) : undefined)
+      for (const { current, previous } of cache.reset(entries, since, { isBack })) {
         for (const observer of this.#observers) observer.changed(cache.resource, current, previous)
         previous?.releaseObject()
       }
     }
     this.#countHistory()
-    this.#wake(since)
+    // Nobody knows whether what they wait for will ever be.
+    this.#wake(isBack ? Number.POSITIVE_INFINITY : since)
   }
 
   #take({ revision, events }: Batch): void {

@@ -197,15 +197,15 @@ export class ResourceCache implements ByteSource, Evictable {
 
   /**
    * Takes over what the store has at a revision when its history up to there is lost: nothing from before can be watched or listed any
-   * more. Returns what has changed and what it was.
+   * more. Returns what has changed and what it was; all of it where the store went back, since the same revision may be another one.
    */
-  reset(entries: readonly Entry[], revision: Revision): readonly Replaced[] {
+  reset(entries: readonly Entry[], revision: Revision, { isBack = false } = {}): readonly Replaced[] {
     const changes: Replaced[] = []
     const present = new Set<string>()
     for (const entry of entries) {
       present.add(entry.key)
       const previous = this.get(entry.key)
-      if (previous?.revision === entry.modified) continue
+      if (previous?.revision === entry.modified && !isBack) continue
       const current = objectRevisionOf(this.resource, entry)
       this.#setNewest(current)
       changes.push({ current, previous })

@@ -99,7 +99,7 @@ async function nextPage(
   const now = ctx.now.getTime()
   const forgotten = () => expired(TOKEN_TOO_OLD, { continue: writeToken(tokenKey, scope, { after, revision: LATEST, since: now }) })
   // Also where nothing has changed since and the snapshot could be read: clients rely on the end of its time.
-  if (now - since > tokenMs) throw forgotten()
+  if (now - since > tokenMs || deps.caches.isLost(revision)) throw forgotten()
   await reach(deps, revision, { options, ctx })
   return { after, since, exactly: { revision, forgotten } }
 }

@@ -3,7 +3,7 @@ import type { Caches } from '../cache/caches.ts'
 import { Cancellable, type Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
-import { badRequest, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
+import { badRequest, expired, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 
 const TIMEOUT_MS = 3000
@@ -25,13 +25,16 @@ export function parseRevision(text: string): Revision {
 /** How long to wait: until the signal is aborted, and no longer than the timeout of the request. */
 export type WaitOptions = { readonly signal: Cancellation; readonly timeoutMs?: number | undefined }
 
-/** Waits a little for a revision that may come yet; returns the 504 to answer when it does not. */
+const TOO_OLD = 'The resourceVersion for the provided list is too old.'
+
+/** Waits a little for a revision that may come yet; returns the error to answer when it does not, or will not be again. */
 export async function waitForRevision(
   caches: Caches,
   revision: Revision,
   { signal, timeoutMs = 0 }: WaitOptions,
 ): Promise<StatusError | undefined> {
   if (caches.revision >= revision) return undefined
+  if (caches.isLost(revision)) return expired(TOO_OLD)
   // Over a store that others write to, the revision may be of a write that nothing here is told of: then the store has to be asked.
   caches.fresh()?.catch(() => {})
   const patience = new Cancellable()
@@ -41,5 +44,6 @@ export async function waitForRevision(
   await caches.reached(revision, patience)
   clearTimeout(timer)
   signal.removeEventListener('abort', stop)
-  return caches.revision < revision ? tooLargeRevision(revision, caches.revision) : undefined
+  if (caches.revision >= revision) return undefined
+  return caches.isLost(revision) ? expired(TOO_OLD) : tooLargeRevision(revision, caches.revision)
 }

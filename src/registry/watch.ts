@@ -1,7 +1,7 @@
 /** Watch: the changes of the selected objects, from where the client says. */
 import { bookmarkOf } from '../cache/bookmark.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
-import type { StatusError } from '../schema/status-error.ts'
+import { expired, type StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import { listOptions } from './options.ts'
@@ -26,6 +26,8 @@ export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<R
     const failure = await waitForRevision(deps.caches, asked, { signal: ctx.signal, timeoutMs: options.timeoutMs })
     if (failure) return { type: 'watch', resource, stream: ended(failure) }
   }
+  if (deps.caches.isLost(asked))
+    return { type: 'watch', resource, stream: ended(expired(`too old resource version: ${asked} (${deps.caches.revision})`)) }
   const from = initial || asked === 0 ? deps.caches.revision : asked
   const stream = deps.caches.watch(resource, {
     selection,

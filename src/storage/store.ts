@@ -4,6 +4,11 @@ import type { MaybePromise } from '../lib/maybe-promise.ts'
 export interface Store {
   /** Whether other processes write to it as well: a watch may then be behind what was acknowledged to clients. */
   readonly isShared?: boolean
+  /**
+   * Counts how often it has gone back to an earlier state or become another one, as etcd can that is restored from a backup. Watches end
+   * with an error then. Absent where that cannot happen.
+   */
+  readonly generation?: number
   /** Reads one key, now or at a past revision. */
   get(key: string, at?: Revision): Promise<Read>
   /**
@@ -36,7 +41,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** Counts writes. It only grows, also across restarts; a new store starts at 1. */
+/** Counts writes. It only grows, also across restarts, within one generation; a new store starts at 1. */
 export type Revision = number
 
 export type Entry = {

@@ -61,6 +61,9 @@ export class ObservedStore {
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
       ...(inner.isShared && { isShared: inner.isShared }),
+      get generation() {
+        return inner.generation ?? 0
+      },
       fresh: () => (inner.isShared ? this.#timed('get', async () => inner.fresh()) : inner.fresh()),
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
@@ -123,6 +126,7 @@ export class ObservedStore {
         help: 'Requests to the store that have failed.',
         samples: [[{ operation: 'update', type: '' }, this.#failures]],
       },
+      ...(this.#inner.generation === undefined ? [] : [generationFamily(this.#inner.generation)]),
       ...(size ? sizeFamilies(size, isFull) : []),
       ...(freePages
         ? [
@@ -208,6 +212,13 @@ export class ObservedStore {
     }
   }
 }
+
+const generationFamily = (generation: number): Family => ({
+  name: 'keelson_store_generation',
+  type: 'counter',
+  help: 'How often etcd has gone back to an earlier state.',
+  samples: [[{}, generation]],
+})
 
 const sizeFamilies = ({ bytes, usedBytes, quotaBytes }: StoreSize, isFull: boolean): Family[] => [
   {

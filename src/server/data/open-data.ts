@@ -37,7 +37,7 @@ export type Data = {
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
   readonly fail: (reason: unknown) => void
-  /** Why the server can no longer work. */
+  /** Why the server can not work, now or any more. */
   problem(): string | undefined
 }
 
@@ -66,8 +66,10 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
     onCompact: before => caches.forgetBefore(before),
   })
   onClose(async () => compaction[Symbol.asyncDispose]())
-  return { observed, store, caches, claimed, failed, fail, problem: () => problem }
+  return { observed, store, caches, claimed, failed, fail, problem: () => problem ?? (caches.isReloading ? WENT_BACK : undefined) }
 }
+
+const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
 
 type OpenedStore = {
   readonly observed: ObservedStore

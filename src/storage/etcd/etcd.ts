@@ -27,6 +27,7 @@ import {
 } from '../store.ts'
 import { Cluster, type ClusterOptions } from './cluster.ts'
 import { Leases } from './leases.ts'
+import { type Header, Lineage, type Mark } from './lineage.ts'
 import {
   compact,
   EVERYTHING,
@@ -36,6 +37,8 @@ import {
   type RangeResponse,
   range,
   readWatch,
+  type SwapRequest,
+  type SwapResponse,
   status,
   swap,
   WATCH_PATH,
@@ -118,6 +121,8 @@ export class EtcdStore implements Store, AsyncDisposable {
   readonly #prefix: string
   readonly #format: RecordFormat
   readonly #leases: Leases
+  readonly #lineage = new Lineage()
+  readonly #onChange: (message: string) => void
   readonly #own = new OwnWrites()
   readonly #watches = new Set<EtcdWatch>()
   readonly #writes = new Set<Promise<unknown>>()
@@ -128,13 +133,22 @@ export class EtcdStore implements Store, AsyncDisposable {
   #askedNext: Promise<Revision> | undefined
   #closing: Promise<void> | undefined
 
-  constructor(cluster: Cluster, scope: Scope, { prefix, format, version }: EtcdOptions & { readonly version: string }) {
+  constructor(
+    cluster: Cluster,
+    scope: Scope,
+    { prefix, format, version, onChange = () => {} }: EtcdOptions & { readonly version: string },
+  ) {
     this.version = version
     this.#cluster = cluster
     this.#scope = scope
     this.#prefix = prefix
     this.#format = format
     this.#leases = new Leases(cluster)
+    this.#onChange = onChange
+  }
+
+  get generation(): number {
+    return this.#lineage.generation
   }
 
   async get(key: string, at?: Revision): Promise<Read> {
@@ -169,6 +183,8 @@ export class EtcdStore implements Store, AsyncDisposable {
       cluster: this.#cluster,
       scope: this.#scope,
       check: revision => this.#check(revision),
+      confirm: async () => void (await this.fresh()),
+      saw: revision => this.#lineage.saw(revision),
       decode: events => this.#events(events),
       onEnd: () => this.#watches.delete(watch),
       after,
@@ -218,7 +234,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     this.#assertOpen()
     try {
       const value = Buffer.from(`${revision}`)
-      const answer = await this.#cluster.write(swap, { key: COMPACTION_KEY, expect: { version }, value })
+      const answer = await this.#write({ key: COMPACTION_KEY, expect: { version }, value })
       if (!answer.ok) return { version: answer.record?.version ?? 0, revision: answer.revision }
       // At the first round of all there is nothing that is known to be old.
       if (revision > 0) await this.compact(revision)
@@ -232,7 +248,7 @@ export class EtcdStore implements Store, AsyncDisposable {
   async probe(): Promise<void> {
     this.#assertOpen()
     try {
-      await this.#cluster.read(range, { key: this.#etcdPath('/health'), countOnly: true }, PROBE_MS)
+      await this.#read({ key: this.#etcdPath('/health'), countOnly: true }, PROBE_MS)
     } catch (error) {
       throw explain(error, this.#cluster.where)
     }
@@ -302,7 +318,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     try {
       const fencedBy = fences.map(({ key, modified }) => ({ key: this.#etcdKey(key), modified }))
       const request = { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy }
-      const answering = this.#cluster.write(swap, request)
+      const answering = this.#write(request)
       // The value is made while etcd is at work; it is what watches will report.
       if (value && stored) own = this.#own.begin({ key, value: bytesOf(value), etcdKey, stored })
       const answer = await answering
@@ -312,7 +328,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       revision = answer.revision
       return { ok: true, revision }
     } catch (error) {
-      if (error instanceof FencedOff) throw error
+      if (error instanceof FencedOff || error instanceof OutcomeUnknown) throw error
       if (isLeaseLost(error)) this.#leases.forget()
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
@@ -338,8 +354,8 @@ export class EtcdStore implements Store, AsyncDisposable {
     let current: KeyValue | undefined
     let base: KeyValue | undefined
     try {
-      ;[current] = (await this.#cluster.read(range, { key: etcdKey })).records
-      if (expect > 0) [base] = (await this.#cluster.read(range, { key: etcdKey, revision: expect })).records
+      ;[current] = (await this.#read({ key: etcdKey })).records
+      if (expect > 0) [base] = (await this.#read({ key: etcdKey, revision: expect })).records
     } catch {
       throw unknown()
     }
@@ -370,12 +386,43 @@ export class EtcdStore implements Store, AsyncDisposable {
   async #range(request: RangeRequest, at: Revision | undefined): Promise<RangeResponse> {
     if (at !== undefined && !(at >= 1)) throw new Compacted(at, this.#oldest)
     try {
-      return await this.#cluster.read(range, at === undefined ? request : { ...request, revision: at })
+      return await this.#read(at === undefined ? request : { ...request, revision: at })
     } catch (error) {
       if (isCompacted(error)) throw new Compacted(at!, (this.#oldest = await this.#findOldest()))
       if (isFuture(error)) throw new FutureRevision(at!, await this.fresh())
       throw explain(error, this.#cluster.where)
     }
+  }
+
+  /** A linearizable read. Rejects when the answer is of another history than this server knows. */
+  async #read(request: RangeRequest, withinMs?: number): Promise<RangeResponse> {
+    const mark = this.#lineage.mark()
+    const answer = await this.#cluster.read(range, request, withinMs)
+    this.#compare(mark, answer)
+    if (this.#lineage.isPast(mark)) throw new StoreUnavailable(WENT_BACK, { problem: WENT_BACK })
+    return answer
+  }
+
+  /** A linearizable write. One that was made after etcd went back was decided by what is no more; nobody can take that back. */
+  async #write(request: SwapRequest): Promise<SwapResponse> {
+    const mark = this.#lineage.mark()
+    const answer = await this.#cluster.write(swap, request)
+    this.#compare(mark, answer)
+    if (!this.#lineage.isPast(mark)) return answer
+    throw answer.ok ? new OutcomeUnknown(`${WENT_BACK}; the write was made`) : new StoreUnavailable(WENT_BACK, { problem: WENT_BACK })
+  }
+
+  /** Ends all watches if an answer shows that etcd has gone back. */
+  #compare(mark: Mark, header: Header): void {
+    const why = this.#lineage.answered(mark, header)
+    if (why === undefined) return
+    this.#oldest = 1
+    this.#own.reported(Number.POSITIVE_INFINITY)
+    this.#leases.forget()
+    this.#onChange(
+      `etcd at ${this.#cluster.where} has gone back to an earlier state (${why}): everything is read again, and watches end. Restart the server if etcd was emptied, so that it makes its own objects again`,
+    )
+    for (const watch of [...this.#watches]) watch.fail(new StoreUnavailable(WENT_BACK, { problem: WENT_BACK }))
   }
 
   /** Throws unless it can be read at a revision. */
@@ -510,6 +557,7 @@ type Later = { readonly record: KeyValue; readonly own?: Uint8Array; readonly at
 type Known = { readonly key: string; readonly revision: Revision; readonly after: Later | undefined }
 
 const NO_END = Buffer.alloc(0)
+const WENT_BACK = 'etcd has gone back to an earlier state, and everything is being read again'
 const NO_VALUE = new Uint8Array()
 
 const entryOf = (key: string, { created, modified }: KeyValue, decoded: Decoded): Entry =>

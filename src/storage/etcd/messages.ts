@@ -8,7 +8,8 @@ export type Method<Request, Response> = {
   read(message: Buffer): Response
 }
 
-export type Header = { readonly revision: number }
+/** Which cluster has answered and where it is; a watch tells where the member is that it follows. */
+export type Header = { readonly cluster: number; readonly term: number; readonly revision: number }
 export type KeyValue = {
   readonly key: Buffer
   readonly value: Buffer
@@ -89,16 +90,16 @@ export const swap: Method<SwapRequest, SwapResponse> = {
     return out
   },
   read(message) {
-    let revision = 0
+    let header = NO_HEADER
     let ok = false
     const read: (KeyValue | undefined)[] = []
     readFields(message, ({ field, number, bytes }) => {
-      if (field === 1) revision = readRevision(bytes)
+      if (field === 1) header = readHeader(bytes)
       else if (field === 2) ok = number !== 0
       else if (field === 3) read.push(readOperation(bytes))
     })
     const [record, ...fences] = read
-    return { revision, ok, record, fences }
+    return { ...header, ok, record, fences }
   },
 }
 
@@ -137,9 +138,9 @@ export const writeWatchCreate = ({ key, end, from }: WatchCreate): Writer =>
 export const writeWatchProgress = (): Writer => new Writer({ reserve: 5 }).begin(3).end()
 
 export function readWatch(message: Buffer): WatchResponse {
-  const read = { revision: 0, created: false, canceled: false, compacted: 0, reason: '', fragment: false, events: [] as WatchEvent[] }
+  const read = { ...NO_HEADER, created: false, canceled: false, compacted: 0, reason: '', fragment: false, events: [] as WatchEvent[] }
   readFields(message, ({ field, number, bytes }) => {
-    if (field === 1) read.revision = readRevision(bytes)
+    if (field === 1) Object.assign(read, readHeader(bytes))
     else if (field === 3) read.created = number !== 0
     else if (field === 4) read.canceled = number !== 0
     else if (field === 5) read.compacted = number
@@ -178,17 +179,17 @@ function writeRange({ key, end, limit = 0, revision = 0, countOnly = false }: Ra
 }
 
 function readRange(message: Buffer): RangeResponse {
-  let revision = 0
+  let header = NO_HEADER
   const records: KeyValue[] = []
   let more = false
   let count = 0
   readFields(message, ({ field, number, bytes }) => {
-    if (field === 1) revision = readRevision(bytes)
+    if (field === 1) header = readHeader(bytes)
     else if (field === 2) records.push(readKeyValue(bytes))
     else if (field === 3) more = number !== 0
     else if (field === 4) count = number
   })
-  return { revision, records, more, count }
+  return { ...header, records, more, count }
 }
 
 /** The record in the response of an operation, if that was a read. */
@@ -223,12 +224,15 @@ function readKeyValue(message: Buffer): KeyValue {
   return read
 }
 
-function readRevision(header: Buffer): number {
-  let revision = 0
-  readFields(header, ({ field, number }) => {
-    if (field === 3) revision = number
+function readHeader(message: Buffer): Header {
+  const read = { cluster: 0, term: 0, revision: 0 }
+  readFields(message, ({ field, number }) => {
+    if (field === 1) read.cluster = number
+    else if (field === 3) read.revision = number
+    else if (field === 4) read.term = number
   })
-  return revision
+  return read
 }
 
 const NOTHING = Buffer.alloc(0)
+const NO_HEADER: Header = { cluster: 0, term: 0, revision: 0 }

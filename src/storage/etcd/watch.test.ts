@@ -21,7 +21,17 @@ function watchWith(check: () => Promise<void>, signal: AbortSignal) {
     },
   } as unknown as Cluster
   const scope = { key, end: key, isEverything: true }
-  const watch = new EtcdWatch('/', { cluster, scope, check, decode: () => [], onEnd() {}, after: 1, signal })
+  const watch = new EtcdWatch('/', {
+    cluster,
+    scope,
+    check,
+    confirm: async () => {},
+    saw() {},
+    decode: () => [],
+    onEnd() {},
+    after: 1,
+    signal,
+  })
   return { watch, opened }
 }
 

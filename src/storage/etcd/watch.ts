@@ -22,6 +22,10 @@ export type WatchParts = {
   readonly scope: Scope
   /** Throws `Compacted` or `FutureRevision` unless it can be watched from a revision. */
   readonly check: (after: Revision) => Promise<void>
+  /** Asks a quorum where it is, and fails this watch if that is another history. */
+  readonly confirm: () => Promise<void>
+  /** Told of every revision that has arrived. */
+  readonly saw: (revision: Revision) => void
   /** Events of the keys that are known. */
   readonly decode: (events: readonly WatchEvent[]) => MaybePromise<readonly Event[]>
   readonly onEnd: (watch: EtcdWatch) => void
@@ -125,8 +129,14 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
 
   async #run(): Promise<void> {
     await this.#checkBeginning()
-    for (let attempt = 0; this.#state === 'running'; attempt++) {
+    for (let attempt = 0, isFirst = true; this.#state === 'running'; attempt++, isFirst = false) {
       const from = this.#position
+      // etcd that went back while nobody asked would send nothing until it gets to where this watch is, and then another history.
+      if (!isFirst && !(await this.#isConfirmed())) {
+        await this.#pause(waitAfter(attempt))
+        continue
+      }
+      if (this.#state !== 'running') return
       const error = await this.#follow()
       // What has arrived is handed out before anything else is said.
       await this.#decoding
@@ -134,6 +144,15 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
       if (isPermissionDenied(error)) throw explain(error, this.#parts.cluster.where)
       if (this.#position > from) attempt = 0
       await this.#pause(waitAfter(attempt))
+    }
+  }
+
+  async #isConfirmed(): Promise<boolean> {
+    try {
+      await this.#parts.confirm()
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -205,6 +224,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
 
   #deliver(news: readonly WatchEvent[], revision: Revision): void {
     this.#position = revision
+    this.#parts.saw(revision)
     const decoded = news.length === 0 ? [] : this.#parts.decode(news)
     if (!this.#decoding && !(decoded instanceof Promise)) {
       this.#push({ revision, events: decoded })
@@ -248,6 +268,12 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
       this.#stream?.resume()
     }
     return batch
+  }
+
+  /** Ends the watch with an error; what is queued is of no use any more. */
+  fail(error: unknown): void {
+    this.#queue.length = 0
+    this.#fail(error)
   }
 
   #fail(error: unknown): void {
