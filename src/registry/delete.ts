@@ -10,7 +10,7 @@ import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { conflict, invalidObject } from '../schema/status-error.ts'
+import { conflict, forbiddenRequest, invalidObject } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import type { Call, CallContext, Result } from './api.ts'
 import { decodeObject, type Expected } from './decode.ts'
@@ -23,8 +23,17 @@ import { decodeStored, fencesOf, noteStored, write } from './write.ts'
 import { type Change, newWrite, type Write } from './write-value.ts'
 
 export async function remove(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  return removeObject(deps, { call, ctx, options: readOptions(call, ctx) })
+  const options = readOptions(call, ctx)
+  if (options.ignoreReadErrors) await authorizeUnsafe(call, ctx)
+  return removeObject(deps, { call, ctx, options })
 }
+
+/** Whoever may delete objects may not for that reason throw away what finalizers and owners are unknown of. */
+async function authorizeUnsafe({ resource, name }: Call, ctx: CallContext): Promise<void> {
+  const reason = await ctx.reasonAgainst?.(UNSAFE_VERB)
+  if (reason !== undefined) throw forbiddenRequest(resource, name, `not permitted to do "${UNSAFE_VERB}", reason: ${reason}`)
+}
+const UNSAFE_VERB = 'unsafe-delete-ignore-read-errors'
 
 /** What a delete asks for, in its body or its query. */
 export function readOptions(call: Call, ctx: CallContext): DeleteOptions {

@@ -22,7 +22,7 @@ for (const groupDomain of ['k8s.io', 'example.com']) {
       ['CreateOptions', () => writeOptions(query('dryRun=x'), 'CreateOptions', { groupDomain })],
       ['UpdateOptions', () => writeOptions(query('dryRun=x'), 'UpdateOptions', { groupDomain })],
       ['PatchOptions', () => writeOptions(query(''), 'PatchOptions', { groupDomain, isApply: true })],
-      ['DeleteOptions', () => deleteOptions(query(''), { propagationPolicy: 'x' }, { groupDomain })],
+      ['DeleteOptions', () => deleteOptions(query(''), { propagationPolicy: 'x' }, { groupDomain, gate: () => true })],
       ['ListOptions', () => listOptions(query('sendInitialEvents=1'), { groupDomain, gate })],
     ] as const
     for (const [kind, read] of told) {

@@ -2,6 +2,7 @@
 import { goQuote } from '../lib/go-text.ts'
 import { validateFieldManager } from '../schema/meta-rules.ts'
 import { type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported } from '../schema/refs.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import { type FieldTerms, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
 import { badRequest, invalidObject } from '../schema/status-error.ts'
 
@@ -69,7 +70,11 @@ export type DeleteBody = {
 }
 
 /** A delete says what it wants in its body or, without one, in the query. */
-export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefined, { groupDomain }: Reading): DeleteOptions {
+export function deleteOptions(
+  query: URLSearchParams,
+  body: DeleteBody | undefined,
+  { groupDomain, gate }: Reading & Pick<RequestContext, 'gate'>,
+): DeleteOptions {
   const sent: DeleteBody = body ?? {
     dryRun: query.getAll('dryRun'),
     ...present('gracePeriodSeconds', integer(query, 'gracePeriodSeconds')),
@@ -78,7 +83,7 @@ export function deleteOptions(query: URLSearchParams, body: DeleteBody | undefin
     ...present('ignoreStoreReadErrorWithClusterBreakingPotential', flag(query, 'ignoreStoreReadErrorWithClusterBreakingPotential')),
   }
   const { dryRun = [], gracePeriodSeconds, orphanDependents, propagationPolicy, preconditions = {} } = sent
-  const ignoreReadErrors = sent.ignoreStoreReadErrorWithClusterBreakingPotential === true
+  const ignoreReadErrors = sent.ignoreStoreReadErrorWithClusterBreakingPotential === true && gate('AllowUnsafeMalformedObjectDeletion')
   const at = refTo({ propagationPolicy, ignoreStoreReadErrorWithClusterBreakingPotential: ignoreReadErrors })
   const errors: FieldError[] = []
   if (orphanDependents !== undefined && propagationPolicy !== undefined)

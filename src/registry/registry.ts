@@ -50,6 +50,7 @@ const withBody = (ctx: CallContext, body: Body): CallContext => ({
   ...ctx,
   body,
   ...(ctx.authorizeCreate && { authorizeCreate: () => ctx.authorizeCreate!() }),
+  ...(ctx.reasonAgainst && { reasonAgainst: (verb: string) => ctx.reasonAgainst!(verb) }),
   get signal() {
     return ctx.signal
   },

@@ -95,7 +95,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
           now: sending.now ?? NOW,
           groupDomain: 'k8s.io',
           budget: new Budget(),
-          gate: name => (more.gates ?? ['WatchList']).includes(name),
+          gate: name => (more.gates ?? ['WatchList', 'AllowUnsafeMalformedObjectDeletion']).includes(name),
           userAgent: sending.userAgent ?? 'test/1',
           signal: new AbortController().signal,
           body: bytes && { mediaType: type, bytes },
