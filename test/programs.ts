@@ -55,6 +55,12 @@ const PROGRAMS = {
   },
   jest: { variable: 'JEST', commands: [], installed: '../jest/node_modules/jest/bin/jest.js', hint: 'node scripts/install-programs.mjs' },
   'node-26': { variable: 'NODE_26', commands: [], installed: 'node_modules/node-26/bin/node', hint: 'node scripts/install-programs.mjs' },
+  nsenter: {
+    variable: 'NSENTER',
+    commands: ['nsenter'],
+    hint: 'Debian: apt-get install util-linux; user namespaces must be allowed',
+    isOptional: true,
+  },
   // No program, but what only root can do: give files to other users.
   root: { variable: 'KEELSON_ROOT', commands: [], hint: 'run the tests as root', isOptional: true },
 } as const satisfies Record<string, Program>

@@ -81,6 +81,8 @@ export async function writeKubeconfig(file: string, access: Access): Promise<voi
     throw new ConfigError(`${file} cannot be read, and was left as it is: ${error.message}`)
   })
   const text = isOnlyOurs(existing, access.name) ? kubeconfigText(access) : await merge(existing, { file, access })
+  // A disk that is full must not keep a server from starting.
+  if (text === existing && found && (found.mode & 0o077) === 0) return
   await writePrivateFile(target, text)
 }
 

@@ -24,10 +24,11 @@ import {
   type Swap,
 } from '../store.ts'
 import { type DatabaseSize, type Engine, openEngine, type Snapshot, type Work } from './engine.ts'
-import { explain } from './failure.ts'
+import { explain, NO_SPACE } from './failure.ts'
 import { GroupCommit, type Write } from './group-commit.ts'
 import { loadHistory } from './load.ts'
 import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
+import { RESERVE_AFTER_MS } from './room.ts'
 
 /** How much of the database may be in use, and how many keys it may hold; without limits, as much as there is room for. */
 export type EmbeddedOptions = Limits & {
@@ -86,6 +87,8 @@ class EmbeddedStore implements Store, AsyncDisposable {
   #compaction: Promise<void> = Promise.resolve()
   #failed: StoreUnavailable | undefined
   #closing: Promise<void> | undefined
+  /** Has the reserve of disk space taken, also where nobody writes. */
+  readonly #first: NodeJS.Timeout
 
   constructor(engine: Engine, options: Omit<EmbeddedOptions, 'dir'>) {
     const { clock = systemClock, onCommit = () => {}, ...limits } = options
@@ -107,6 +110,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
     })
     this.#feed = new Feed({ newest: () => history.newest, read: (prefix, after) => this.#changes(prefix, after) })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
+    this.#first = setTimeout(() => void this.probe().catch(() => {}), RESERVE_AFTER_MS).unref()
     for (const { key, version } of history.current()) this.#expiry.written(key, version.modified, version.deadline)
   }
 
@@ -211,6 +215,8 @@ class EmbeddedStore implements Store, AsyncDisposable {
     this.#assertWritable()
     checkKey(key)
     const value = given && bytesOf(given)
+    const isFreeing = value === null || isEnding
+    if (!isFreeing && !this.#engine.admitsWrites) throw this.#noSpace()
     for (const fence of fences ?? []) {
       const broken = this.#brokenBy(fence)
       if (broken) return broken.then(() => Promise.reject(new FencedOff(fence)))
@@ -235,7 +241,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
     const body = encodeBody(header, value ?? new Uint8Array())
     const after = value ? { key, value, created, modified } : undefined
     const { result, resolve, reject } = deferred<Swap>()
-    const write: Pending = { key, version, after, header, body, result, resolve, reject }
+    const write: Pending = { key, version, after, header, body, isFreeing, result, resolve, reject }
     this.#assigned = modified
     if (slot) slot.write = write
     else this.#pending.set(key, { write })
@@ -266,6 +272,10 @@ class EmbeddedStore implements Store, AsyncDisposable {
     const events = writes.map(({ key, after, version }) => ({ key, after, revision: version.modified }))
     this.#feed.publish({ revision: this.#history.newest, events })
     for (const { resolve, version } of writes) resolve({ ok: true, revision: version.modified })
+  }
+
+  #noSpace(): StoreUnavailable {
+    return new StoreUnavailable(`cannot write to the store in ${this.#engine.dir}: ${NO_SPACE}`, { problem: NO_SPACE })
   }
 
   /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows what was. */
@@ -315,6 +325,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#expiry.stop()
+    clearTimeout(this.#first)
     await this.#compaction
     await this.#commits.drained()
     this.#feed.close()

@@ -4,14 +4,16 @@ import { dirname, join, resolve } from 'node:path'
 import type { Database, RootDatabase, RootDatabaseOptionsWithPath, Transaction } from 'lmdb'
 import { makeFolders } from '../../lib/folders.ts'
 import { type Revision, StoreUnavailable } from '../store.ts'
-import { checkAccess, checkDatabaseFile, checkRoom } from './database-file.ts'
-import { explain } from './failure.ts'
+import { allocateReaders, checkAccess, checkDatabaseFile, checkRoom, needsNoRoom } from './database-file.ts'
+import { explain, isForWantOfSpace } from './failure.ts'
 import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
 import { decodeHeader, FORMAT } from './record.ts'
+import { type Pages, Room } from './room.ts'
 
 /** What one durable commit changes. */
 export type Work = {
-  readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array }[]
+  /** Those that delete, or lead to it, may take the last space on the disk. */
+  readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array; readonly isFreeing: boolean }[]
   readonly removes: readonly Uint8Array[]
   readonly compacted?: Revision
   /** Writes something though nothing has changed. */
@@ -27,6 +29,7 @@ type Bytes = Omit<Database<Uint8Array, Uint8Array>, 'getBinaryFast'> & {
   readonly lastSize: number
 }
 
+const FILE = 'keelson.lmdb'
 const FENCE = Buffer.from('fence')
 const SETTINGS = Buffer.from('settings')
 const PROBE = Buffer.from('probe')
@@ -36,14 +39,14 @@ export async function openEngine(dir: string): Promise<Engine> {
   const { open } = await import('lmdb')
   // From here on nothing awaits until the lock is taken, so two opens within one process cannot interleave.
   const lockFile = join(dir, 'keelson.lock')
-  const path = join(dir, 'keelson.lmdb')
+  const path = join(dir, FILE)
   let root: RootDatabase | undefined
   try {
     makeFolders(dir, 0o700)
     refuseIfOwned(lockFile, dir)
-    checkRoom(dir)
+    checkRoomFor(path, dir)
     for (const file of [path, `${path}-lock`]) checkAccess(file)
-    checkDatabaseFile(path)
+    checkWhileUnowned(path, { lockFile, dir })
     const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
       path,
       permissionsMode: 0o600,
@@ -56,12 +59,32 @@ export async function openEngine(dir: string): Promise<Engine> {
       maxDbs: 4,
     }
     const isNew = !existsSync(path)
+    if (process.platform !== 'win32') allocateReaders(path)
     root = open(options)
     if (isNew) syncDirectories(dir)
     return claim({ root, dir, lockFile })
   } catch (error) {
     await root?.close().catch(() => {})
     throw explain(error, `cannot open the store in ${dir}`)
+  }
+}
+
+/** A database that has room within its file is opened on a full disk, too, so that it can be read and its objects deleted. */
+function checkRoomFor(path: string, dir: string): void {
+  try {
+    checkRoom(dir)
+  } catch (error) {
+    if (!isForWantOfSpace(error) || !needsNoRoom(path)) throw error
+  }
+}
+
+/** A file that looks damaged may be one that another process has just begun to write to. */
+function checkWhileUnowned(path: string, { lockFile, dir }: { lockFile: string; dir: string }): void {
+  try {
+    checkDatabaseFile(path)
+  } catch {
+    refuseIfOwned(lockFile, dir)
+    checkDatabaseFile(path)
   }
 }
 
@@ -128,12 +151,15 @@ export class Engine {
   /** The revision up to which history had been forgotten when the database was opened. */
   readonly compacted: Revision
   readonly #parts: EngineParts
+  readonly #room: Room | undefined
   #ordered = true
 
   constructor(parts: EngineParts) {
     this.dir = parts.dir
     this.compacted = parts.compacted
     this.#parts = parts
+    // On Windows LMDB lengthens the file by other means.
+    if (process.platform !== 'win32') this.#room = new Room(join(parts.dir, FILE), () => this.#pages())
   }
 
   /** The headers of all records, by revision. */
@@ -161,6 +187,7 @@ export class Engine {
 
   /** Resolves once all of the work is on disk. After it rejects, `isIntact` tells whether the store can continue. */
   async commit({ puts, removes, compacted, probe }: Work): Promise<void> {
+    this.#room?.take({ puts, removes })
     const { meta, log, fence } = this.#parts
     const appended: Promise<boolean>[] = []
     const whole = meta.ifVersion(FENCE, fence, () => {
@@ -184,6 +211,16 @@ export class Engine {
     const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
     const pages = all.lastPageNumber + 1
     return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
+  }
+
+  /** Whether a write that is no delete may be tried: not while the disk is known to be full. */
+  get admitsWrites(): boolean {
+    return this.#room?.admitsWrites ?? true
+  }
+
+  #pages(): Pages {
+    const { bytes, pageBytes, freePages } = this.size()
+    return { last: bytes / pageBytes - 1, free: freePages, bytes: pageBytes }
   }
 
   /** Whether a failed commit has left the database as it was at a revision and ready for writes. */
@@ -221,6 +258,7 @@ export class Engine {
   async close(): Promise<void> {
     const { root, lockFile, owner } = this.#parts
     await root.close()
+    this.#room?.close()
     giveUpOwnership(lockFile, owner)
   }
 }

@@ -5,6 +5,7 @@ import { StoreUnavailable } from '../store.ts'
 const { ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EMFILE, ENFILE, ENOMEM, EIO } = constants.errno
 const MDB_INVALID = -30793
 const MDB_CORRUPTED = -30796
+const MDB_PAGE_NOTFOUND = -30797
 const MDB_VERSION_MISMATCH = -30794
 
 /** Turns any failure of the database into a `StoreUnavailable` that starts with what could not be done. */
@@ -15,12 +16,19 @@ export function explain(error: unknown, what: string): StoreUnavailable {
   return new StoreUnavailable(`${what}: ${advice ?? message}`, { cause: error, ...(advice !== undefined && { problem: advice }) })
 }
 
+/** Whether a write has failed for want of space. LMDB reports a partial write as a failure of the disk. */
+export function isForWantOfSpace(error: unknown): boolean {
+  return [ENOSPC, EDQUOT, EFBIG, EIO].includes(numberOf(error) ?? 0)
+}
+
+export const NO_SPACE = 'no space is left on the disk; free some, and writes will work again'
+
 function adviceFor(error: unknown): string | undefined {
   switch (numberOf(error)) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-      return 'no space is left on the disk; free some, and writes will work again'
+      return NO_SPACE
     case EIO:
       // LMDB also reports this for a partial write.
       return 'the disk is full or failing; free some space or replace it'
@@ -39,6 +47,7 @@ function adviceFor(error: unknown): string | undefined {
       return 'memory is short; give the process more address space'
     case MDB_INVALID:
     case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
     case MDB_VERSION_MISMATCH:
       return 'keelson.lmdb there is not a database of Keelson or is damaged; restore it from a snapshot or move it away'
     default:

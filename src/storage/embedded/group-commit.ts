@@ -3,7 +3,7 @@ import type { Revision } from '../store.ts'
 import type { Work } from './engine.ts'
 
 /** A write waiting to become durable. */
-export type Write = { readonly header: Uint8Array; readonly body: Uint8Array }
+export type Write = { readonly header: Uint8Array; readonly body: Uint8Array; readonly isFreeing: boolean }
 
 /** Housekeeping that rides along with writes. */
 export type Maintenance = { readonly removes: readonly Uint8Array[]; readonly compacted?: Revision; readonly probe?: true }

@@ -1,9 +1,10 @@
 /** The lock of a data directory: a small file that names the process, so that a second process gets a clear error. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { replaceFile } from '../../lib/private-files.ts'
 import { StoreUnavailable } from '../store.ts'
+import { isForWantOfSpace } from './failure.ts'
 
 /** A process that has the directory open; `started` distinguishes it from a later process with the same id. */
 export type Owner = { readonly pid: number; readonly started: string; readonly id: string }
@@ -21,8 +22,27 @@ export function refuseIfOwned(lockFile: string, dir: string): void {
 /** Records this process as the owner. The caller must hold a lock between the check and this. */
 export function takeOwnership(lockFile: string): Owner {
   const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID() }
-  replaceFile(lockFile, `${JSON.stringify(owner)}\n`)
+  try {
+    replaceFile(lockFile, `${JSON.stringify(owner)}\n`)
+  } catch (error) {
+    if (!isForWantOfSpace(error)) throw error
+    writeOver(lockFile, JSON.stringify(owner))
+  }
   return owner
+}
+
+/**
+ * Names the owner in the file that the last one left, whose space it has. Without one there is no name: a second process is let in then,
+ * and the fence ends the first.
+ */
+function writeOver(lockFile: string, text: string): void {
+  if (!existsSync(lockFile)) return
+  const file = openSync(lockFile, 'r+')
+  try {
+    writeSync(file, `${text.padEnd(fstatSync(file).size - 1)}\n`, 0)
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Removes the file if it still names this owner; never throws, as a file left over names a process that has ended. */
