@@ -59,6 +59,8 @@ export const LIMITS = {
   handshakeMs: 10 * SECOND,
   /** Certificates behind those of peers that are got at in a way that costs their memory for good, about 10 KB each (`tls-peer.ts`). */
   unfreedCertificates: 2_000,
+  /** Client certificates whose verdict is kept for their next connection. */
+  knownClientCertificates: 1_000,
   /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
   headersMs: 30 * SECOND,
   requestMs: 120 * SECOND,

@@ -10,6 +10,7 @@
  * So the second is used only where the first leads nowhere, and for no more certificates than LIMITS says. All of them are candidates
  * for intermediates and nothing else: signatures decide.
  */
+import { createHash } from 'node:crypto'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { LIMITS } from './limits.ts'
 import { type Certificate, readCertificate } from './x509/certificate.ts'
@@ -19,26 +20,73 @@ import { MAX_RSA_BITS, signatureChecks, type Verdict, type VerifyOptions, verify
 
 export type PeerOptions = Omit<VerifyOptions, 'intermediates' | 'checks'>
 
-/** A client and what each of several pools says about it, or why it cannot be verified at all; undefined when it has sent no certificate. */
+/** A client and what each of several pools says about it, or why it cannot be verified at all. */
 export type VerifiedClient = { readonly certificate: Certificate; readonly verdicts: readonly Verdict[] } | { readonly problem: string }
 
-export function verifyClient(socket: TLSSocket, pools: readonly PeerOptions[]): VerifiedClient | undefined {
-  const raw = leafOf(socket)
-  return raw && verifiedPeer(socket, readPeerCertificate(raw, 'client'), pools)
-}
+export const verifyClient = (sent: SentCertificates, pools: readonly PeerOptions[]): VerifiedClient =>
+  verifiedPeer(sent, readPeerCertificate(sent.leaf, 'client'), pools)
 
 /** Why a server is not trusted, in the words of Go's TLS; undefined when it is. */
 export function serverProblem(socket: TLSSocket, options: PeerOptions): string | undefined {
-  const raw = leafOf(socket)
-  if (!raw) return 'tls: received empty certificates message'
-  const peer = verifiedPeer(socket, readPeerCertificate(raw, 'server'), [options])
+  const sent = sentCertificates(socket)
+  if (!sent) return 'tls: received empty certificates message'
+  const peer = verifiedPeer(sent, readPeerCertificate(sent.leaf, 'server'), [options])
   if ('problem' in peer) return peer.problem
   const [verdict] = peer.verdicts
   return verdict!.ok ? undefined : `tls: failed to verify certificate: ${verdict!.problem}`
 }
 
-/** There is none without a certificate, nor when the connection has ended. */
-const leafOf = (socket: TLSSocket): Buffer | undefined => (socket.getPeerCertificate() as Partial<DetailedPeerCertificate> | null)?.raw
+/** What a peer has sent; undefined when it has sent no certificate, or the connection has ended. */
+export function sentCertificates(socket: TLSSocket): SentCertificates | undefined {
+  const { raw } = (socket.getPeerCertificate() as Partial<DetailedPeerCertificate> | null) ?? {}
+  return raw && new SentCertificates(socket, raw)
+}
+
+export class SentCertificates {
+  readonly #socket: TLSSocket
+  /** The peer's own. */
+  readonly leaf: Buffer
+  #linked: readonly Buffer[] | undefined
+
+  constructor(socket: TLSSocket, leaf: Buffer) {
+    this.#socket = socket
+    this.leaf = leaf
+  }
+
+  /** Those behind it, as far as names lead. */
+  get linked(): readonly Buffer[] {
+    if (!this.#linked) {
+      const found: Buffer[] = []
+      const seen = new Set<unknown>()
+      let at: Partial<DetailedPeerCertificate> | undefined = this.#socket.getPeerCertificate(true)
+      // The last one is its own issuer, or has none.
+      for (; at?.raw && !seen.has(at); at = at.issuerCertificate) {
+        seen.add(at)
+        found.push(at.raw)
+      }
+      this.#linked = found.slice(1)
+    }
+    return this.#linked
+  }
+
+  /** All behind it, unless that has cost too much memory already. */
+  all(): readonly Buffer[] {
+    const known = remembered.get(this.key())
+    if (known || unfreed >= LIMITS.unfreedCertificates) return known ?? []
+    const found: Buffer[] = []
+    for (let at = this.#socket.getPeerX509Certificate(); at; at = at.issuerCertificate) found.push(at.raw)
+    const behind = found.slice(1)
+    unfreed += behind.length
+    return behind
+  }
+
+  /** Tells what was sent from anything else, as far as it is seen without a loss; or only the leaf from others. */
+  key(part: 'leaf' | 'linked' = 'linked'): string {
+    const hash = createHash('sha256').update(this.leaf)
+    if (part === 'linked') for (const der of this.linked) hash.update(der)
+    return hash.digest('hex')
+  }
+}
 
 type PeerCertificate = { readonly certificate: Certificate } | { readonly problem: string }
 
@@ -59,7 +107,7 @@ function readPeerCertificate(der: Buffer, peer: 'client' | 'server'): PeerCertif
 }
 
 /** Verifies with ever more candidates: none, as most certificates need none; then those that names link; then all. */
-function verifiedPeer(socket: TLSSocket, peer: PeerCertificate, pools: readonly PeerOptions[]): VerifiedClient {
+function verifiedPeer(sent: SentCertificates, peer: PeerCertificate, pools: readonly PeerOptions[]): VerifiedClient {
   if ('problem' in peer) return peer
   const { certificate } = peer
   const checks = signatureChecks()
@@ -72,48 +120,24 @@ function verifiedPeer(socket: TLSSocket, peer: PeerCertificate, pools: readonly 
     const again = verdictsWith(new CertificatePool(candidates))
     verdicts = verdicts.map((verdict, i) => (isOpen(verdict) ? again(pools[i]!) : verdict))
   }
-  if (verdicts.some(isOpen)) retry(linkedCertificates(socket))
+  if (verdicts.some(isOpen)) retry(sent.linked)
   // Whoever is trusted by one pool is not looked at in the way that costs memory.
   if (verdicts.every(isOpen)) {
-    const key = certificate.raw.toString('latin1')
-    const all = remembered.get(key) ?? allCertificates(socket)
+    const all = sent.all()
     retry(all)
-    if (!verdicts.every(isOpen)) remember(key, all)
+    if (!verdicts.every(isOpen)) remember(sent.key(), all)
   }
   return { certificate, verdicts }
 }
 
 const NONE = new CertificatePool([])
 
-/** What was sent behind the certificate, as far as names lead. */
-function linkedCertificates(socket: TLSSocket): Buffer[] {
-  const found: Buffer[] = []
-  const seen = new Set<unknown>()
-  let at: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true)
-  // The last one is its own issuer, or has none.
-  for (; at?.raw && !seen.has(at); at = at.issuerCertificate) {
-    seen.add(at)
-    found.push(at.raw)
-  }
-  return found.slice(1)
-}
-
-/** Everything that was sent behind the certificate, unless that has cost too much memory already. */
-function allCertificates(socket: TLSSocket): Buffer[] {
-  if (unfreed >= LIMITS.unfreedCertificates) return []
-  const found: Buffer[] = []
-  for (let at = socket.getPeerX509Certificate(); at; at = at.issuerCertificate) found.push(at.raw)
-  const behind = found.slice(1)
-  unfreed += behind.length
-  return behind
-}
-
 /** Certificates whose memory is lost, in this process. */
 let unfreed = 0
 
 /**
- * What trusted peers have sent, by their certificate, so that the memory for it is lost only once. Whether they send it again makes no
- * difference: the certificates are as good as they were.
+ * What trusted peers have sent, by what is seen of it without a loss, so that the memory for it is lost only once. Whether such a peer sends
+ * the rest again makes no difference: the certificates are as good as they were.
  */
 const remembered = new Map<string, readonly Buffer[]>()
 const MAX_REMEMBERED = 100

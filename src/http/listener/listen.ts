@@ -15,7 +15,7 @@ import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
 import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
-import { type ClientPools, peerOf } from './peer.ts'
+import { ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
 /** What a server shows and what it trusts; PEM. */
@@ -388,7 +388,7 @@ function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
 /** The authorities of clients, read when the first certificate is verified. */
 function poolsOf({ clientCa, proxyCa }: TlsMaterial): () => ClientPools {
   let pools: ClientPools | undefined
-  return () => (pools ??= { users: poolOfPem(clientCa), proxies: proxyCa === undefined ? undefined : poolOfPem(proxyCa) })
+  return () => (pools ??= new ClientPools(poolOfPem(clientCa), proxyCa === undefined ? undefined : poolOfPem(proxyCa)))
 }
 
 /** Why a request of node:http is not answered at all, as status and reason; undefined when it is. */

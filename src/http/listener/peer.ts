@@ -1,8 +1,8 @@
 /** The client at the other end of a TLS connection. */
-import { createHash } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../../authn/authenticator.ts'
-import { verifyClient } from '../../lib/tls-peer.ts'
+import { LIMITS } from '../../lib/limits.ts'
+import { type SentCertificates, sentCertificates, verifyClient } from '../../lib/tls-peer.ts'
 import type { Certificate } from '../../lib/x509/certificate.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
 import type { CertificatePool } from '../../lib/x509/pool.ts'
@@ -10,7 +10,17 @@ import type { Verdict } from '../../lib/x509/verify.ts'
 import type { Peer } from '../message.ts'
 
 /** The authorities of users and, where there are any, those of proxies. Each decides for itself about a certificate. */
-export type ClientPools = { readonly users: CertificatePool; readonly proxies: CertificatePool | undefined }
+export class ClientPools {
+  readonly users: CertificatePool
+  readonly proxies: CertificatePool | undefined
+  /** Certificates that one of the pools vouches for, by what was sent: clients connect again and again. */
+  readonly known = new Map<string, ClientCertificate>()
+
+  constructor(users: CertificatePool, proxies: CertificatePool | undefined) {
+    this.users = users
+    this.proxies = proxies
+  }
+}
 
 /** The certificate is verified when it is first needed, once for a connection; `pools` are those of that moment. */
 export const peerOf = (socket: TLSSocket, pools: () => ClientPools): Peer => new TlsPeer(socket, pools)
@@ -34,10 +44,25 @@ class TlsPeer implements Peer {
   }
 }
 
-function certificateOf(socket: TLSSocket, { users, proxies }: ClientPools): ClientCertificate | undefined {
-  const usual = { now: Date.now(), purpose: 'clientAuth' } as const
-  const client = verifyClient(socket, [{ ...usual, roots: users }, ...(proxies ? [{ ...usual, roots: proxies }] : [])])
-  if (client === undefined) return undefined
+function certificateOf(socket: TLSSocket, pools: ClientPools): ClientCertificate | undefined {
+  const sent = sentCertificates(socket)
+  if (sent === undefined) return undefined
+  // Whether a user is a proxy as well depends on what else was sent.
+  const key = sent.key(pools.proxies ? 'linked' : 'leaf')
+  const [known, now] = [pools.known.get(key), Date.now()]
+  if (known && known.notBefore <= now && now <= known.notAfter) return known
+  const certificate = verifiedCertificate(sent, pools, now)
+  if (certificate.trusted || certificate.isProxy) {
+    const [oldest] = pools.known.keys()
+    if (pools.known.size >= LIMITS.knownClientCertificates) pools.known.delete(oldest!)
+    pools.known.set(key, certificate)
+  }
+  return certificate
+}
+
+function verifiedCertificate(sent: SentCertificates, { users, proxies }: ClientPools, now: number): ClientCertificate {
+  const usual = { now, purpose: 'clientAuth' } as const
+  const client = verifyClient(sent, [{ ...usual, roots: users }, ...(proxies ? [{ ...usual, roots: proxies }] : [])])
   if ('problem' in client) return { ...UNREADABLE, problem: client.problem }
   const { certificate, verdicts } = client
   const [asUser, asProxy] = verdicts
@@ -49,7 +74,7 @@ function certificateOf(socket: TLSSocket, { users, proxies }: ClientPools): Clie
     organizations: certificate.subjectName.get(ATTRIBUTE.organization) ?? [],
     uids: certificate.subjectName.get(ATTRIBUTE.userUid) ?? [],
     units: certificate.subjectName.get(ATTRIBUTE.organizationalUnit) ?? [],
-    sha256: createHash('sha256').update(certificate.raw).digest('hex'),
+    sha256: sent.key('leaf'),
     ...validityOf(verdicts, certificate),
   }
 }
