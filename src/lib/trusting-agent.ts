@@ -55,7 +55,9 @@ export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): t
 }
 
 /** The certificate of a server does not lead to whom is trusted, or is not for it. */
-export class UntrustedServerError extends Error {}
+export class UntrustedServerError extends Error {
+  readonly code = 'UNTRUSTED_SERVER'
+}
 
 /** Addresses are no names that TLS could tell a server. */
 const sentNames = ({ host, servername }: Trust) => (servername ? { servername } : isIP(host) !== 0 ? { servername: '' } : {})

@@ -87,7 +87,7 @@ function reasonOf(error: unknown, where: string): [message: string, problem: str
   const text = said.trim().replace(/\s+/g, ' ')
   if (error instanceof RpcError) return ofStatus(error, where)
   if (typeof code === 'string') {
-    const known = SOCKET[code] ?? (code.includes('ALERT') ? CLIENT_CERTIFICATE : CERTIFICATES.has(code) ? SERVER_CERTIFICATE : undefined)
+    const known = SOCKET[code] ?? (code.includes('ALERT') ? CLIENT_CERTIFICATE : undefined)
     if (known) return [`cannot reach etcd at ${where}: ${known(text)}`, 'etcd cannot be reached']
   }
   if (error instanceof DeadlineExceeded) return [`etcd at ${where} does not answer: ${text}`, 'etcd does not answer']
@@ -119,7 +119,6 @@ function ofStatus(error: RpcError, where: string): [message: string, problem: st
 }
 
 const CLIENT_CERTIFICATE = (text: string) => `it refuses the certificate of this server (${text}); check --etcd-certfile and --etcd-keyfile`
-const SERVER_CERTIFICATE = (text: string) => `its certificate is not accepted (${text}); check --etcd-cafile`
 
 const SOCKET: Readonly<Record<string, (text: string) => string>> = {
   ECONNREFUSED: () => 'the connection was refused; check --etcd-servers, and that etcd is running',
@@ -131,29 +130,14 @@ const SOCKET: Readonly<Record<string, (text: string) => string>> = {
   ERR_HTTP2_PROTOCOL: text => `${text}; if it expects TLS, its address begins with https://`,
   ERR_SSL_WRONG_VERSION_NUMBER: () => 'it does not use TLS; its address begins with http://',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: () => 'it does not use TLS; its address begins with http://',
-  ERR_TLS_CERT_ALTNAME_INVALID: text => `its certificate is for other names (${text})`,
-  CERT_HAS_EXPIRED: () => 'its certificate has expired',
+  UNTRUSTED_SERVER: text => `its certificate is not accepted (${text}); check --etcd-cafile`,
 }
-
-const CERTIFICATES: ReadonlySet<string> = new Set([
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_NOT_YET_VALID',
-  'CERT_REVOKED',
-  'CERT_UNTRUSTED',
-  'CERT_REJECTED',
-  'INVALID_CA',
-])
 
 /** Whether trying again cannot help until somebody has changed something: certificates, permissions. */
 export function isLasting(error: unknown): boolean {
   if (isPermissionDenied(error)) return true
   const { code } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown }
-  return typeof code === 'string' && (CERTIFICATES.has(code) || code.includes('ALERT') || code.startsWith('ERR_SSL') || LASTING.has(code))
+  return typeof code === 'string' && (code.includes('ALERT') || code.startsWith('ERR_SSL') || LASTING.has(code))
 }
 
-const LASTING: ReadonlySet<string> = new Set(['ERR_TLS_CERT_ALTNAME_INVALID', 'CERT_HAS_EXPIRED', 'ENOTFOUND'])
+const LASTING: ReadonlySet<string> = new Set(['UNTRUSTED_SERVER', 'ENOTFOUND'])
