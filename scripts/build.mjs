@@ -101,7 +101,10 @@ async function bundle(folder) {
   // One that fails does not stop the other, which would go on writing to where everything has been cleared away.
   for (const { reason } of bundles) if (reason) throw reason
   for (const file of ['cli.cjs', 'library.cjs']) writeInAscii(join(folder, file))
-  const digest = createHash('sha256').update(readFileSync(join(folder, 'library.cjs'))).digest('hex').slice(0, 16)
+  const digest = createHash('sha256')
+    .update(readFileSync(join(folder, 'library.cjs')))
+    .digest('hex')
+    .slice(0, 16)
   writeFileSync(join(folder, 'keelson.cjs'), readFileSync('scripts/library-entry.cjs', 'utf8').replace('digest of the bundle', digest))
   writeFileSync(join(folder, 'keelson.js'), moduleText(exportedNames(readFileSync('src/public.d.ts', 'utf8'))))
   for (const types of ['keelson.d.ts', 'keelson.d.cts']) copyFileSync('src/public.d.ts', join(folder, types))
