@@ -30,6 +30,8 @@ const PROGRAMS = {
     isOptional: process.arch !== 'x64',
   },
   'systemd-notify': { variable: 'SYSTEMD_NOTIFY', commands: ['systemd-notify'], hint: 'Debian: apt-get install systemd', isOptional: true },
+  python3: { variable: 'PYTHON3', commands: ['python3'], hint: 'Debian: apt-get install python3' },
+  go: { variable: 'GO', commands: ['go'], hint: 'Debian: apt-get install golang-go', isOptional: true },
   'ansible-playbook': {
     variable: 'ANSIBLE_PLAYBOOK',
     commands: ['ansible-playbook'],

@@ -32,3 +32,9 @@ test('printed durations are parsed back', () => {
 test('errors quote the text as Go’s time package does', () => {
   assert.throws(() => parseDuration('1\u0001"ü'), { message: 'time: unknown unit "\\x01\\"\\xc3\\xbc" in duration "1\\x01\\"\\xc3\\xbc"' })
 })
+
+// At 6256f0f1 a text of 2.9 MB was read for 1.5 s.
+test('a duration longer than anybody writes is refused unread', () => {
+  assert.equal(parseDuration('1ns'.repeat(1000)), 1000n)
+  assert.throws(() => parseDuration('1ns'.repeat(1_000_000)), /^DurationError: time: invalid duration "1ns1ns/)
+})
