@@ -33,7 +33,7 @@ const linesOf = (server: Pick<ServerProcess, 'stderr'>) =>
 
 test('the log of level info has the start, its settings, readiness, and the end with its reason', patient, async t => {
   const server = await startProcess(t, { flags: ['--log-level=info', '--max-requests-inflight=50'] })
-  assert.deepEqual(await server.stop('SIGHUP'), { code: 0, signal: null })
+  assert.deepEqual(await server.stop('SIGINT'), { code: 0, signal: null })
   const [starting, ready, ending, stopped] = linesOf(server)
   assert.equal(starting.msg, 'starting')
   assert.match(starting.version, /^\d+\.\d+\.\d+/)
@@ -41,7 +41,7 @@ test('the log of level info has the start, its settings, readiness, and the end 
   assert.equal(starting.settings.maxRequestsInflight, 50)
   assert.equal(starting.settings.maxMutatingRequestsInflight, undefined)
   assert.deepEqual([ready.msg, ready.address], ['ready', server.url])
-  assert.deepEqual([ending.msg, ending.reason], ['shutting down', 'SIGHUP'])
+  assert.deepEqual([ending.msg, ending.reason], ['shutting down', 'SIGINT'])
   assert.equal(stopped.msg, 'stopped')
 })
 
