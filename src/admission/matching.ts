@@ -4,7 +4,7 @@
  * Rules depend only on what kind of request it is, so the answer to them is kept for each kind. `match-index.ts` finds those whose rules
  * and labels may match without looking at the others.
  */
-import { type LabelSelector, labelTermsOf } from '../kinds/shapes/meta.ts'
+import { type LabelSelector, labelTermsOf } from '../kinds/rules/meta.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type LabelTerm, type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'

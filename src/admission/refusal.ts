@@ -1,5 +1,5 @@
 /** How plugins reject a request, and which requests most of them are about. */
-import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import type { PodSpec } from '../kinds/rules/pod/spec.ts'
 import { forbiddenRequest, type StatusError } from '../schema/status-error.ts'
 import type { Attributes } from './attributes.ts'
 

@@ -1,10 +1,10 @@
 /** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
-import type { Destination } from '../lib/destination.ts'
-import { trustingAgent } from '../lib/trusting-agent.ts'
-import { goMessage } from '../lib/webhook-transport.ts'
 import type { User } from '../schema/user.ts'
+import type { Destination } from '../transport/destination.ts'
+import { trustingAgent } from '../transport/trusting-agent.ts'
+import { goMessage } from '../transport/webhook-transport.ts'
 import type { ServiceDestination, ServiceReference } from './endpoint.ts'
 import { remoteUserHeaders } from './remote-user.ts'
 

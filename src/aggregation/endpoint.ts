@@ -13,7 +13,7 @@ import {
   oneDestination,
   type ReportedDestination,
   UnreachableService,
-} from '../lib/destination.ts'
+} from '../transport/destination.ts'
 
 export type ServiceReference = { readonly namespace: string; readonly name: string; readonly port: number }
 

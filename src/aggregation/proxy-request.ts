@@ -1,9 +1,9 @@
 /** Proxies a request to the server of an APIService, with its user in headers. */
 import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
 import { header, type Request, type Response, textResponse } from '../http/message.ts'
-import { type Destination, UnreachableService } from '../lib/destination.ts'
-import { goMessage } from '../lib/webhook-transport.ts'
 import type { User } from '../schema/user.ts'
+import { type Destination, UnreachableService } from '../transport/destination.ts'
+import { goMessage } from '../transport/webhook-transport.ts'
 import type { Backend } from './backend.ts'
 
 /** That the server was not reached. */

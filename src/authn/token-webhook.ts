@@ -1,10 +1,10 @@
 /** Users by token, as a webhook says: it is sent a TokenReview, and what it says is remembered for a while. */
 import { createHash } from 'node:crypto'
-import type { AnswerFields } from '../lib/answer-fields.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
-import { type Review, ReviewError } from '../lib/review-call.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
+import type { AnswerFields } from '../transport/answer-fields.ts'
+import { type Review, ReviewError } from '../transport/review-call.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
 export type TokenWebhookParts = {

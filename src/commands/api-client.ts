@@ -1,8 +1,8 @@
 /** A client for commands that talk to a running server: JSON over HTTPS. */
 import { request } from 'node:https'
-import { trustingAgent } from '../lib/trusting-agent.ts'
 import { ConfigError } from '../server/config.ts'
 import type { Access } from '../server/credentials/kubeconfig.ts'
+import { trustingAgent } from '../transport/trusting-agent.ts'
 
 export type ApiClient = {
   /** What a GET is answered with; the caller knows what there is at the path. */

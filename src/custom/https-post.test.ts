@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { WebhookTransport } from '../lib/webhook-transport.ts'
 import { issueAuthority, issueServer } from '../lib/x509/issue.ts'
+import { WebhookTransport } from '../transport/webhook-transport.ts'
 import { poster } from './https-post.ts'
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }

@@ -1,6 +1,6 @@
 /** Calls of conversion webhooks. */
 import { LIMITS } from '../lib/limits.ts'
-import { type WebhookCall, type WebhookTransport, webhookUrl } from '../lib/webhook-transport.ts'
+import { type WebhookCall, type WebhookTransport, webhookUrl } from '../transport/webhook-transport.ts'
 
 export type Post = Pick<WebhookCall, 'host' | 'port' | 'lookup' | 'path' | 'servername' | 'ca' | 'body'>
 

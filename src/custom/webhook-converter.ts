@@ -1,15 +1,15 @@
 /** Conversion between versions by the webhook that a definition names. */
 
 import { parseJson, stringifyJson } from '../codec/json.ts'
-import { AnswerFields } from '../lib/answer-fields.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { webhookPath } from '../lib/webhook-transport.ts'
 import { validateAnnotations, validateLabels } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
 import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import { AnswerFields } from '../transport/answer-fields.ts'
+import { webhookPath } from '../transport/webhook-transport.ts'
 import type { Converter } from './compile.ts'
 import type { CustomDefinition } from './definition.ts'
 import { type Post, WEBHOOK_TIMEOUT_SECONDS } from './https-post.ts'

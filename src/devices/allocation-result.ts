@@ -1,7 +1,7 @@
 /** What is written into the status of a claim once devices are chosen for it. */
 import type { AllocationResult, DeviceRequestAllocationResult } from '../kinds/resource/allocation-shapes.ts'
 import type { DeviceAllocationConfiguration } from '../kinds/resource/claim-shapes.ts'
-import type { NodeSelector, NodeSelectorRequirement } from '../kinds/shapes/pod/scheduling/node-selector.ts'
+import type { NodeSelector, NodeSelectorRequirement } from '../kinds/rules/pod/scheduling/node-selector.ts'
 import type { Choice, Chosen } from './allocate.ts'
 import type { PreparedClaim, Wanted } from './claim-requests.ts'
 

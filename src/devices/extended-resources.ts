@@ -1,9 +1,9 @@
 /** Extended resources that devices stand for: the claim that is made for a pod which requests them. */
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import type { DeviceRequest } from '../kinds/resource/claim-shapes.ts'
-import { isSidecar } from '../kinds/shapes/pod/containers/container.ts'
-import { isExtendedResourceName } from '../kinds/shapes/pod/resources/resource-rules.ts'
-import type { PodExtendedResourceClaimStatus } from '../kinds/shapes/pod/status/status.ts'
+import { isSidecar } from '../kinds/rules/pod/containers/container.ts'
+import { isExtendedResourceName } from '../kinds/rules/pod/resources/resource-rules.ts'
+import type { PodExtendedResourceClaimStatus } from '../kinds/rules/pod/status/status.ts'
 import { getOwn } from '../lib/json-value.ts'
 import { parseQuantity } from '../lib/quantity.ts'
 import type { ClassObject } from './claim-requests.ts'

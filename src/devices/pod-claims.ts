@@ -2,7 +2,7 @@
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import type { ResourceClaimConsumerReference } from '../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
-import type { PodResourceClaim } from '../kinds/shapes/pod/spec.ts'
+import type { PodResourceClaim } from '../kinds/rules/pod/spec.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 
 export type ClaimObject = ObjectOf<typeof ResourceClaim>

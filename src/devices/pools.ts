@@ -11,8 +11,8 @@
  */
 import type { DeviceTaint } from '../kinds/resource/device-taint.ts'
 import type { CounterSet, Device, ResourceSliceSpec } from '../kinds/resource/slice-shapes.ts'
-import { type NodeIdentity, nodesSelectedBy } from '../kinds/shapes/pod/scheduling/node-match.ts'
-import type { NodeSelector } from '../kinds/shapes/pod/scheduling/node-selector.ts'
+import { type NodeIdentity, nodesSelectedBy } from '../kinds/rules/pod/scheduling/node-match.ts'
+import type { NodeSelector } from '../kinds/rules/pod/scheduling/node-selector.ts'
 import { countersOf } from './counters.ts'
 import { PoolDevice, poolId, type Slice } from './device.ts'
 import { isSelected, type TaintRule } from './device-taints.ts'

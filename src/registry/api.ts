@@ -4,7 +4,6 @@ import type { WatchStream } from '../cache/watch-stream.ts'
 import type { ListItem } from '../codec/list-item.ts'
 import type { Transcoded } from '../codec/transcode.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { Destination } from '../lib/destination.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Verb } from '../schema/kind.ts'
@@ -13,6 +12,7 @@ import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
 import type { Fence } from '../storage/store.ts'
+import type { Destination } from '../transport/destination.ts'
 
 /** One request for a resource, as its path and method say. `name` is empty for collections, `namespace` for all namespaces. */
 export type Call = {

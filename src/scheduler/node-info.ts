@@ -1,7 +1,7 @@
 /** A node with the pods on it, and what they take of it. */
 import type { Node } from '../kinds/core/node.ts'
-import { ANY_ADDRESS, type HostPort } from '../kinds/shapes/pod/scheduling/host-ports.ts'
-import type { NodeIdentity } from '../kinds/shapes/pod/scheduling/node-match.ts'
+import { ANY_ADDRESS, type HostPort } from '../kinds/rules/pod/scheduling/host-ports.ts'
+import type { NodeIdentity } from '../kinds/rules/pod/scheduling/node-match.ts'
 import type { ObjectOf } from '../schema/kind.ts'
 import type { PodInfo } from './pod-info.ts'
 import { allocatableOf, type Resources } from './resources.ts'

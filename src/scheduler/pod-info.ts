@@ -1,8 +1,8 @@
 /** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
 import type { PodObject } from '../kinds/core/pod/preparation.ts'
-import type { PodAffinityTerm } from '../kinds/shapes/pod/scheduling/affinity.ts'
-import { type HostPort, hostPortsOf } from '../kinds/shapes/pod/scheduling/host-ports.ts'
-import type { PodSpec } from '../kinds/shapes/pod/spec.ts'
+import type { PodAffinityTerm } from '../kinds/rules/pod/scheduling/affinity.ts'
+import { type HostPort, hostPortsOf } from '../kinds/rules/pod/scheduling/host-ports.ts'
+import type { PodSpec } from '../kinds/rules/pod/spec.ts'
 import { type PodRequests, requestsOf } from './resources.ts'
 import { type Labels, type Selector, selectorOf } from './selector.ts'
 

@@ -1,6 +1,6 @@
 /** Amounts of resources as numbers: thousandths of a CPU, bytes, and pieces of everything else. */
-import { namesPodLevel, podRequests, type RequestingPod } from '../kinds/shapes/pod/resources/pod-requests.ts'
-import { isExtendedResourceName, isHugePageResource, isNativeResource } from '../kinds/shapes/pod/resources/resource-rules.ts'
+import { namesPodLevel, podRequests, type RequestingPod } from '../kinds/rules/pod/resources/pod-requests.ts'
+import { isExtendedResourceName, isHugePageResource, isNativeResource } from '../kinds/rules/pod/resources/resource-rules.ts'
 import { integerValue, milliValue, parseQuantity, type Quantity } from '../lib/quantity.ts'
 
 export type Resources = {

@@ -1,5 +1,5 @@
 /** Label selectors, read once and asked often. */
-import { isEmptySelector, type LabelSelector, labelTermsOf } from '../kinds/shapes/meta.ts'
+import { isEmptySelector, type LabelSelector, labelTermsOf } from '../kinds/rules/meta.ts'
 import { type LabelTerm, type LabelTerms, matchesLabelTerms } from '../schema/selectors.ts'
 
 export type Labels = Readonly<Record<string, string>>

@@ -1,15 +1,15 @@
 /** Where this server may connect: the rule about addresses that objects report, with all that it depends on. */
 import { type ServiceDestination, type ServiceReference, serviceDestinations } from '../aggregation/endpoint.ts'
 import type { Client } from '../client/client.ts'
+import { parseCIDR } from '../lib/ip.ts'
+import { madeUpAddresses } from '../nodes/connect/made-up-addresses.ts'
 import {
   configuredDestination,
   type Destination,
   type DestinationRules,
   type ReportedDestination,
   reportedDestinations,
-} from '../lib/destination.ts'
-import { parseCIDR } from '../lib/ip.ts'
-import { madeUpAddresses } from '../nodes/connect/made-up-addresses.ts'
+} from '../transport/destination.ts'
 import type { Config } from './config.ts'
 
 export type Destinations = {

@@ -8,12 +8,12 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { ResolveName } from '../../src/lib/destination.ts'
 import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
 import type { StartOptions } from '../../src/public.d.ts'
 import { startServer } from '../../src/server/start.ts'
 import { configOf } from '../../src/start-options.ts'
 import { MemoryStore } from '../../src/storage/memory.ts'
+import type { ResolveName } from '../../src/transport/destination.ts'
 import {
   type Answer,
   ask,

@@ -2,7 +2,7 @@
 import type { CelAuthorizer } from '../../cel/libraries/authorizer.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import type { CelValue } from '../../cel/runtime/values.ts'
-import { labelTermsOf } from '../../kinds/shapes/meta.ts'
+import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'

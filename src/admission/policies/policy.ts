@@ -1,5 +1,5 @@
 /** Policies and their bindings as they are stored, compiled and brought together. */
-import type { LabelSelector } from '../../kinds/shapes/meta.ts'
+import type { LabelSelector } from '../../kinds/rules/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { LazyPrograms } from '../lazy-programs.ts'
 import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'

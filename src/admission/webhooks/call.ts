@@ -1,9 +1,9 @@
 /** One call of an admission webhook, and what comes of it. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
-import { type Destination, UnreachableService } from '../../lib/destination.ts'
-import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../lib/webhook-transport.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
+import { type Destination, UnreachableService } from '../../transport/destination.ts'
+import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../transport/webhook-transport.ts'
 import type { Attributes } from '../attributes.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
 import { InvalidReview, type ReviewResponse, readReview, rejection, reviewFor } from './review.ts'

@@ -1,9 +1,9 @@
 /** The AdmissionReview that a webhook is sent, and what its answer says. */
 import { JsonError, parseJson } from '../../codec/json.ts'
-import { AnswerError, AnswerFields } from '../../lib/answer-fields.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'
 import { type StatusDetails, StatusError } from '../../schema/status-error.ts'
+import { AnswerError, AnswerFields } from '../../transport/answer-fields.ts'
 import { admissionRequest, type VersionedRequest } from '../expression-variables.ts'
 
 export const REVIEW_VERSIONS = ['v1', 'v1beta1'] as const

@@ -1,6 +1,6 @@
 /** One webhook of a configuration, ready to be matched and called. */
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
-import type { LabelSelector } from '../../kinds/shapes/meta.ts'
+import type { LabelSelector } from '../../kinds/rules/meta.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { LazyPrograms } from '../lazy-programs.ts'
 import { byOriginAndName, isFromManifest } from '../manifest-origin.ts'

@@ -1,9 +1,9 @@
 /** What an object says about which others a node needs: a pod needs the secrets, maps, claims and accounts that it names. */
 import type { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { Container, EphemeralContainer } from '../../kinds/shapes/pod/containers/container.ts'
-import { containersOf } from '../../kinds/shapes/pod/containers/container.ts'
-import { secretNames } from '../../kinds/shapes/pod/secret-names.ts'
+import type { Container, EphemeralContainer } from '../../kinds/rules/pod/containers/container.ts'
+import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
+import { secretNames } from '../../kinds/rules/pod/secret-names.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 

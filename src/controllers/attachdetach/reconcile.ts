@@ -1,6 +1,6 @@
 /** Which volumes a node needs by its pods, and what has to be attached and detached for that. */
 import { createHash } from 'node:crypto'
-import type { Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import type { Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 
 /** A volume that pods of a node use; the pods as `NAMESPACE/NAME`. */
 export type Needed = { readonly volume: Volume; readonly pods: readonly string[] }

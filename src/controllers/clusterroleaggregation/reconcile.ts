@@ -1,6 +1,6 @@
 /** The rules of a cluster role that aggregates those of others. */
 import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
-import { labelTermsOf } from '../../kinds/shapes/meta.ts'
+import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'

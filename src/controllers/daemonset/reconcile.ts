@@ -5,7 +5,7 @@
  *     with surge       a new pod is created beside the old one ─→ it is available ─→ the old one is deleted
  */
 import type { Notice } from '../../client/event-recorder.ts'
-import { scaledAmount } from '../../kinds/shapes/workload.ts'
+import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
 import { POD_REVISION_LABEL } from '../revisions/revision.ts'

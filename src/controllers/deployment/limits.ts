@@ -1,5 +1,5 @@
 /** How many pods a Deployment may have too many or too few during an update. */
-import { scaledAmount } from '../../kinds/shapes/workload.ts'
+import { scaledAmount } from '../../kinds/rules/workload.ts'
 import type { DeploymentObject } from './conditions.ts'
 
 export const isRolling = ({ spec }: DeploymentObject): boolean => spec.strategy.type === 'RollingUpdate'

@@ -1,7 +1,7 @@
 /** The ReplicaSets of a Deployment: the new one, whose template is the Deployment's, the old ones, and what they are annotated with. */
 import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
-import { meansTheSame } from '../../kinds/shapes/compare.ts'
-import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { meansTheSame } from '../../kinds/rules/compare.ts'
+import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { controllerReference } from '../pods/pod-template.ts'

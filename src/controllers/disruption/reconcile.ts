@@ -1,6 +1,6 @@
 /** How many disruptions a PodDisruptionBudget allows, and which evictions were granted and not carried out. */
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
-import { scaledAmount } from '../../kinds/shapes/workload.ts'
+import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import type { OwnerReference } from '../../schema/object-meta.ts'

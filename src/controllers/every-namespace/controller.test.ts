@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
-import { namespaceLifecycle } from '../../admission/namespace-lifecycle.ts'
+import { namespaceLifecycle } from '../../admission/plugins/namespace-lifecycle.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'

@@ -2,7 +2,7 @@
 import type { ApiAccess } from '../../client/api-access.ts'
 import type { Identity } from '../../client/identity.ts'
 import type { MetricSpec } from '../../kinds/autoscaling/metric-shapes.ts'
-import { labelTermsOf } from '../../kinds/shapes/meta.ts'
+import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { milliValue, parseQuantity, QuantityError } from '../../lib/quantity.ts'

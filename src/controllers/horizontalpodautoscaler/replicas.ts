@@ -1,6 +1,6 @@
 /** How many replicas a metric asks for: the arithmetic of Kubernetes' autoscaler. Amounts are in thousandths, as whole numbers. */
-import { podRequests } from '../../kinds/shapes/pod/resources/pod-requests.ts'
-import { isPodLevelResource } from '../../kinds/shapes/pod/resources/resource-rules.ts'
+import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
+import { isPodLevelResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'
 import { isReady, type PodObject, podCondition } from '../pods/pod-state.ts'
 

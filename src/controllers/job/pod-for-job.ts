@@ -1,7 +1,7 @@
 /** A new pod of a job. */
 import type { Draft } from '../../client/client.ts'
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
-import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { judgeFailure } from './failure-policy.ts'

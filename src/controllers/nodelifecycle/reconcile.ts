@@ -1,6 +1,6 @@
 /** What becomes of nodes whose kubelet is silent or reports trouble: conditions, taints and labels. */
 import type { Node } from '../../kinds/core/node.ts'
-import type { Taint } from '../../kinds/shapes/taints.ts'
+import type { Taint } from '../../kinds/rules/taints.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 
 export type NodeObject = ObjectOf<typeof Node>

@@ -1,5 +1,5 @@
 /** Storage that Kubernetes once made by itself. Most of it is left to drivers by now; of the rest little can be made or cleaned. */
-import { type Claim, hasAnnotation, PROVISIONED_BY, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { type Claim, hasAnnotation, PROVISIONED_BY, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { getOwn } from '../../lib/json-value.ts'
 
 /** On claims: who is to make the volume; the second is what it was called before. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { bestVolume, type Claim, mismatchOf, type Volume, volumeBoundTo } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { bestVolume, type Claim, mismatchOf, type Volume, volumeBoundTo } from '../../kinds/rules/persistent-volume/binding.ts'
 import { removalOf, settledClaim, settledVolume } from './in-tree.ts'
 import {
   type ClaimStep,

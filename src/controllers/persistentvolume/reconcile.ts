@@ -14,9 +14,9 @@ import {
   SELECTED_NODE,
   sameVolumeMode,
   type Volume,
-} from '../../kinds/shapes/persistent-volume/binding.ts'
-import type { PersistentVolumeClaimStatus } from '../../kinds/shapes/persistent-volume/claim-status.ts'
-import { classOf } from '../../kinds/shapes/storage-class.ts'
+} from '../../kinds/rules/persistent-volume/binding.ts'
+import type { PersistentVolumeClaimStatus } from '../../kinds/rules/persistent-volume/claim-status.ts'
+import { classOf } from '../../kinds/rules/storage-class.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, isQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { MIGRATED_TO, makerFor, OLD_PROVISIONER, PROVISIONER, removalOf } from './in-tree.ts'

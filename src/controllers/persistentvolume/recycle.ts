@@ -1,7 +1,7 @@
 /** Volumes that are to be used again are emptied by a pod that has nothing else to do. */
 import type { Draft } from '../../client/client.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import { capacityOf, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { capacityOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { integerValue } from '../../lib/quantity.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 

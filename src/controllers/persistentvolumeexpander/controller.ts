@@ -2,7 +2,7 @@
 import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
-import { annotationOf } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { annotationOf } from '../../kinds/rules/persistent-volume/binding.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { defineController, watch } from '../controller.ts'
 import { expansionOf } from './reconcile.ts'

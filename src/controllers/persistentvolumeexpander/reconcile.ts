@@ -1,7 +1,7 @@
 /** Who makes the volume of a claim larger. Nothing that is left in Kubernetes can: it is said who has to. */
 import type { Notice } from '../../client/event-recorder.ts'
-import { type Claim, hasAnnotation, requestOf, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
-import type { PersistentVolumeSource } from '../../kinds/shapes/persistent-volume/volume.ts'
+import { type Claim, hasAnnotation, requestOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
+import type { PersistentVolumeSource } from '../../kinds/rules/persistent-volume/volume.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { driverFor } from '../persistentvolume/in-tree.ts'

@@ -1,6 +1,6 @@
 /** A pod as a workload makes it from its template. */
 import type { Draft } from '../../client/client.ts'
-import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import type { Envelope, OwnerReference } from '../../schema/object-meta.ts'
 import type { PodObject } from './pod-state.ts'

@@ -1,5 +1,5 @@
 /** How many pods a ReplicaSet or ReplicationController lacks or has too many, and what its status says. */
-import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { Envelope } from '../../schema/object-meta.ts'

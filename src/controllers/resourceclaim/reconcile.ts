@@ -4,7 +4,7 @@ import { CLAIM_FINALIZER, type ClaimObject, claimNameOf, isMadeFor, isPodDone, P
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
-import type { PodResourceClaim } from '../../kinds/shapes/pod/spec.ts'
+import type { PodResourceClaim } from '../../kinds/rules/pod/spec.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 

@@ -2,10 +2,10 @@
  * Says in the status of quotas what is in force and what is used. Admission counts what is created; here everything is counted when a
  * quota is created or changed, and again when objects of a kind that the quota is about are gone or use something else.
  */
-import type { Evaluator } from '../../admission/resource-quota/evaluator.ts'
-import type { EvaluatorOf } from '../../admission/resource-quota/evaluators.ts'
-import type { Note, Reservations } from '../../admission/resource-quota/reservations.ts'
-import { addLists, listOf, only, type ResourceList } from '../../admission/resource-quota/resource-list.ts'
+import type { Evaluator } from '../../admission/plugins/resource-quota/evaluator.ts'
+import type { EvaluatorOf } from '../../admission/plugins/resource-quota/evaluators.ts'
+import type { Note, Reservations } from '../../admission/plugins/resource-quota/reservations.ts'
+import { addLists, listOf, only, type ResourceList } from '../../admission/plugins/resource-quota/resource-list.ts'
 import type { Client } from '../../client/client.ts'
 import { type Change, namedBy, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { objectCounts } from '../../admission/resource-quota/object-counts.ts'
-import { pods } from '../../admission/resource-quota/pods.ts'
-import { amountsOf, listOf } from '../../admission/resource-quota/resource-list.ts'
+import { objectCounts } from '../../admission/plugins/resource-quota/object-counts.ts'
+import { pods } from '../../admission/plugins/resource-quota/pods.ts'
+import { amountsOf, listOf } from '../../admission/plugins/resource-quota/resource-list.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { changesUsage, usedBy, usedByNumber, withMeasured } from './reconcile.ts'
 

@@ -1,6 +1,14 @@
 /** What the status of a quota should say, by what there is. */
-import { type Evaluator, inScopes, scopesOf } from '../../admission/resource-quota/evaluator.ts'
-import { addLists, amountsOf, listOf, only, type ResourceList, sameList, ZERO } from '../../admission/resource-quota/resource-list.ts'
+import { type Evaluator, inScopes, scopesOf } from '../../admission/plugins/resource-quota/evaluator.ts'
+import {
+  addLists,
+  amountsOf,
+  listOf,
+  only,
+  type ResourceList,
+  sameList,
+  ZERO,
+} from '../../admission/plugins/resource-quota/resource-list.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { quantityOf } from '../../lib/quantity.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openControllerBench } from '../../../test/kits/controllers.ts'
 import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
-import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { fillDefaults } from '../../schema/defaults.ts'
 import { byRevision, createRevision, holdsTemplate, maxRevision, type RevisionObject, revisionFor, templateOf } from './revision.ts'
 

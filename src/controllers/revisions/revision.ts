@@ -6,8 +6,8 @@
  */
 import type { Draft, ResourceClient } from '../../client/client.ts'
 import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
-import { meansTheSame } from '../../kinds/shapes/compare.ts'
-import { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import { meansTheSame } from '../../kinds/rules/compare.ts'
+import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { compareText } from '../../lib/go-text.ts'
 import { isObject } from '../../lib/json-value.ts'
 import { fillDefaults } from '../../schema/defaults.ts'

@@ -1,7 +1,7 @@
 /** What makes each pod of a StatefulSet itself: its ordinal, its name, its host name and its volumes. */
 import type { Draft } from '../../client/client.ts'
 import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
-import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate, podNamePrefix } from '../pods/pod-template.ts'

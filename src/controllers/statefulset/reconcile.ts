@@ -4,8 +4,8 @@
  *
  *     web-0 available ─→ create web-1 … available ─→ web-2          scaled down: web-2 ─→ gone ─→ web-1
  */
-import type { PodTemplateSpec } from '../../kinds/shapes/pod/spec.ts'
-import { scaledAmount } from '../../kinds/shapes/workload.ts'
+import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
+import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'

@@ -1,6 +1,6 @@
 /** When a pod is evicted because of taints that it does not tolerate, or only for a limited time. */
-import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
-import type { Taint } from '../../kinds/shapes/taints.ts'
+import { isTolerated } from '../../kinds/rules/pod/scheduling/tolerance.ts'
+import type { Taint } from '../../kinds/rules/taints.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 import type { PodObject } from '../pods/pod-state.ts'
 

@@ -2,11 +2,11 @@
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../../authn/authenticator.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { type SentCertificates, sentCertificates, verifyClient } from '../../lib/tls-peer.ts'
 import type { Certificate } from '../../lib/x509/certificate.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
 import type { CertificatePool } from '../../lib/x509/pool.ts'
 import type { Verdict } from '../../lib/x509/verify.ts'
+import { type SentCertificates, sentCertificates, verifyClient } from '../../transport/tls-peer.ts'
 import type { Peer } from '../message.ts'
 
 /** The authorities of users and, where there are any, those of proxies. Each decides for itself about a certificate. */

@@ -13,7 +13,7 @@ import {
   unsupported,
   withValue,
 } from '../../schema/refs.ts'
-import { validateLabelSelector } from '../shapes/meta.ts'
+import { validateLabelSelector } from '../rules/meta.ts'
 import { validateExpression, validatePresence } from './expression-rules.ts'
 import type { MatchCondition, MatchResources, NamedRuleWithOperations, RuleWithOperations } from './match-shapes.ts'
 

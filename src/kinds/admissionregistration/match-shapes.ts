@@ -1,6 +1,6 @@
 /** What admission registrations match: rules over operations and resources, and conditions. */
 import { atomic, inlined, keyed, message, type Static, string } from '../../schema/types.ts'
-import { LabelSelector } from '../shapes/meta.ts'
+import { LabelSelector } from '../rules/meta.ts'
 
 const rule = {
   apiGroups: [1, atomic(string), 'API groups; `*` for all.'],

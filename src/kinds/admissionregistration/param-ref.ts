@@ -2,7 +2,7 @@
 import { isValidPathSegmentName } from '../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
-import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
+import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../rules/meta.ts'
 
 export const ParamRef = message('ParamRef', {
   name: [1, string, 'Name of the parameter object; either this or a selector.'],

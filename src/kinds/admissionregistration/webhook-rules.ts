@@ -4,8 +4,8 @@ import { isDNS1035Label, isFullyQualifiedName } from '../../lib/names.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { expressionsWork } from '../../schema/rule-work.ts'
-import { validateLabelSelector } from '../shapes/meta.ts'
-import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
+import { validateLabelSelector } from '../rules/meta.ts'
+import { validateWebhookService, validateWebhookUrl } from '../rules/webhook-client.ts'
 import {
   expressionsOf,
   FAILURE_POLICIES,

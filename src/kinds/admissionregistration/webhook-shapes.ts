@@ -1,6 +1,6 @@
 /** What webhook configurations are made of. */
 import { atomic, bytes, int32, message, type Static, string } from '../../schema/types.ts'
-import { LabelSelector } from '../shapes/meta.ts'
+import { LabelSelector } from '../rules/meta.ts'
 import { matchConditions, RuleWithOperations } from './match-shapes.ts'
 
 const ServiceReference = message('ServiceReference', {

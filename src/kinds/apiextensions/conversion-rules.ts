@@ -4,7 +4,7 @@ import { isDNS1035Label } from '../../lib/names.ts'
 import { decodePem } from '../../lib/pem.ts'
 import { readCertificate } from '../../lib/x509/certificate.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
-import { validateWebhookService, validateWebhookUrl } from '../shapes/webhook-client.ts'
+import { validateWebhookService, validateWebhookUrl } from '../rules/webhook-client.ts'
 import type { ClientConfig, Conversion, Spec } from './definition-shapes.ts'
 import type { Strictness } from './strictness.ts'
 

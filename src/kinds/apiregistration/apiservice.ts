@@ -6,7 +6,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, bytes, int32, keyed, message, type Static, string } from '../../schema/types.ts'
-import { workloadCondition } from '../shapes/workload.ts'
+import { workloadCondition } from '../rules/workload.ts'
 
 const ServiceReference = message('ServiceReference', {
   namespace: [1, string, 'Namespace of the service.'],

@@ -7,9 +7,9 @@ import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
-import { LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { LabelSelector, validateLabelSelector } from '../rules/meta.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import {
   amountOf,
   containersColumn,
@@ -23,7 +23,7 @@ import {
   validateTemplate,
   warnAboutTemplate,
   workloadCondition,
-} from '../shapes/workload.ts'
+} from '../rules/workload.ts'
 
 const RollingUpdateDaemonSet = message('RollingUpdateDaemonSet', {
   maxUnavailable: [1, intOrString.optional(), 'How many pods may be missing during the update, or which part of them.'],

@@ -3,9 +3,9 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, int64, intOrString, keyed, message, type Static, string, time } from '../../schema/types.ts'
-import { LabelSelector, labelTermsOf, selectorText } from '../shapes/meta.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { LabelSelector, labelTermsOf, selectorText } from '../rules/meta.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import {
   amountOf,
   containersColumn,
@@ -20,7 +20,7 @@ import {
   validateReplicated,
   warnAboutName,
   warnAboutTemplate,
-} from '../shapes/workload.ts'
+} from '../rules/workload.ts'
 
 const RollingUpdateDeployment = message('RollingUpdateDeployment', {
   maxUnavailable: [1, intOrString.optional(), 'How many pods may be missing during the update, or which part of them.'],

@@ -3,9 +3,9 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { int64, keyed, message, string } from '../../schema/types.ts'
-import { LabelSelector, selectorText } from '../shapes/meta.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { LabelSelector, selectorText } from '../rules/meta.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import {
   containersColumn,
   count,
@@ -18,7 +18,7 @@ import {
   warnAboutName,
   warnAboutTemplate,
   workloadCondition,
-} from '../shapes/workload.ts'
+} from '../rules/workload.ts'
 
 const ReplicaSetSpec = message('ReplicaSetSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],

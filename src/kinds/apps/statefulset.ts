@@ -7,12 +7,12 @@ import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, int32, int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
-import { LabelSelector, labelTermsOf, selectorText, validateLabelSelector } from '../shapes/meta.ts'
-import { validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
-import { EmbeddedPersistentVolumeClaim } from '../shapes/persistent-volume/claim-status.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
-import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
+import { LabelSelector, labelTermsOf, selectorText, validateLabelSelector } from '../rules/meta.ts'
+import { validatePersistentVolumeClaimSpec } from '../rules/persistent-volume/claim-rules.ts'
+import { EmbeddedPersistentVolumeClaim } from '../rules/persistent-volume/claim-status.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
+import { warnAboutClaim } from '../rules/pod/volumes/volume-warnings.ts'
 import {
   amountOf,
   containersColumn,
@@ -27,7 +27,7 @@ import {
   validateTemplate,
   warnAboutTemplate,
   workloadCondition,
-} from '../shapes/workload.ts'
+} from '../rules/workload.ts'
 
 const RollingUpdateStatefulSetStrategy = message('RollingUpdateStatefulSetStrategy', {
   partition: [1, count.optional(), 'Pods with a lower ordinal keep the old template.'],

@@ -6,8 +6,8 @@ import type { ReviewContext } from '../../schema/request-context.ts'
 import { type FieldTerms, type LabelOperator, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../../schema/selectors.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
-import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../shapes/meta.ts'
+import { internalRepresentation } from '../rules/internal-representation.ts'
+import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../rules/meta.ts'
 
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {
   key: [1, string.always(), 'The field that the requirement applies to.'],

@@ -2,7 +2,7 @@
 import { defineKind } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { int32, int64, message, string, time } from '../../schema/types.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../rules/internal-representation.ts'
 import {
   averageCpu,
   DEFAULT_UTILIZATION,

@@ -7,8 +7,8 @@ import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, int64, keyed, message, quantity, type Static, string, time } from '../../schema/types.ts'
-import { validateContainerResourceName, validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
-import { validateLabelText, validateNonNegative } from '../shapes/text-rules.ts'
+import { validateContainerResourceName, validateNonNegativeQuantity } from '../rules/pod/resources/resource-rules.ts'
+import { validateLabelText, validateNonNegative } from '../rules/text-rules.ts'
 import {
   CrossVersionObjectReference,
   type MetricIdentifier,

@@ -2,7 +2,7 @@
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { ConformError, conform } from '../../schema/conform.ts'
 import { type AnyType, atomic, int32, message, quantity, type Static, string } from '../../schema/types.ts'
-import { LabelSelector } from '../shapes/meta.ts'
+import { LabelSelector } from '../rules/meta.ts'
 import { HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerCondition } from './horizontalpodautoscaler.ts'
 import { CrossVersionObjectReference, type MetricSpec, type MetricStatus } from './metric-shapes.ts'
 

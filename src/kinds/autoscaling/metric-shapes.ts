@@ -1,6 +1,6 @@
 /** What autoscalers measure, and what they have measured. */
 import { int32, message, quantity, type Static, string } from '../../schema/types.ts'
-import { LabelSelector } from '../shapes/meta.ts'
+import { LabelSelector } from '../rules/meta.ts'
 
 export const CrossVersionObjectReference = message('CrossVersionObjectReference', {
   kind: [1, string.always(), 'Kind of the object.'],

@@ -18,12 +18,12 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import type { AnyType } from '../../schema/types.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
-import { CONDITION_STATUSES, hasInvalidValues, rejectsLabels, validateLabelSelector } from '../shapes/meta.ts'
-import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
-import { PodSpec, PodTemplateSpec } from '../shapes/pod/spec.ts'
-import { validatePodTemplateSpec } from '../shapes/pod/spec-rules.ts'
-import { validateNonNegative, validateQualifiedName } from '../shapes/text-rules.ts'
+import { internalRepresentation } from '../rules/internal-representation.ts'
+import { CONDITION_STATUSES, hasInvalidValues, rejectsLabels, validateLabelSelector } from '../rules/meta.ts'
+import { gatedPodOptions, podOptionsFor } from '../rules/pod/ratchet-rules.ts'
+import { PodSpec, PodTemplateSpec } from '../rules/pod/spec.ts'
+import { validatePodTemplateSpec } from '../rules/pod/spec-rules.ts'
+import { validateNonNegative, validateQualifiedName } from '../rules/text-rules.ts'
 import { countIndexes } from './indexes.ts'
 import { validateScheduling } from './job-scheduling.ts'
 import {

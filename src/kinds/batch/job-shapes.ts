@@ -1,7 +1,7 @@
 /** What jobs are made of. */
 import { atomic, bool, int32, int64, message, type Static, set, string, time } from '../../schema/types.ts'
-import { LabelSelector } from '../shapes/meta.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { LabelSelector } from '../rules/meta.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import { JobSchedulingConfiguration } from './job-scheduling.ts'
 
 const PodFailurePolicyOnExitCodesRequirement = message('PodFailurePolicyOnExitCodesRequirement', {

@@ -13,8 +13,8 @@ import { defineKind } from '../../schema/kind.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bytes, int32, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
-import { CONDITION_STATUSES } from '../shapes/meta.ts'
-import { validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
+import { CONDITION_STATUSES } from '../rules/meta.ts'
+import { validateSignerName } from '../rules/pod/volumes/signer-rules.ts'
 
 const CertificateSigningRequestCondition = message('CertificateSigningRequestCondition', {
   type: [1, string.always(), 'Approved, Denied, Failed or a type that the signer defines.'],

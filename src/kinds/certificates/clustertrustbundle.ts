@@ -6,7 +6,7 @@ import { DerError } from '../../lib/x509/der-reader.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { message, string } from '../../schema/types.ts'
-import { trustBundleNameFaults, validateSignerName } from '../shapes/pod/volumes/signer-rules.ts'
+import { trustBundleNameFaults, validateSignerName } from '../rules/pod/volumes/signer-rules.ts'
 
 const ClusterTrustBundleSpec = message('ClusterTrustBundleSpec', {
   signerName: [1, string, 'The signer that these trust anchors belong to, if any. Cannot change.'],

@@ -22,9 +22,9 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { bytes, int32, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
-import { Condition, validateConditions } from '../shapes/meta.ts'
-import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../shapes/pod/volumes/signer-rules.ts'
+import { internalRepresentation } from '../rules/internal-representation.ts'
+import { Condition, validateConditions } from '../rules/meta.ts'
+import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../rules/pod/volumes/signer-rules.ts'
 
 const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   signerName: [1, string.always(), 'The requested signer, as DOMAIN/NAME.'],

@@ -1,6 +1,6 @@
 /** Binding assigns a pod to a node: the older way of sending a pod its binding. */
 import { defineKind } from '../../schema/kind.ts'
-import { ObjectReference } from '../shapes/references.ts'
+import { ObjectReference } from '../rules/references.ts'
 
 export const Binding = defineKind({
   group: '',

@@ -4,7 +4,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { forbidden, refTo, tooLong } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
-import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../shapes/data.ts'
+import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../rules/data.ts'
 
 /** How kube-apiserver prints the path of the object itself. */
 const WHOLE_OBJECT = '[]'

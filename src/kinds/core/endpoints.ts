@@ -6,8 +6,8 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, message, type Static, string } from '../../schema/types.ts'
-import { validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
-import { ObjectReference } from '../shapes/references.ts'
+import { validateEndpointIP } from '../rules/endpoint-ip-rules.ts'
+import { ObjectReference } from '../rules/references.ts'
 
 const EndpointAddress = message('EndpointAddress', {
   ip: [1, string.always(), 'The address.'],

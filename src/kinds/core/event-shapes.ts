@@ -1,6 +1,6 @@
 /** What an event is made of. */
 import { int32, type Message, message, microTime, string, time } from '../../schema/types.ts'
-import { ObjectReference } from '../shapes/references.ts'
+import { ObjectReference } from '../rules/references.ts'
 
 const EventSeries = message('EventSeries', {
   count: [1, int32, 'How often it has happened until the last time it was observed.'],

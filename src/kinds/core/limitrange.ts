@@ -6,8 +6,8 @@ import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } 
 import { defineKind } from '../../schema/kind.ts'
 import { duplicate, entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
-import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from '../shapes/pod/resources/resource-rules.ts'
-import { roundAmounts } from '../shapes/pod/resources/resources.ts'
+import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from '../rules/pod/resources/resource-rules.ts'
+import { roundAmounts } from '../rules/pod/resources/resources.ts'
 
 const LimitRangeItem = message(
   'LimitRangeItem',

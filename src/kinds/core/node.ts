@@ -21,8 +21,8 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, set, string, time } from '../../schema/types.ts'
-import { validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
-import { Taint, validateTaints } from '../shapes/taints.ts'
+import { validateResourceQuantity } from '../rules/pod/resources/resource-rules.ts'
+import { Taint, validateTaints } from '../rules/taints.ts'
 
 const ConfigMapNodeConfigSource = message('ConfigMapNodeConfigSource', {
   namespace: [1, string.always(), 'Namespace of the ConfigMap.'],

@@ -5,11 +5,11 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, type Ref, refTo } from '../../schema/refs.ts'
 import { message, string, time } from '../../schema/types.ts'
-import { type PersistentVolumeSource, PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
-import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
-import { hasInvalidNodeValues } from '../shapes/pod/scheduling/node-selector.ts'
-import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
+import { type PersistentVolumeSource, PersistentVolumeSpec } from '../rules/persistent-volume/volume.ts'
+import { validatePersistentVolumeChange, validatePersistentVolumeSpec } from '../rules/persistent-volume/volume-rules.ts'
+import { deprecatedNodeLabel } from '../rules/pod/scheduling/node-labels.ts'
+import { hasInvalidNodeValues } from '../rules/pod/scheduling/node-selector.ts'
+import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../rules/storage-class.ts'
 
 const PersistentVolumeStatus = message('PersistentVolumeStatus', {
   phase: [

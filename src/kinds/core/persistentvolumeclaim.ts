@@ -19,16 +19,16 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
-import { describeChange, meansTheSame } from '../shapes/compare.ts'
-import { validateLabelSelector } from '../shapes/meta.ts'
-import { PersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim.ts'
-import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../shapes/persistent-volume/claim-rules.ts'
-import { PersistentVolumeClaimStatus } from '../shapes/persistent-volume/claim-status.ts'
-import { validateBasicAmount } from '../shapes/persistent-volume/volume-rules.ts'
-import { isNativeResource, validateResourceQuantity } from '../shapes/pod/resources/resource-rules.ts'
-import { validateHealthConditions, validateReasons } from '../shapes/pod/status/volume-health-rules.ts'
-import { warnAboutClaim } from '../shapes/pod/volumes/volume-warnings.ts'
-import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../shapes/storage-class.ts'
+import { describeChange, meansTheSame } from '../rules/compare.ts'
+import { validateLabelSelector } from '../rules/meta.ts'
+import { PersistentVolumeClaimSpec } from '../rules/persistent-volume/claim.ts'
+import { type ClaimOptions, validatePersistentVolumeClaimSpec } from '../rules/persistent-volume/claim-rules.ts'
+import { PersistentVolumeClaimStatus } from '../rules/persistent-volume/claim-status.ts'
+import { validateBasicAmount } from '../rules/persistent-volume/volume-rules.ts'
+import { isNativeResource, validateResourceQuantity } from '../rules/pod/resources/resource-rules.ts'
+import { validateHealthConditions, validateReasons } from '../rules/pod/status/volume-health-rules.ts'
+import { warnAboutClaim } from '../rules/pod/volumes/volume-warnings.ts'
+import { CLASS_ANNOTATION, classOf, formatAccessModes, OLD_CLASS_ADVICE } from '../rules/storage-class.ts'
 
 export const PersistentVolumeClaim = defineKind({
   group: '',

@@ -2,11 +2,11 @@
 import { formatLabels } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { gatedPodOptions, podOptionsFor } from '../shapes/pod/ratchet-rules.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
-import { validatePodTemplateSpec } from '../shapes/pod/spec-rules.ts'
-import { warnAboutPodTemplate } from '../shapes/pod/warnings.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { gatedPodOptions, podOptionsFor } from '../rules/pod/ratchet-rules.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
+import { validatePodTemplateSpec } from '../rules/pod/spec-rules.ts'
+import { warnAboutPodTemplate } from '../rules/pod/warnings.ts'
 
 export const PodTemplate = defineKind({
   group: '',

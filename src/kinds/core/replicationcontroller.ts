@@ -7,8 +7,8 @@ import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, notFoundValue, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { printLabelSelector, sortedByKey } from '../../schema/selectors.ts'
 import { int64, keyed, mapOf, message, type Static, string } from '../../schema/types.ts'
-import { dropDisabledTemplateFields } from '../shapes/pod/features.ts'
-import { PodTemplateSpec } from '../shapes/pod/spec.ts'
+import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
+import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import {
   count,
   REPLICAS_SCALE,
@@ -18,7 +18,7 @@ import {
   warnAboutName,
   warnAboutTemplate,
   workloadCondition,
-} from '../shapes/workload.ts'
+} from '../rules/workload.ts'
 
 const ReplicationControllerSpec = message('ReplicationControllerSpec', {
   replicas: [1, count.optional().publishedDefault(1), 'How many pods should exist.'],

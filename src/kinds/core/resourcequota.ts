@@ -10,8 +10,8 @@ import {
   isStandardResourceName,
   validateResourceName,
   validateResourceQuantity,
-} from '../shapes/pod/resources/resource-rules.ts'
-import { roundAmounts } from '../shapes/pod/resources/resources.ts'
+} from '../rules/pod/resources/resource-rules.ts'
+import { roundAmounts } from '../rules/pod/resources/resources.ts'
 
 const SCOPE_NAMES: readonly string[] = [
   'BestEffort',

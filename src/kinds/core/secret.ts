@@ -8,7 +8,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
-import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../shapes/data.ts'
+import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../rules/data.ts'
 
 const ACCOUNT_NAME = 'kubernetes.io/service-account.name'
 

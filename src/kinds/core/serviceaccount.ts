@@ -3,7 +3,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { atomic, bool, keyed } from '../../schema/types.ts'
 import { token } from '../authentication/token-request.ts'
-import { LocalObjectReference, ObjectReference } from '../shapes/references.ts'
+import { LocalObjectReference, ObjectReference } from '../rules/references.ts'
 
 const MOUNTABLE_ONLY = 'kubernetes.io/enforce-mountable-secrets'
 

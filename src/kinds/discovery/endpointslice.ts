@@ -8,8 +8,8 @@ import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, mapOf, message, type Static, set, string } from '../../schema/types.ts'
-import { isOrdinaryIPv4, validateEndpointIP } from '../shapes/endpoint-ip-rules.ts'
-import { ObjectReference } from '../shapes/references.ts'
+import { isOrdinaryIPv4, validateEndpointIP } from '../rules/endpoint-ip-rules.ts'
+import { ObjectReference } from '../rules/references.ts'
 
 const EndpointConditions = message('EndpointConditions', {
   ready: [1, bool.optional(), 'Whether it takes traffic; unknown counts as yes.'],

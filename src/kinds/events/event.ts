@@ -8,7 +8,7 @@ import { int32, message, microTime, string, time } from '../../schema/types.ts'
 import { Event as CoreEvent } from '../core/event.ts'
 import { validateEvent, validateStrictChange, validateStrictEvent } from '../core/event-rules.ts'
 import { EventSource } from '../core/event-shapes.ts'
-import { ObjectReference } from '../shapes/references.ts'
+import { ObjectReference } from '../rules/references.ts'
 
 type Stored = ObjectOf<typeof CoreEvent>
 

@@ -4,7 +4,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, message, type Static, string } from '../../schema/types.ts'
-import { internalRepresentation } from '../shapes/internal-representation.ts'
+import { internalRepresentation } from '../rules/internal-representation.ts'
 import { looseConditions, validateLooseConditions } from './conditions.ts'
 
 const QueuingConfiguration = message('QueuingConfiguration', {

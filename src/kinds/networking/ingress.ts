@@ -14,7 +14,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, inlined, int32, message, type Static, string } from '../../schema/types.ts'
-import { TypedLocalObjectReference } from '../shapes/references.ts'
+import { TypedLocalObjectReference } from '../rules/references.ts'
 
 const ServiceBackendPort = message('ServiceBackendPort', {
   name: [1, string, 'Name of the port; either this or the number.'],

@@ -16,7 +16,7 @@ import {
   unsupported,
 } from '../../schema/refs.ts'
 import { atomic, int32, intOrString, message, type Static, string } from '../../schema/types.ts'
-import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
+import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../rules/meta.ts'
 
 const NetworkPolicyPort = message('NetworkPolicyPort', {
   protocol: [1, string.listed('SCTP', 'TCP', 'UDP').optional().default('TCP'), 'TCP, UDP or SCTP.'],

@@ -4,7 +4,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, keyed, message, type Static, string } from '../../schema/types.ts'
-import { Condition } from '../shapes/meta.ts'
+import { Condition } from '../rules/meta.ts'
 
 const ServiceCIDRSpec = message('ServiceCIDRSpec', {
   cidrs: [1, atomic(string), 'One block, or one of each address family. Cannot change, except that a second family may be added.'],

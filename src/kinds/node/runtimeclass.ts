@@ -5,11 +5,11 @@ import { defineKind } from '../../schema/kind.ts'
 import { validateLabels } from '../../schema/meta-rules.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
-import { validateContainerResources } from '../shapes/pod/resources/resource-rules.ts'
-import type { ResourceRequirements } from '../shapes/pod/resources/resources.ts'
-import { Toleration } from '../shapes/pod/scheduling/affinity.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
-import { validateTolerations } from '../shapes/pod/scheduling/toleration-rules.ts'
+import { validateContainerResources } from '../rules/pod/resources/resource-rules.ts'
+import type { ResourceRequirements } from '../rules/pod/resources/resources.ts'
+import { Toleration } from '../rules/pod/scheduling/affinity.ts'
+import { deprecatedNodeLabel } from '../rules/pod/scheduling/node-labels.ts'
+import { validateTolerations } from '../rules/pod/scheduling/toleration-rules.ts'
 
 const Overhead = message('Overhead', {
   podFixed: [1, mapOf(quantity), 'Resources that every pod of the class costs beside those of its containers.'],

@@ -5,8 +5,8 @@ import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import type { Approval } from '../../schema/subresources.ts'
-import { matchesLabels } from '../shapes/meta.ts'
-import type { PodStatus } from '../shapes/pod/status/status.ts'
+import { matchesLabels } from '../rules/meta.ts'
+import type { PodStatus } from '../rules/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
 export type Budget = ObjectOf<typeof PodDisruptionBudget>

@@ -6,9 +6,9 @@ import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, int64, intOrString, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../shapes/meta.ts'
-import { validateNonNegative } from '../shapes/text-rules.ts'
-import { validateAmount, validateAtMostWhole } from '../shapes/workload.ts'
+import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../rules/meta.ts'
+import { validateNonNegative } from '../rules/text-rules.ts'
+import { validateAmount, validateAtMostWhole } from '../rules/workload.ts'
 
 const PodDisruptionBudgetSpec = message('PodDisruptionBudgetSpec', {
   minAvailable: [1, intOrString.optional(), 'How many pods must stay available, or which part of them.'],

@@ -3,7 +3,7 @@ import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { atomic, message, type Static } from '../../schema/types.ts'
-import { LabelSelector, labelTermsOf, validateLabelSelector } from '../shapes/meta.ts'
+import { LabelSelector, labelTermsOf, validateLabelSelector } from '../rules/meta.ts'
 import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
 
 const AggregationRule = message('AggregationRule', {

@@ -2,9 +2,9 @@
 import { isValidInterfaceAddress } from '../../lib/ip.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
-import { meansTheSame } from '../shapes/compare.ts'
-import { validateConditions } from '../shapes/meta.ts'
-import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
+import { meansTheSame } from '../rules/compare.ts'
+import { validateConditions } from '../rules/meta.ts'
+import { validateNodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import {
   type AllocatedDeviceStatus,
   AllocationResult,

@@ -1,7 +1,7 @@
 /** What a claim was given: devices, who may use them, and how they are doing. */
 import { atomic, bool, keyed, mapOf, message, quantity, raw, type Static, set, string, time } from '../../schema/types.ts'
-import { Condition } from '../shapes/meta.ts'
-import { NodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
+import { Condition } from '../rules/meta.ts'
+import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { DeviceAllocationConfiguration } from './claim-shapes.ts'
 import { DeviceToleration } from './device-taint.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '../../lib/quantity.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
-import { under } from '../shapes/error-paths.ts'
+import { under } from '../rules/error-paths.ts'
 import { validateCodedList } from './findings.ts'
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from './slice-shapes.ts'
 

@@ -16,8 +16,8 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
-import { isNodeAllocatableResource } from '../shapes/pod/resources/resource-rules.ts'
-import { validateNodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
+import { isNodeAllocatableResource } from '../rules/pod/resources/resource-rules.ts'
+import { validateNodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { countValues, validateAttribute } from './attribute-rules.ts'
 import { validateBindingConditions } from './binding-rules.ts'
 import { validateCapacity } from './capacity-rules.ts'

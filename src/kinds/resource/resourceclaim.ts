@@ -2,7 +2,7 @@
 import { age } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
-import { meansTheSame } from '../shapes/compare.ts'
+import { meansTheSame } from '../rules/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { identityOf, validateClaimStatus } from './allocation-rules.ts'
 import { type AllocationResult, ResourceClaimStatus } from './allocation-shapes.ts'

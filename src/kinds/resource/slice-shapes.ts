@@ -1,6 +1,6 @@
 /** What a ResourceSlice offers: devices of one pool, what they can do and what they share. */
 import { atomic, bool, int64, mapOf, message, quantity, type Static, set, string } from '../../schema/types.ts'
-import { NodeSelector } from '../shapes/pod/scheduling/node-selector.ts'
+import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { DeviceTaint } from './device-taint.ts'
 
 export const ResourcePool = message('ResourcePool', {

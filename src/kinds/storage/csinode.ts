@@ -15,11 +15,11 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { atomic, int32, keyed, message, type Static, string, time } from '../../schema/types.ts'
-import { meansTheSame } from '../shapes/compare.ts'
-import { conditionReasonFaults } from '../shapes/meta.ts'
-import { ACCESS_MODES } from '../shapes/persistent-volume/claim-rules.ts'
-import { validateCSIDriverName } from '../shapes/pod/volumes/volume-rules.ts'
-import { validateNonNegative } from '../shapes/text-rules.ts'
+import { meansTheSame } from '../rules/compare.ts'
+import { conditionReasonFaults } from '../rules/meta.ts'
+import { ACCESS_MODES } from '../rules/persistent-volume/claim-rules.ts'
+import { validateCSIDriverName } from '../rules/pod/volumes/volume-rules.ts'
+import { validateNonNegative } from '../rules/text-rules.ts'
 
 const VolumeNodeResources = message('VolumeNodeResources', {
   count: [1, int32.optional(), 'How many volumes of the driver the node can have; any number when absent.'],

@@ -4,9 +4,9 @@ import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { hasErrors, invalid, invalidEach, refTo } from '../../schema/refs.ts'
 import { quantity, string } from '../../schema/types.ts'
-import { LabelSelector, validateLabelSelector } from '../shapes/meta.ts'
-import { validateNonNegativeQuantity } from '../shapes/pod/resources/resource-rules.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
+import { LabelSelector, validateLabelSelector } from '../rules/meta.ts'
+import { validateNonNegativeQuantity } from '../rules/pod/resources/resource-rules.ts'
+import { deprecatedNodeLabel } from '../rules/pod/scheduling/node-labels.ts'
 
 export const CSIStorageCapacity = defineKind({
   group: 'storage.{group_domain}',

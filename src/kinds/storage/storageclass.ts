@@ -6,8 +6,8 @@ import { validateLabelKey } from '../../schema/meta-rules.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, mapOf, message, type Static, string } from '../../schema/types.ts'
-import { isDefaultStorageClass, newestDefault } from '../shapes/default-class.ts'
-import { deprecatedNodeLabel } from '../shapes/pod/scheduling/node-labels.ts'
+import { isDefaultStorageClass, newestDefault } from '../rules/default-class.ts'
+import { deprecatedNodeLabel } from '../rules/pod/scheduling/node-labels.ts'
 import { validateDriver, validateParameters } from './parameter-rules.ts'
 
 const TopologySelectorLabelRequirement = message('TopologySelectorLabelRequirement', {

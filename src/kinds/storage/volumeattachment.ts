@@ -6,9 +6,9 @@ import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import type { Rule } from '../../schema/rules.ts'
 import { bool, int32, mapOf, message, type Static, string, time } from '../../schema/types.ts'
-import { meansTheSame } from '../shapes/compare.ts'
-import { PersistentVolumeSpec } from '../shapes/persistent-volume/volume.ts'
-import { validateInlineVolumeSpec } from '../shapes/persistent-volume/volume-rules.ts'
+import { meansTheSame } from '../rules/compare.ts'
+import { PersistentVolumeSpec } from '../rules/persistent-volume/volume.ts'
+import { validateInlineVolumeSpec } from '../rules/persistent-volume/volume-rules.ts'
 import { bytesOf } from './parameter-rules.ts'
 
 const VolumeAttachmentSource = message('VolumeAttachmentSource', {

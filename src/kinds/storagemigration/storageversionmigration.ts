@@ -5,7 +5,7 @@ import { NAME_DOC } from '../../schema/columns.ts'
 import { defineKind } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import { keyed, message, type Static, string } from '../../schema/types.ts'
-import { Condition, validateConditions } from '../shapes/meta.ts'
+import { Condition, validateConditions } from '../rules/meta.ts'
 
 const GroupResource = message('GroupResource', {
   group: [1, string.always(), 'API group; empty for the core group.'],

@@ -1,11 +1,11 @@
 /** What real nodes answer: requests are passed on to their kubelet, those for a proxy of a pod to the pod itself. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { addressedBy, portNumberOf } from '../../lib/addressed-name.ts'
-import type { Destination, ReportedDestination } from '../../lib/destination.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { parseIPSloppy } from '../../lib/ip.ts'
 import type { Result, UpstreamTls } from '../../registry/api.ts'
 import { badRequest, internalError } from '../../schema/status-error.ts'
+import type { Destination, ReportedDestination } from '../../transport/destination.ts'
 import type { NodeObject } from '../node/simulated-node.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 

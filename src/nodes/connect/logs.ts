@@ -1,7 +1,7 @@
 /** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
 import type { LogOptions } from '../../kinds/core/pod/log-options.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { formatMicroTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'

@@ -4,10 +4,10 @@ import { readyEndpoints, type ServiceEndpoint, slicesOf } from '../../controller
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { addressedBy } from '../../lib/addressed-name.ts'
-import { MadeUpAddress, oneDestination, type ReportedDestination } from '../../lib/destination.ts'
 import type { Upstream } from '../../registry/api.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { unavailable } from '../../schema/status-error.ts'
+import { MadeUpAddress, oneDestination, type ReportedDestination } from '../../transport/destination.ts'
 import { tlsOf } from './kubelet.ts'
 
 export type ServiceObject = ObjectOf<typeof Service>

@@ -1,7 +1,7 @@
 /** What a pod can be told about itself, in variables and files: fields of its own, and resources of its containers. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
-import type { ResourceFieldSelector } from '../../kinds/shapes/pod/containers/downward-api.ts'
+import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
+import type { ResourceFieldSelector } from '../../kinds/rules/pod/containers/downward-api.ts'
 import { compareText, goWholeQuote } from '../../lib/go-text.ts'
 import { integerValue, milliValue, parseQuantity } from '../../lib/quantity.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { Budget } from './budget.ts'
 import { expand } from './expansion.ts'
 import { mountProblem } from './files.ts'

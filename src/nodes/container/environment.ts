@@ -2,8 +2,8 @@
 
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { EnvVar } from '../../kinds/shapes/pod/containers/environment.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { EnvVar } from '../../kinds/rules/pod/containers/environment.ts'
 import { isRelaxedEnvVarName } from '../../lib/names.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import { fieldText, resourceText } from './downward-api.ts'

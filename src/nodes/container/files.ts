@@ -1,9 +1,9 @@
 /** The files that the volumes of a pod bring into a container, as a kubelet writes them. */
 import { posix } from 'node:path'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf, type VolumeMount } from '../../kinds/shapes/pod/containers/container.ts'
-import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
-import type { Volume } from '../../kinds/shapes/pod/volumes/volumes.ts'
+import { type Container, containersOf, type VolumeMount } from '../../kinds/rules/pod/containers/container.ts'
+import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
+import type { Volume } from '../../kinds/rules/pod/volumes/volumes.ts'
 import { compareText } from '../../lib/go-text.ts'
 import { encodePem, pemBlocks } from '../../lib/pem.ts'
 import type { File, FileFound } from './container-inputs.ts'

@@ -1,6 +1,6 @@
 /** Who a container is: its names in the network, and the user that its programs run as. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { normalName } from '../pod/sysctls.ts'
 
 export type Identity = {

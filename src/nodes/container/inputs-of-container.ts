@@ -1,6 +1,6 @@
 /** What a pod gives to one of its containers. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
 import { fileAt, isOwnPath, isReadOnlyPath } from './files.ts'

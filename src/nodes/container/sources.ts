@@ -2,7 +2,7 @@
 import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
-import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
+import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 
 export type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>

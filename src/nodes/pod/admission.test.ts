@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { rejectionOf, resizeProblem } from './admission.ts'
 
 const spec = (cpu: string, more: object = {}) =>

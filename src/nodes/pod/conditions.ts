@@ -1,8 +1,8 @@
 /** The conditions of a pod that a kubelet sets, with its reasons and messages. */
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
-import type { PodCondition } from '../../kinds/shapes/pod/status/status.ts'
+import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
+import type { PodCondition } from '../../kinds/rules/pod/status/status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isTerminalPhase, type Phase } from './phase.ts'

@@ -1,7 +1,7 @@
 /** One container of a simulated pod: what its status says when it waits, is started and ends. */
 import { createHash } from 'node:crypto'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { RUNTIME } from '../node/is-simulated.ts'
 

@@ -1,7 +1,7 @@
 /** The phase of a pod, from the states of its containers, as a kubelet derives it. */
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { afterExit, type Gate } from './restart-policy.ts'
 
 export type Phase = 'Pending' | 'Running' | 'Succeeded' | 'Failed'

@@ -1,7 +1,7 @@
 /** A pod on a simulated node while it is brought up to date: the statuses of its containers, events, and when to look again. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import { type Container, containersOf, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
 import type { Commands } from '../script/commands.ts'

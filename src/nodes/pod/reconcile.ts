@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodStatus } from '../../kinds/shapes/pod/status/status.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodStatus } from '../../kinds/rules/pod/status/status.ts'
 import { scriptProblems } from '../script/script.ts'
 import type { Rejection } from './admission.ts'
 import { podConditions } from './conditions.ts'

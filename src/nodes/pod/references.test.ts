@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { type Lookup, missingForContainer, missingForVolumes, type VolumeSources } from './references.ts'
 import { type ClaimReader, claimProblem } from './volume-claims.ts'
 

@@ -1,7 +1,7 @@
 /** What a pod refers to and is not there: a kubelet mounts no volume and makes no container without it. */
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
-import type { VolumeProjection } from '../../kinds/shapes/pod/volumes/volume-projections.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
+import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 
 /** `signers` stands for the trust bundles of a signer, whatever their names. */
 export type Referred =

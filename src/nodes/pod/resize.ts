@@ -2,8 +2,8 @@
 
 import { stringifyJson } from '../../codec/json.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import type { Json } from '../../lib/json-value.ts'
 
 type Amounts = Readonly<Record<string, string>> | undefined

@@ -1,6 +1,6 @@
 /** Whether and when a container that has ended is started again. */
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 
 export type Gate = (name: string) => boolean
 

@@ -1,7 +1,7 @@
 /** Starts, runs, restarts and resizes the containers of a simulated pod, as their scripts say. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
-import type { ContainerStatus } from '../../kinds/shapes/pod/status/container-status.ts'
+import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
+import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'

@@ -1,6 +1,6 @@
 /** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, isSidecar } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, say, set } from './pod-draft.ts'

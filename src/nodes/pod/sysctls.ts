@@ -1,5 +1,5 @@
 /** Kernel parameters that pods may set, as a kubelet without settings of its own lets them. */
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { goQuote } from '../../lib/go-text.ts'
 
 /** Those that have no effect on other pods. */

@@ -1,6 +1,6 @@
 /** Claims of a pod as a kubelet needs them: bound, of this pod, and with their volume attached. */
 import { attachmentName } from '../../controllers/attachdetach/reconcile.ts'
-import type { Claim, Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import type { Claim, Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import type { Missing } from './references.ts'
 
 export type ClaimReader = {

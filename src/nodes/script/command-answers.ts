@@ -6,7 +6,7 @@ import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Service } from '../../kinds/core/service/service.ts'
-import { matchesLabels } from '../../kinds/shapes/meta.ts'
+import { matchesLabels } from '../../kinds/rules/meta.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Question } from './command-job.ts'
 

@@ -1,6 +1,6 @@
 /** Commands that are run on the main thread: small ones, which do little and look at nothing. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { Budget } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'

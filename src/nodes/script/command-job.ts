@@ -4,7 +4,7 @@
  */
 import { parseObject } from '../../codec/stored-bytes.ts'
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { type Container, containersOf } from '../../kinds/shapes/pod/containers/container.ts'
+import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
 import { paidInputs } from '../container/container-inputs.ts'
 import { mountProblem } from '../container/files.ts'

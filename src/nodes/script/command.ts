@@ -8,7 +8,7 @@
  *
  * Everything else is some program that nothing is known of.
  */
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
 import { Budget, BudgetExceeded } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'

@@ -1,5 +1,5 @@
 /** The commands of a pod as its node asks for them: what they do, once that is known. */
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { Understood } from '../container/understood.ts'
 
 /** Undefined when the command is not understood; `pending` until it is known. */

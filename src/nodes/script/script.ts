@@ -4,7 +4,7 @@
  *     sim.keelson.dev/run-time: 2s             all containers but init containers run for two seconds
  *     setup.sim.keelson.dev/exit-code: "1,0"   the container setup fails at its first run and succeeds at its second
  */
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'

@@ -1,6 +1,6 @@
 /** Volumes that are made for claims and go with them. */
 import type { Notice } from '../../client/event-recorder.ts'
-import { annotationOf, type Claim, PROVISIONED_BY, SELECTED_NODE, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
+import { annotationOf, type Claim, PROVISIONED_BY, SELECTED_NODE, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { DRIVER, PROVISIONER_FINALIZER } from './driver.ts'
 

@@ -1,7 +1,7 @@
 /** Volumes that grow, and change their attributes: first the volume itself, then the file system on the node that has it. */
 import type { Notice } from '../../client/event-recorder.ts'
-import { type Claim, capacityOf, requestOf, type Volume } from '../../kinds/shapes/persistent-volume/binding.ts'
-import type { PersistentVolumeClaimStatus } from '../../kinds/shapes/persistent-volume/claim-status.ts'
+import { type Claim, capacityOf, requestOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
+import type { PersistentVolumeClaimStatus } from '../../kinds/rules/persistent-volume/claim-status.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { DRIVER } from './driver.ts'

@@ -5,7 +5,7 @@
  *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of what the container web requests, more after a minute
  */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { Container } from '../../kinds/shapes/pod/containers/container.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { annotatedScript } from '../script/script.ts'
 import { processorMs } from './processor-time.ts'

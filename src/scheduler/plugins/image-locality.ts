@@ -1,5 +1,5 @@
 /** Prefers nodes that have the images of the pod already, the more the larger these are. */
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { MAX_SCORE, type Plugin } from '../plugin.ts'
 
 const MB = 1024 * 1024

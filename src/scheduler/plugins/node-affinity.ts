@@ -1,5 +1,5 @@
 /** Node selector and node affinity of a pod. */
-import { preferredNodes, requiredNodeNames, requiredNodes } from '../../kinds/shapes/pod/scheduling/node-match.ts'
+import { preferredNodes, requiredNodeNames, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import type { NodeObject } from '../node-info.ts'
 import { type Plugin, scaleToMax, unresolvable } from '../plugin.ts'
 

@@ -1,5 +1,5 @@
 /** Some fields of a pod work only on nodes that say that they know them. */
-import type { PodSpec } from '../../kinds/shapes/pod/spec.ts'
+import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { type Plugin, unresolvable } from '../plugin.ts'
 

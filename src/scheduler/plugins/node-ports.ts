@@ -1,5 +1,5 @@
 /** Two pods cannot listen on the same port of one node. */
-import { hostPortsOf } from '../../kinds/shapes/pod/scheduling/host-ports.ts'
+import { hostPortsOf } from '../../kinds/rules/pod/scheduling/host-ports.ts'
 import { NodeInfo } from '../node-info.ts'
 import { always, type Plugin, unschedulable } from '../plugin.ts'
 

@@ -1,5 +1,5 @@
 /** Keeps pods from nodes that are closed to new ones, unless they tolerate that. */
-import { isTolerated } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
+import { isTolerated } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { type Plugin, unresolvable } from '../plugin.ts'
 
 const CLOSED = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }

@@ -1,6 +1,6 @@
 /** Nodes can have only so many volumes of a driver. */
 import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
-import { classOf } from '../../kinds/shapes/storage-class.ts'
+import { classOf } from '../../kinds/rules/storage-class.ts'
 import type { CSINode } from '../../kinds/storage/csinode.ts'
 import type { ObjectOf } from '../../schema/kind.ts'
 import type { Lookups } from '../lookups.ts'

@@ -1,9 +1,9 @@
 /** Spreads pods that belong together evenly over nodes, zones and other topology domains. */
 import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { labelTermsOf } from '../../kinds/shapes/meta.ts'
-import type { TopologySpreadConstraint } from '../../kinds/shapes/pod/scheduling/affinity.ts'
-import { type NodeTest, requiredNodes } from '../../kinds/shapes/pod/scheduling/node-match.ts'
-import { untoleratedTaint } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
+import { labelTermsOf } from '../../kinds/rules/meta.ts'
+import type { TopologySpreadConstraint } from '../../kinds/rules/pod/scheduling/affinity.ts'
+import { type NodeTest, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
+import { untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import type { Cluster } from '../cluster.ts'
 import type { ClusterEvent } from '../cluster-event.ts'

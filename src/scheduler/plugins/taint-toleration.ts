@@ -1,5 +1,5 @@
 /** Keeps pods from nodes with taints that they do not tolerate, and prefers nodes with few taints that say "better not". */
-import { isTolerated, untoleratedTaint } from '../../kinds/shapes/pod/scheduling/tolerance.ts'
+import { isTolerated, untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { type Plugin, scaleToMax, unresolvable } from '../plugin.ts'
 
 const REJECTION = unresolvable('node(s) had untolerated taint(s)')

@@ -1,5 +1,5 @@
 /** Volumes in a zone or region can be used by nodes there only. */
-import { classOf } from '../../kinds/shapes/storage-class.ts'
+import { classOf } from '../../kinds/rules/storage-class.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import { always, type Plugin, unresolvable } from '../plugin.ts'
 import type { Labels } from '../selector.ts'

@@ -13,9 +13,9 @@ import {
   nodesReaching,
   requestOf,
   SELECTED_NODE,
-} from '../../kinds/shapes/persistent-volume/binding.ts'
-import type { NodeTest } from '../../kinds/shapes/pod/scheduling/node-match.ts'
-import { classOf } from '../../kinds/shapes/storage-class.ts'
+} from '../../kinds/rules/persistent-volume/binding.ts'
+import type { NodeTest } from '../../kinds/rules/pod/scheduling/node-match.ts'
+import { classOf } from '../../kinds/rules/storage-class.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, integerValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { Claim, Lookups, StorageClassObject, Volume } from '../lookups.ts'

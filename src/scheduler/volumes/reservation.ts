@@ -10,7 +10,7 @@ import {
   nodesReaching,
   SELECTED_NODE,
   volumeBoundTo,
-} from '../../kinds/shapes/persistent-volume/binding.ts'
+} from '../../kinds/rules/persistent-volume/binding.ts'
 import type { Claim, Volume, Volumes } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import type { Reservation } from '../plugin.ts'

@@ -1,7 +1,7 @@
 /** Fetches documents of other servers over HTTPS, within limits of time and size. */
 import { get } from 'node:https'
 import type { Fetch } from '../../authn/remote-keys.ts'
-import { trustingAgent } from '../../lib/trusting-agent.ts'
+import { trustingAgent } from '../../transport/trusting-agent.ts'
 
 const LONGEST_MS = 30_000
 const LARGEST_BYTES = 1024 * 1024

@@ -1,6 +1,6 @@
 /** What servers over one store tell each other about quotas: what they have let through and not stored yet. */
 import { randomUUID } from 'node:crypto'
-import type { Note, Notes } from '../../admission/resource-quota/reservations.ts'
+import type { Note, Notes } from '../../admission/plugins/resource-quota/reservations.ts'
 import type { Caches } from '../../cache/caches.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Store } from '../../storage/store.ts'

@@ -1,8 +1,9 @@
 /** What the admission plugin and the controller of quotas share: how objects are measured, and what is reserved. */
+
+import { evaluators } from '../../admission/plugins/resource-quota/evaluators.ts'
+import { type Note, type Notes, Reservations } from '../../admission/plugins/resource-quota/reservations.ts'
+import { isVisible, type ResourceQuotaParts } from '../../admission/plugins/resource-quota/resource-quota.ts'
 import type { Reader } from '../../admission/reader.ts'
-import { evaluators } from '../../admission/resource-quota/evaluators.ts'
-import { type Note, type Notes, Reservations } from '../../admission/resource-quota/reservations.ts'
-import { isVisible, type ResourceQuotaParts } from '../../admission/resource-quota/resource-quota.ts'
 import type { Client } from '../../client/client.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
 import type { ObjectOf } from '../../schema/kind.ts'

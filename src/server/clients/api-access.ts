@@ -9,12 +9,12 @@ import { servedGroups } from '../../http/documents/discovery-groups.ts'
 import { route } from '../../http/route.ts'
 import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { failureOf } from '../../lib/webhook-transport.ts'
 import type { Registry, Result } from '../../registry/api.ts'
 import { byPreference, type Catalog } from '../../registry/catalog.ts'
 import type { Attributes } from '../../schema/access.ts'
 import { Budget } from '../../schema/budget.ts'
 import { badRequest, StatusError } from '../../schema/status-error.ts'
+import { failureOf } from '../../transport/webhook-transport.ts'
 
 export type ApiAccessParts = {
   readonly catalog: Catalog

@@ -4,7 +4,7 @@ import type { Controller } from '../../controllers/controller.ts'
 import { customKindControllers } from '../../custom/custom-kinds.ts'
 import { poster } from '../../custom/https-post.ts'
 import { webhookConverter } from '../../custom/webhook-converter.ts'
-import { WebhookTransport } from '../../lib/webhook-transport.ts'
+import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import type { ServerContext } from '../context.ts'
 
 /** A write that another server is about to store is here after a fraction of this. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { parseYaml, YamlError } from '../../codec/yaml.ts'
 import { isObject, type JsonObject } from '../../lib/json-value.ts'
-import type { WebhookEndpoint } from '../../lib/review-call.ts'
+import type { WebhookEndpoint } from '../../transport/review-call.ts'
 import { ConfigError } from '../config.ts'
 
 /** The endpoint that the current context of a kubeconfig leads to. Throws ConfigError. */

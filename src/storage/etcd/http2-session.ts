@@ -7,7 +7,7 @@
  *     socket ─→ frames ─→ headers, data, closed of the stream that they belong to
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connectTrusting, type Trust } from '../../lib/trusting-agent.ts'
+import { connectTrusting, type Trust } from '../../transport/trusting-agent.ts'
 import { HeaderReader, type Headers } from './hpack.ts'
 
 /** What proves who we are, and who the server is; PEM. */

@@ -1,8 +1,8 @@
 /** Pods and templates for tests of their rules: conformed and given defaults as the server does, then checked. */
 
-import { POD_OPTIONS, type PodOptions } from '../../../src/kinds/shapes/pod/options.ts'
-import { PodSpec, PodTemplateSpec } from '../../../src/kinds/shapes/pod/spec.ts'
-import { validatePodSpec, validatePodTemplateSpec } from '../../../src/kinds/shapes/pod/spec-rules.ts'
+import { POD_OPTIONS, type PodOptions } from '../../../src/kinds/rules/pod/options.ts'
+import { PodSpec, PodTemplateSpec } from '../../../src/kinds/rules/pod/spec.ts'
+import { validatePodSpec, validatePodTemplateSpec } from '../../../src/kinds/rules/pod/spec-rules.ts'
 import { conform } from '../../../src/schema/conform.ts'
 import { fillDefaults } from '../../../src/schema/defaults.ts'
 import { type FieldError, type Ref, refTo } from '../../../src/schema/refs.ts'

@@ -1,8 +1,8 @@
 /** Pods for tests of their rules: conformed and given defaults as the server does, then checked. */
 
 import type { PodObject } from '../../../src/kinds/core/pod/preparation.ts'
-import { PodSpec } from '../../../src/kinds/shapes/pod/spec.ts'
-import { PodStatus } from '../../../src/kinds/shapes/pod/status/status.ts'
+import { PodSpec } from '../../../src/kinds/rules/pod/spec.ts'
+import { PodStatus } from '../../../src/kinds/rules/pod/status/status.ts'
 import { ObjectMeta } from '../../../src/schema/object-meta.ts'
 import { type FieldError, type Ref, refTo } from '../../../src/schema/refs.ts'
 import type { RequestContext } from '../../../src/schema/request-context.ts'

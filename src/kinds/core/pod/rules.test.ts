@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { container, type Rows, texts } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { type Draft, errors, MIRROR } from '../../../../test/kits/kinds/pods.ts'
 import { refTo } from '../../../schema/refs.ts'
-import type { ObjectReference } from '../../shapes/references.ts'
+import type { ObjectReference } from '../../rules/references.ts'
 import { validateBinding, validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 
 const createRows: Rows<Draft> = [

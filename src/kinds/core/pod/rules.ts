@@ -3,22 +3,22 @@
 import { nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
-import { describeChange, meansTheSame } from '../../shapes/compare.ts'
-import { wholeObject } from '../../shapes/error-paths.ts'
+import { describeChange, meansTheSame } from '../../rules/compare.ts'
+import { wholeObject } from '../../rules/error-paths.ts'
 import {
   annotationOf,
   MIRROR_ANNOTATION,
   validateAppArmorAgreement,
   validatePodAnnotations,
   validateSeccompAgreement,
-} from '../../shapes/pod/annotation-rules.ts'
-import { EphemeralContainer } from '../../shapes/pod/containers/container.ts'
-import { validateImagePadding } from '../../shapes/pod/containers/container-rules.ts'
-import type { PodOptions } from '../../shapes/pod/options.ts'
-import { gatedPodOptions, podOptionsFor } from '../../shapes/pod/ratchet-rules.ts'
-import { validatePodSpec } from '../../shapes/pod/spec-rules.ts'
-import type { ObjectReference } from '../../shapes/references.ts'
-import { validateNonNegative } from '../../shapes/text-rules.ts'
+} from '../../rules/pod/annotation-rules.ts'
+import { EphemeralContainer } from '../../rules/pod/containers/container.ts'
+import { validateImagePadding } from '../../rules/pod/containers/container-rules.ts'
+import type { PodOptions } from '../../rules/pod/options.ts'
+import { gatedPodOptions, podOptionsFor } from '../../rules/pod/ratchet-rules.ts'
+import { validatePodSpec } from '../../rules/pod/spec-rules.ts'
+import type { ObjectReference } from '../../rules/references.ts'
+import { validateNonNegative } from '../../rules/text-rules.ts'
 import type { PodObject } from './preparation.ts'
 import { validateAnnotationChanges, validatePodUpdate } from './update-rules.ts'
 

@@ -4,7 +4,7 @@ import { contextWith } from '../../../../test/kits/kinds/kinds.ts'
 import { container, texts } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { type Draft, errors, GATES, podOf } from '../../../../test/kits/kinds/pods.ts'
 import { type Ref, refTo } from '../../../schema/refs.ts'
-import type { PodStatus } from '../../shapes/pod/status/status.ts'
+import type { PodStatus } from '../../rules/pod/status/status.ts'
 import type { PodObject } from './preparation.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 

@@ -17,14 +17,14 @@ import {
   withValue,
 } from '../../../schema/refs.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
-import { under } from '../../shapes/error-paths.ts'
-import { internalRepresentation } from '../../shapes/internal-representation.ts'
-import { validatePodAnnotations } from '../../shapes/pod/annotation-rules.ts'
-import type { Container } from '../../shapes/pod/containers/container.ts'
-import type { PodOptions } from '../../shapes/pod/options.ts'
-import { isNodeAllocatableResource } from '../../shapes/pod/resources/resource-rules.ts'
-import type { PodSpec } from '../../shapes/pod/spec.ts'
-import type { ContainerStatus, LinuxContainerUser, ResourceHealth } from '../../shapes/pod/status/container-status.ts'
+import { under } from '../../rules/error-paths.ts'
+import { internalRepresentation } from '../../rules/internal-representation.ts'
+import { validatePodAnnotations } from '../../rules/pod/annotation-rules.ts'
+import type { Container } from '../../rules/pod/containers/container.ts'
+import type { PodOptions } from '../../rules/pod/options.ts'
+import { isNodeAllocatableResource } from '../../rules/pod/resources/resource-rules.ts'
+import type { PodSpec } from '../../rules/pod/spec.ts'
+import type { ContainerStatus, LinuxContainerUser, ResourceHealth } from '../../rules/pod/status/container-status.ts'
 import {
   type NodeAllocatableResourceClaimStatus,
   type PodCondition,
@@ -32,9 +32,9 @@ import {
   PodIP,
   type PodResourceClaimStatus,
   type PodStatus,
-} from '../../shapes/pod/status/status.ts'
-import { validateVolumeHealth } from '../../shapes/pod/status/volume-health-rules.ts'
-import { validateLabelText, validateObjectName, validateQualifiedName } from '../../shapes/text-rules.ts'
+} from '../../rules/pod/status/status.ts'
+import { validateVolumeHealth } from '../../rules/pod/status/volume-health-rules.ts'
+import { validateLabelText, validateObjectName, validateQualifiedName } from '../../rules/text-rules.ts'
 import type { PodObject } from './preparation.ts'
 import { optionsOfPod } from './rules.ts'
 import { validateAnnotationChanges } from './update-rules.ts'

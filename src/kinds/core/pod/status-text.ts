@@ -2,10 +2,10 @@
 
 import { type CellContext, since } from '../../../schema/columns.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
-import { isSidecar } from '../../shapes/pod/containers/container.ts'
-import type { PodSpec } from '../../shapes/pod/spec.ts'
-import type { ContainerStatus } from '../../shapes/pod/status/container-status.ts'
-import type { PodStatus } from '../../shapes/pod/status/status.ts'
+import { isSidecar } from '../../rules/pod/containers/container.ts'
+import type { PodSpec } from '../../rules/pod/spec.ts'
+import type { ContainerStatus } from '../../rules/pod/status/container-status.ts'
+import type { PodStatus } from '../../rules/pod/status/status.ts'
 
 type PodLike = { readonly metadata: ObjectMeta; readonly spec: PodSpec; readonly status: PodStatus }
 type Summary = { readonly ready: number; readonly total: number; readonly reason: string; readonly restarts: Restarts }

@@ -16,8 +16,8 @@ import {
   unsupported,
   withValue,
 } from '../../../schema/refs.ts'
-import { validateEndpointIP } from '../../shapes/endpoint-ip-rules.ts'
-import { validatePortNumOrName } from '../../shapes/pod/containers/ports.ts'
+import { validateEndpointIP } from '../../rules/endpoint-ip-rules.ts'
+import { validatePortNumOrName } from '../../rules/pod/containers/ports.ts'
 import { isExternal, isHeadless, type LoadBalancerStatus, needsHealthCheck, type ServicePort, type ServiceSpec } from './shapes.ts'
 
 type Service = { metadata: ObjectMeta; spec: ServiceSpec }

@@ -1,6 +1,6 @@
 /** What a Service is made of. */
 import { atomic, bool, int32, intOrString, keyed, mapOf, message, type Static, string } from '../../../schema/types.ts'
-import { Condition } from '../../shapes/meta.ts'
+import { Condition } from '../../rules/meta.ts'
 
 const ServicePort = message(
   'ServicePort',

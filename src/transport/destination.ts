@@ -1,0 +1,159 @@
+/**
+ * Where the server may connect when an object says where. Addresses in the status of nodes and pods and in endpoints are written by
+ * others than administrators, so one rule is about all of them:
+ *
+ * - never this server itself, whatever networks are open: a request that comes back would have the server's identity;
+ * - never an address that was made up for something simulated: on a real network somebody else may have it;
+ * - the networks that the configuration opens, and beyond them no address that leads into this machine, to its surroundings (link-local,
+ *   services that tell a machine its credentials) or to no single host, in whatever form it is written.
+ *
+ * A name is resolved once, for the connection, and every address that it has must be allowed: it cannot lead elsewhere afterwards.
+ * Whatever else is about such a connection is not decided here: its credentials, and whom it trusts.
+ */
+import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import {
+  type CIDR,
+  cidrContains,
+  formatIP,
+  type IPAddress,
+  isLoopback,
+  isUnspecified,
+  parseCIDR,
+  parseIPSloppy,
+  sameIP,
+} from '../lib/ip.ts'
+
+/** Where a connection goes, in the form that Node's `connect` and `request` take. */
+export type Destination = {
+  /** A name or an address, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Resolves the name when connecting, and fails for addresses that are not allowed. Undefined where there is nothing to check. */
+  readonly lookup: LookupFunction | undefined
+}
+
+/** The destination at an address that an object reports. Throws AddressNotAllowed, or has the connection fail with it if the address is a name. */
+export type ReportedDestination = (host: string, port: number) => Destination
+
+export class AddressNotAllowed extends Error {
+  constructor(message = 'address not allowed') {
+    super(message)
+  }
+}
+
+/** Nothing real has the address. The message says what it was made up for. */
+export class MadeUpAddress extends AddressNotAllowed {}
+
+/** There is no way to a Service that an object names. The message is for people. */
+export class UnreachableService extends Error {}
+
+export type DestinationRules = {
+  /** Networks in which every address is allowed but those of this server. */
+  readonly allowed: readonly CIDR[]
+  /** The port of this server once it listens, and the addresses by which it is known beside those of the machine. */
+  readonly own: () => { readonly port: number | undefined; readonly addresses: readonly string[] }
+  /** What an address was made up for, in words; undefined for one that may be real. */
+  readonly madeUpFor: (address: string) => string | undefined
+  /** Resolves names to all their addresses. */
+  readonly resolve?: ResolveName | undefined
+}
+export type ResolveName = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void
+
+/** A destination that an administrator has written down: it is used as it is. */
+export const configuredDestination = (host: string, port: number): Destination => ({ host, port, lookup: undefined })
+
+export function reportedDestinations(rules: DestinationRules): ReportedDestination {
+  const { resolve = resolveName } = rules
+  const lookupFor =
+    (port: number): LookupFunction =>
+    (hostname, options, callback) =>
+      resolve(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error) return callback(error, '')
+        try {
+          for (const { address } of addresses) checkAddress(parseIPSloppy(address), port, rules)
+        } catch (refusal) {
+          return callback(refusal as Error, '')
+        }
+        const [first] = addresses
+        if (!first) callback(new Error('no addresses for hostname'), '')
+        else if (options.all) callback(null, addresses)
+        else callback(null, first.address, first.family)
+      })
+  return (host, port) => {
+    const ip = parseIPSloppy(host)
+    // Whatever else Node takes for an address, such as one with a zone, it would connect to without a lookup.
+    if (!ip && (host === '' || isIP(host) !== 0)) throw new AddressNotAllowed()
+    if (!ip) return { host, port, lookup: lookupFor(port) }
+    checkAddress(ip, port, rules)
+    // Without leading zeros, which resolvers take for octal numbers, and not as IPv6 where it is IPv4.
+    return { host: formatIP(ip), port, lookup: undefined }
+  }
+}
+
+/** The first of several that is allowed, beginning at a random one. Throws AddressNotAllowed where none is, and undefined if there are none. */
+export function oneDestination(
+  candidates: readonly { readonly host: string; readonly port: number }[],
+  reported: ReportedDestination,
+  random: () => number,
+): Destination | undefined {
+  const start = Math.floor(random() * candidates.length)
+  let refusal: AddressNotAllowed | undefined
+  for (const { host, port } of [...candidates.slice(start), ...candidates.slice(0, start)])
+    try {
+      return reported(host, port)
+    } catch (error) {
+      if (!(error instanceof AddressNotAllowed)) throw error
+      refusal ??= error
+    }
+  if (refusal) throw refusal
+  return undefined
+}
+
+function checkAddress(ip: IPAddress | undefined, port: number, { allowed, own, madeUpFor }: DestinationRules): void {
+  if (!ip || isOwn(ip, port, own())) throw new AddressNotAllowed()
+  const reason = madeUpFor(formatIP(ip))
+  if (reason !== undefined) throw new MadeUpAddress(reason)
+  const isIn = (network: CIDR) => cidrContains(network, ip)
+  if (!allowed.some(isIn) && SPECIAL.some(isIn)) throw new AddressNotAllowed()
+}
+
+/** Until the port is known, every port of the machine may be it. Interfaces come and go, so they are looked at anew. */
+function isOwn(ip: IPAddress, port: number, own: ReturnType<DestinationRules['own']>): boolean {
+  if (own.port !== undefined && port !== own.port) return false
+  if (isLoopback(ip) || isUnspecified(ip)) return true
+  const interfaces = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  return [...interfaces.map(({ address }) => address), ...own.addresses].some(text => {
+    const known = parseIPSloppy(text)
+    return known !== undefined && sameIP(known, ip)
+  })
+}
+
+/** Addresses that no node, pod or endpoint has, or that only this machine should reach. IPv4 inside IPv6 (`::ffff:0:0/96`) is judged as IPv4. */
+const SPECIAL: readonly CIDR[] = [
+  '0.0.0.0/8', // this machine
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local, among them the metadata of most clouds
+  '192.0.0.0/24', // protocols, among them the metadata of Oracle's cloud
+  '100.100.100.200/32', // metadata of Alibaba's cloud
+  '168.63.129.16/32', // metadata of Azure
+  '224.0.0.0/4', // multicast
+  '255.255.255.255/32', // broadcast
+  '::/96', // unspecified, loopback, and IPv4 in its former IPv6 form
+  '::ffff:0:0:0/96', // translation of IPv4
+  '64:ff9b::/96', // translation to IPv4 (NAT64)
+  '64:ff9b:1::/48', // the same, of a local network
+  '100::/64', // discarded
+  '2001::/32', // tunnels to IPv4 (Teredo)
+  '2002::/16', // tunnels to IPv4 (6to4)
+  'fd00:ec2::/32', // metadata of Amazon's cloud
+  'fd20:ce::254/128', // metadata of Google's cloud
+  'fe80::/10', // link-local
+  'fec0::/10', // site-local
+  'ff00::/8', // multicast
+].map(text => parseCIDR(text)!)

@@ -1,0 +1,100 @@
+/**
+ * Reviews by webhooks: an object is posted, the same object comes back with a status. Failures that may pass are tried again, as
+ * Kubernetes' clients do.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { abortSignalOf, type Cancellation } from '../lib/cancellation.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
+import { AnswerError, AnswerFields } from './answer-fields.ts'
+import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
+
+/** Where and as whom a webhook is called. */
+export type WebhookEndpoint = Omit<WebhookCall, 'body' | 'signal' | 'timeoutMs' | 'maxResponseBytes'>
+
+/** Why there is no status. */
+export class ReviewError extends Error {
+  readonly result: 'canceled' | 'timeout' | 'error'
+  constructor(message: string, result: ReviewError['result']) {
+    super(message)
+    this.result = result
+  }
+}
+
+export type ReviewOptions = {
+  readonly endpoint: WebhookEndpoint
+  readonly transport: WebhookTransport
+  /** The time that one attempt may take. */
+  readonly timeoutMs: number
+  /** The pause before the second attempt; each later one is longer. */
+  readonly pauseMs?: number
+  /** Ends all attempts. */
+  readonly signal: Cancellation
+}
+
+/** A review to send, and how the status that comes back is read; reading may throw AnswerError. */
+export type Review<T> = { readonly kind: string; readonly body: JsonObject; readonly read: (status: AnswerFields) => T }
+
+/** Sends a review; resolves with its status, or rejects with ReviewError. */
+export type PostReview = <T>(review: Review<T>, signal: Cancellation) => Promise<T>
+
+const MAX_RESPONSE_BYTES = 1024 * 1024
+const ATTEMPTS = 5
+const FIRST_PAUSE_MS = 500
+const PAUSE_FACTOR = 1.5
+const PAUSE_JITTER = 0.2
+
+/** The status of the review that comes back. Throws ReviewError. */
+export async function postReview<T>(review: Review<T>, options: ReviewOptions): Promise<T> {
+  const body = JSON.stringify({ kind: review.kind, ...review.body })
+  let pause = options.pauseMs ?? FIRST_PAUSE_MS
+  for (let attempt = 1; ; attempt++) {
+    const tried = await attemptReview(body, review, options)
+    if ('status' in tried) return tried.status
+    if (!tried.mayPass || attempt === ATTEMPTS || options.signal.aborted) throw tried.error
+    await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: abortSignalOf(options.signal) }).catch(() => {
+      throw tried.error
+    })
+    pause *= PAUSE_FACTOR
+  }
+}
+
+type Attempt<T> = { readonly status: T } | { readonly error: ReviewError; readonly mayPass: boolean }
+
+async function attemptReview<T>(
+  body: string,
+  review: Review<T>,
+  { endpoint, transport, timeoutMs, signal }: ReviewOptions,
+): Promise<Attempt<T>> {
+  let answer: WebhookAnswer
+  try {
+    answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, timeoutMs, signal })
+  } catch (error) {
+    if (!(error instanceof WebhookCallError)) throw error
+    const result = signal.aborted ? 'canceled' : error.isTimeout ? 'timeout' : 'error'
+    return { error: new ReviewError(error.message, result), mayPass: error.message.endsWith('connection reset by peer') }
+  }
+  const { status } = answer
+  const failure = failureOf(answer)
+  if (failure !== undefined)
+    return {
+      error: new ReviewError(failure, status === 504 ? 'timeout' : 'error'),
+      mayPass: status === 500 || status === 504 || status === 429,
+    }
+  try {
+    return { status: readStatus(answer.body, review) }
+  } catch (error) {
+    if (!(error instanceof AnswerError)) throw error
+    return { error: new ReviewError(error.message, 'error'), mayPass: false }
+  }
+}
+
+/** The status of an answer, which may be null like everything in it. Throws AnswerError. */
+function readStatus<T>(text: string, { kind, read }: Review<T>): T {
+  let document: Json
+  try {
+    document = JSON.parse(text)
+  } catch {
+    throw new AnswerError('the webhook answered with something that is no review')
+  }
+  return read(new AnswerFields(document, { struct: `v1.${kind}` }).struct('status', `${kind}Status`))
+}

@@ -1,0 +1,99 @@
+/**
+ * TLS connections to servers. Whether a server is trusted is decided here and nowhere else, as Go's TLS decides it: its certificate has to
+ * lead to one of a bundle, any of which is an anchor, also one that is no authority. OpenSSL has no say: it takes a certificate that has the
+ * subject of its authority for self-signed.
+ */
+import { readFileSync } from 'node:fs'
+import { Agent, type AgentOptions } from 'node:https'
+import { isIP } from 'node:net'
+import * as tls from 'node:tls'
+import { type CertificatePool, poolOfPem } from '../lib/x509/pool.ts'
+import { serverProblem } from './tls-peer.ts'
+
+export type Trust = {
+  readonly host: string
+  /** Certificates in PEM; those of the system where empty. */
+  readonly ca: string
+  /** The name that the certificate has to be for, where it is not the host. */
+  readonly servername: string
+  /** As whom connections are made; PEM. */
+  readonly client?: { readonly cert: string; readonly key: string } | undefined
+  /** Whether the certificate of the server is not looked at. */
+  readonly skipsVerification: boolean
+}
+
+/** Connections of an agent, each verified before a byte is sent over it. */
+export function trustingAgent(trust: Trust, options: AgentOptions): Agent {
+  // A resumed session would not show the certificates of the server again.
+  const agent = new Agent({ ...options, ...sentNames(trust), maxCachedSessions: 0 })
+  agent.createConnection = options => connectTrusting(options as tls.ConnectionOptions, trust)
+  return agent
+}
+
+/**
+ * Connects. A server that is not trusted is an error of the socket, and gets nothing of what was written: Node hands that over when the
+ * handshake has ended, after this was told of it.
+ */
+export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): tls.TLSSocket {
+  const { client, skipsVerification } = trust
+  const socket = tls.connect({
+    ...options,
+    ...sentNames(trust),
+    ...client,
+    // Without a list of its own a context reads all authorities that Node knows.
+    ca: [],
+    rejectUnauthorized: false,
+    checkServerIdentity: () => undefined,
+  })
+  if (!skipsVerification)
+    socket.once('secureConnect', () => {
+      const roots = trust.ca ? bundle(trust.ca) : systemRoots()
+      const problem = serverProblem(socket, { roots, now: Date.now(), purpose: 'serverAuth', host: trust.servername || trust.host })
+      if (problem !== undefined) socket.destroy(new UntrustedServerError(problem))
+    })
+  return socket
+}
+
+/** The certificate of a server does not lead to whom is trusted, or is not for it. */
+export class UntrustedServerError extends Error {
+  readonly code = 'UNTRUSTED_SERVER'
+}
+
+/** Addresses are no names that TLS could tell a server. */
+const sentNames = ({ host, servername }: Trust) => (servername ? { servername } : isIP(host) !== 0 ? { servername: '' } : {})
+
+const bundles = new Map<string, CertificatePool>()
+const MAX_BUNDLES = 100
+
+/** The pool of a bundle, which is read once for all connections. */
+function bundle(ca: string): CertificatePool {
+  let pool = bundles.get(ca)
+  if (!pool) {
+    const [oldest] = bundles.keys()
+    if (bundles.size >= MAX_BUNDLES) bundles.delete(oldest!)
+    bundles.set(ca, (pool = poolOfPem(ca)))
+  }
+  return pool
+}
+
+let roots: CertificatePool | undefined
+
+/** The authorities that Node trusts, with those of NODE_EXTRA_CA_CERTS. Nothing is read before they are needed. */
+function systemRoots(): CertificatePool {
+  roots ??= poolOfPem(systemCertificates().join('\n'))
+  return roots
+}
+
+function systemCertificates(): readonly string[] {
+  // Newer versions of Node tell which they trust, also where a flag says to trust those of the system.
+  const { getCACertificates } = tls as typeof tls & { readonly getCACertificates?: (type: 'default') => string[] }
+  if (getCACertificates) return getCACertificates('default')
+  const extra = process.env['NODE_EXTRA_CA_CERTS']
+  if (!extra) return tls.rootCertificates
+  try {
+    return [...tls.rootCertificates, readFileSync(extra, 'utf8')]
+  } catch {
+    // Node has warned of a file that cannot be read.
+    return tls.rootCertificates
+  }
+}
