@@ -32,9 +32,9 @@ const STRATA_OF_SERVER: readonly Stratum[] = [
 /** Imports that point down and still must never be, with the reason. */
 const NEVER: readonly { readonly from: readonly string[]; readonly to: readonly string[]; readonly why: string }[] = [
   {
-    from: ['cel', 'storage', 'transport'],
-    to: allBut('lib'),
-    why: 'they know nothing of Kubernetes objects: others can use them as they are',
+    from: ['cel', 'transport', 'storage'],
+    to: allBut('lib', 'transport'),
+    why: 'they know nothing of objects; to a store, values are bytes',
   },
   { from: ['schema', 'structural'], to: ['codec', 'storage', 'transport'], why: 'declarations and rules do not depend on encodings' },
   { from: ['schema', 'codec', 'patch', 'cache', 'etcd-format', 'registry', 'http'], to: ['kinds'], why: 'shared code never names a kind' },
