@@ -6,13 +6,12 @@ import { namedBy, queueKey } from '../src/client/object-revision.ts'
 import { defineController, watch } from '../src/controllers/controller.ts'
 import { ConfigMap } from '../src/kinds/core/configmap.ts'
 import { Secret } from '../src/kinds/core/secret.ts'
-import type { ObjectOf } from '../src/schema/kind.ts'
 import { DEFAULTS } from '../src/server/config.ts'
 import { startServer } from '../src/server/start.ts'
 import { ask, eventually, patient, targetOf } from './kit.ts'
 
-type Template = ObjectOf<typeof ConfigMap>
-type Copy = ObjectOf<typeof Secret>
+type Template = ConfigMap
+type Copy = Secret
 
 /** What becomes of the copies of a ConfigMap that asks for some: those to create, and those to delete. */
 function reconcileCopies({ metadata, data = {} }: Template, copies: readonly Copy[]) {

@@ -5,16 +5,13 @@ import { type Request, type Response, textResponse } from '../http/message.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../lib/json-value.ts'
 import type { Attributes } from '../schema/access.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { User } from '../schema/user.ts'
 import { AvailabilityMetrics } from './availability-metrics.ts'
 import { Backend, type BackendParts } from './backend.ts'
 
-export type ApiServiceObject = ObjectOf<typeof APIService>
-
 const DEFAULT_PORT = 443
 
-const availableOf = ({ status }: ApiServiceObject) => status?.conditions?.find(({ type }) => type === 'Available')
+const availableOf = ({ status }: APIService) => status?.conditions?.find(({ type }) => type === 'Available')
 
 /** One of them. */
 export class Registration implements AggregatedVersion {
@@ -27,7 +24,7 @@ export class Registration implements AggregatedVersion {
   isAvailable = false
   described: Described | undefined
 
-  constructor({ metadata, spec }: ApiServiceObject, parts: BackendParts) {
+  constructor({ metadata, spec }: APIService, parts: BackendParts) {
     const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify = false } = spec
     this.name = metadata.name!
     this.group = group
@@ -116,7 +113,7 @@ export class Registrations implements Aggregated {
     if (!isSame) this.#version++
   }
 
-  #put(stored: ApiServiceObject): void {
+  #put(stored: APIService): void {
     const name = stored.metadata.name!
     const before = this.#byName.get(name)
     const spec = stored.spec as Json

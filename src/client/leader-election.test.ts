@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Lease } from '../kinds/coordination/lease.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { Client } from './client.ts'
 import { nextSpec, takePart } from './leader-election.ts'
-
-type LeaseObject = ObjectOf<typeof Lease>
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 
@@ -33,10 +30,10 @@ test('a released lease is acquired as from another holder', () => {
 
 /** The lease alone, as a client sees it; `holders` are those that it has named. */
 function oneLease() {
-  let stored: LeaseObject | undefined
+  let stored: Lease | undefined
   let revision = 0
   const holders: (string | undefined)[] = []
-  const write = async (object: LeaseObject) => {
+  const write = async (object: Lease) => {
     const { resourceVersion } = object.metadata
     if (resourceVersion !== stored?.metadata.resourceVersion) throw new Error('conflict')
     stored = { ...object, metadata: { ...object.metadata, resourceVersion: `${++revision}` } }

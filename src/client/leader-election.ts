@@ -10,11 +10,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Lease } from '../kinds/coordination/lease.ts'
 import { formatMicroTime, instantOf } from '../lib/time.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { Client } from './client.ts'
 
-type LeaseObject = ObjectOf<typeof Lease>
-type LeaseSpec = LeaseObject['spec']
+type LeaseSpec = Lease['spec']
 
 export type Timing = {
   /** How long others wait after the last renewal that they saw. */

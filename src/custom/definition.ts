@@ -1,9 +1,8 @@
 /** A CustomResourceDefinition as the server's own parts read it. */
 import type { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { DefinitionCondition, DefinitionVersion, Status } from '../kinds/apiextensions/definition-shapes.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 
-export type CustomDefinition = ObjectOf<typeof CustomResourceDefinition>
+export type CustomDefinition = CustomResourceDefinition
 
 export const findCondition = (status: Status, type: string): DefinitionCondition | undefined =>
   status.conditions?.find(condition => condition.type === type)

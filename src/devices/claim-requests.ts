@@ -3,11 +3,8 @@
 import type { DeviceConstraint, DeviceSelector, ExactDeviceRequest, ResourceClaimSpec } from '../kinds/resource/claim-shapes.ts'
 import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
 import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { CompiledExpression, DeviceExpressions } from './expressions.ts'
 import type { AllocatorFeatures } from './features.ts'
-
-export type ClassObject = ObjectOf<typeof DeviceClass>
 
 export type ClaimToAllocate = {
   readonly metadata: { readonly namespace?: string; readonly name?: string }
@@ -28,7 +25,7 @@ export type Wanted = {
   readonly names: readonly string[]
   readonly spec: Omit<ExactDeviceRequest, 'adminAccess'>
   readonly isAdmin: boolean
-  readonly class: ClassObject
+  readonly class: DeviceClass
   /** How many; undefined for all there are. */
   readonly count: number | undefined
   /** Attributes that are worked out, by name. */
@@ -52,7 +49,7 @@ export type PreparedClaim = {
 }
 
 export type Preparation = {
-  readonly classOf: (name: string) => ClassObject | undefined
+  readonly classOf: (name: string) => DeviceClass | undefined
   readonly features: AllocatorFeatures
   readonly expressions: DeviceExpressions
 }

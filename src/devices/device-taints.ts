@@ -1,9 +1,8 @@
 /** Which taints devices have, from slices and from rules, and who tolerates them. */
 import type { DeviceTaint, DeviceToleration } from '../kinds/resource/device-taint.ts'
 import type { DeviceTaintRule } from '../kinds/resource/devicetaintrule.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 
-export type TaintRule = ObjectOf<typeof DeviceTaintRule>
+export type TaintRule = DeviceTaintRule
 
 export type DeviceName = { readonly driver: string; readonly pool: string; readonly device: string }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
-import type { ClassObject } from './claim-requests.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
+import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
 import { extendedRequests, isDeviceResource, ResourceClasses } from './extended-resources.ts'
 
 const classOf = (name: string, extendedResourceName?: string, creationTimestamp = '2026-01-01T00:00:00Z') =>
-  ({ metadata: { name, creationTimestamp }, spec: { ...(extendedResourceName && { extendedResourceName }) } }) as unknown as ClassObject
+  ({ metadata: { name, creationTimestamp }, spec: { ...(extendedResourceName && { extendedResourceName }) } }) as unknown as DeviceClass
 
 test('of several classes for a resource the one created later counts, and then the first by name', () => {
   const classes = new ResourceClasses()
@@ -35,7 +35,7 @@ test('containers get requests of their own; init containers use what later ones 
       initContainers: [container('small', '1'), container('large', '5'), container('side', '1', { restartPolicy: 'Always' })],
       containers: [container('main', '2'), { name: 'none', resources: {} }],
     },
-  } as unknown as PodObject
+  } as unknown as Pod
   const { requests, mappings } = extendedRequests(pod, ['x.com/g'], () => classOf('c'))
   assert.deepEqual(
     requests.map(({ name, exactly }) => [name, exactly?.deviceClassName, exactly?.count]),

@@ -1,12 +1,13 @@
 /** Extended resources that devices stand for: the claim that is made for a pod which requests them. */
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+
+import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { DeviceRequest } from '../kinds/resource/claim-shapes.ts'
+import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
 import { isSidecar } from '../kinds/rules/pod/containers/container.ts'
 import { isExtendedResourceName } from '../kinds/rules/pod/resources/resource-rules.ts'
 import type { PodExtendedResourceClaimStatus } from '../kinds/rules/pod/status/status.ts'
 import { getOwn } from '../lib/json-value.ts'
 import { parseQuantity } from '../lib/quantity.ts'
-import type { ClassObject } from './claim-requests.ts'
 
 /** Every class can be requested under this and its name. */
 const CLASS_PREFIX = 'deviceclass.resource.kubernetes.io/'
@@ -15,10 +16,10 @@ export const isDeviceResource = (name: string): boolean => isExtendedResourceNam
 
 /** The classes behind extended resources, kept up to date class by class. */
 export class ResourceClasses {
-  readonly #classes = new Map<string, ClassObject>()
+  readonly #classes = new Map<string, DeviceClass>()
   readonly #byResource = new Map<string, Set<string>>()
 
-  set(object: ClassObject): void {
+  set(object: DeviceClass): void {
     const { name = '' } = object.metadata
     this.remove(name)
     this.#classes.set(name, object)
@@ -37,12 +38,12 @@ export class ResourceClasses {
     if (names?.size === 0) this.#byResource.delete(resource)
   }
 
-  get(name: string): ClassObject | undefined {
+  get(name: string): DeviceClass | undefined {
     return this.#classes.get(name)
   }
 
   /** The class whose devices stand for a resource: of several the newest, and then the first by name. */
-  behind(resource: string): ClassObject | undefined {
+  behind(resource: string): DeviceClass | undefined {
     if (resource.startsWith(CLASS_PREFIX)) {
       const named = this.#classes.get(resource.slice(CLASS_PREFIX.length))
       if (named) return named
@@ -54,16 +55,16 @@ export class ResourceClasses {
   }
 }
 
-const createdAt = ({ metadata }: ClassObject): number => Date.parse(metadata.creationTimestamp ?? '') || 0
+const createdAt = ({ metadata }: DeviceClass): number => Date.parse(metadata.creationTimestamp ?? '') || 0
 
 type Mapping = NonNullable<PodExtendedResourceClaimStatus['requestMappings']>[number]
-type Container = NonNullable<PodObject['spec']['containers']>[number]
+type Container = NonNullable<Pod['spec']['containers']>[number]
 
 /** The requests of the claim for some resources of a pod, and which container has which of them. */
 export function extendedRequests(
-  { spec }: PodObject,
+  { spec }: Pod,
   resources: readonly string[],
-  classBehind: (resource: string) => ClassObject | undefined,
+  classBehind: (resource: string) => DeviceClass | undefined,
 ): { readonly requests: DeviceRequest[]; readonly mappings: Mapping[] } {
   const init = spec.initContainers ?? []
   const containers: Container[] = [...init, ...(spec.containers ?? [])]

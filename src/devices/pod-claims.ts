@@ -1,11 +1,8 @@
 /** The claims of pods: which they are, whether they are made for the pod, and who may use them. */
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import type { PodResourceClaim } from '../kinds/rules/pod/spec.ts'
-import type { ObjectOf } from '../schema/kind.ts'
-
-export type ClaimObject = ObjectOf<typeof ResourceClaim>
 
 /** On claims that have devices: they stay until these are given back. */
 export const CLAIM_FINALIZER = 'resource.kubernetes.io/delete-protection'
@@ -20,7 +17,7 @@ export type ClaimName =
   | { readonly type: 'not needed' }
   | { readonly type: 'not made' }
 
-export function claimNameOf({ status }: PodObject, { name, resourceClaimName }: PodResourceClaim): ClaimName {
+export function claimNameOf({ status }: Pod, { name, resourceClaimName }: PodResourceClaim): ClaimName {
   if (resourceClaimName !== undefined) return { type: 'named', name: resourceClaimName }
   const made = status.resourceClaimStatuses?.find(each => each.name === name)
   if (!made) return { type: 'not made' }
@@ -28,7 +25,7 @@ export function claimNameOf({ status }: PodObject, { name, resourceClaimName }: 
 }
 
 /** The names of the claims that a pod has by now. */
-export function claimNamesOf(pod: PodObject): string[] {
+export function claimNamesOf(pod: Pod): string[] {
   const names = (pod.spec.resourceClaims ?? []).flatMap(entry => {
     const claim = claimNameOf(pod, entry)
     return 'name' in claim ? [claim.name] : []
@@ -38,25 +35,25 @@ export function claimNamesOf(pod: PodObject): string[] {
 }
 
 /** Whether a claim was made for a pod. */
-export const isMadeFor = (uid: string | undefined, { metadata: { ownerReferences = [] } }: Pick<ClaimObject, 'metadata'>): boolean =>
+export const isMadeFor = (uid: string | undefined, { metadata: { ownerReferences = [] } }: Pick<ResourceClaim, 'metadata'>): boolean =>
   ownerReferences.some(owner => owner.controller && owner.uid === uid)
 
 /** Why a pod cannot use a claim that should have been made for it. */
-export const notMadeFor = ({ metadata: pod }: PodObject, { metadata: claim }: ClaimObject): string =>
+export const notMadeFor = ({ metadata: pod }: Pod, { metadata: claim }: ResourceClaim): string =>
   `ResourceClaim ${claim.namespace}/${claim.name} was not created for Pod ${pod.namespace}/${pod.name} (Pod is not owner)`
 
-export const isReservedFor = (uid: string | undefined, { status }: ClaimObject): boolean =>
+export const isReservedFor = (uid: string | undefined, { status }: ResourceClaim): boolean =>
   (status.reservedFor ?? []).some(consumer => consumer.uid === uid)
 
 /** The entry of a pod among those that may use a claim. */
-export const consumerOf = ({ metadata: { name = '', uid = '' } }: PodObject): ResourceClaimConsumerReference => ({
+export const consumerOf = ({ metadata: { name = '', uid = '' } }: Pod): ResourceClaimConsumerReference => ({
   resource: 'pods',
   name,
   uid,
 })
 
 /** Whether no container of a pod runs, or ever will. */
-export function isPodDone({ metadata, spec, status }: PodObject): boolean {
+export function isPodDone({ metadata, spec, status }: Pod): boolean {
   if (status.phase === 'Succeeded' || status.phase === 'Failed') return true
   return metadata.deletionTimestamp !== undefined && !spec.nodeName
 }

@@ -10,10 +10,9 @@ import { CSIDriver } from '../kinds/storage/csidriver.ts'
 import { CSINode } from '../kinds/storage/csinode.ts'
 import { StorageClass } from '../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { Lookups } from './lookups.ts'
 
-const ATTACHED_TO: IndexDefinition<ObjectOf<typeof VolumeAttachment>> = {
+const ATTACHED_TO: IndexDefinition<VolumeAttachment> = {
   name: 'attached-to',
   valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []),
 }

@@ -1,33 +1,32 @@
 /** Changes that can make a pod fit that did not fit before, and which of them a changed object stands for. */
-import type { ClassObject } from '../devices/claim-requests.ts'
-import type { ClaimObject } from '../devices/pod-claims.ts'
+import type { Node } from '../kinds/core/node.ts'
 import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
+import type { DeviceClass } from '../kinds/resource/deviceclass.ts'
+import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import type { CSIDriver } from '../kinds/storage/csidriver.ts'
 import type { CSINode } from '../kinds/storage/csinode.ts'
 import type { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import type { StorageClass } from '../kinds/storage/storageclass.ts'
 import { deepEqual } from '../lib/json-value.ts'
-import type { ObjectOf } from '../schema/kind.ts'
-import type { NodeObject } from './node-info.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
 import type { Resources } from './resources.ts'
 
 /** What a change is about. `pod` is a pod on a node, `self` the waiting pod itself. */
 type Objects = {
-  readonly node: NodeObject
+  readonly node: Node
   readonly pod: PodInfo
-  readonly self: PodObject
-  readonly claim: ObjectOf<typeof PersistentVolumeClaim>
-  readonly volume: ObjectOf<typeof PersistentVolume>
-  readonly class: ObjectOf<typeof StorageClass>
-  readonly csiNode: ObjectOf<typeof CSINode>
-  readonly csiDriver: ObjectOf<typeof CSIDriver>
-  readonly capacity: ObjectOf<typeof CSIStorageCapacity>
+  readonly self: Pod
+  readonly claim: PersistentVolumeClaim
+  readonly volume: PersistentVolume
+  readonly class: StorageClass
+  readonly csiNode: CSINode
+  readonly csiDriver: CSIDriver
+  readonly capacity: CSIStorageCapacity
   readonly attachment: object
-  readonly resourceClaim: ClaimObject
-  readonly deviceClass: ClassObject
+  readonly resourceClaim: ResourceClaim
+  readonly deviceClass: DeviceClass
   readonly devices: object
 }
 
@@ -54,7 +53,7 @@ export type ClusterEvent = {
 export type EventName = ClusterEvent['name']
 
 /** What changed about a node, as far as it matters to pods that wait. */
-export function nodeEvents(before: NodeObject | undefined, after: NodeObject | undefined): ClusterEvent[] {
+export function nodeEvents(before: Node | undefined, after: Node | undefined): ClusterEvent[] {
   const event = (name: Names['node']): ClusterEvent => ({ about: 'node', name, ...(before && { before }), ...(after && { after }) })
   if (!before || !after) return [event(after ? 'node added' : 'node deleted')]
   const names: Names['node'][] = []
@@ -77,7 +76,7 @@ export function podEvents(before: PodInfo | undefined, after: PodInfo | undefine
 }
 
 /** What changed about a pod that waits. */
-export function selfEvents(before: PodObject, after: PodObject): ClusterEvent[] {
+export function selfEvents(before: Pod, after: Pod): ClusterEvent[] {
   const names: Names['self'][] = []
   if (!deepEqual(before.metadata.labels, after.metadata.labels)) names.push('self labels')
   if (isLess(podInfoOf(after).requests, podInfoOf(before).requests)) names.push('self scaled down')

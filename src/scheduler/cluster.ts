@@ -6,7 +6,8 @@
  *
  * The cost of a decision depends on how many such groups there are, not on how many pods.
  */
-import { bump, NodeInfo, type NodeObject } from './node-info.ts'
+import type { Node } from '../kinds/core/node.ts'
+import { bump, NodeInfo } from './node-info.ts'
 import type { PodAffinity, PodInfo } from './pod-info.ts'
 import type { Labels, Selector } from './selector.ts'
 
@@ -49,7 +50,7 @@ export class Cluster {
     return this.#pods.get(uid)
   }
 
-  setNode(node: NodeObject): void {
+  setNode(node: Node): void {
     const name = node.metadata.name ?? ''
     const info = this.#infoOf(name)
     const isNew = info.node === undefined

@@ -11,7 +11,6 @@ import { Node } from '../kinds/core/node.ts'
 import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
 import { DeviceClass } from '../kinds/resource/deviceclass.ts'
 import { DeviceTaintRule } from '../kinds/resource/devicetaintrule.ts'
@@ -29,7 +28,6 @@ import { Cluster } from './cluster.ts'
 import { type ClusterEvent, nodeEvents, podEvents, selfEvents } from './cluster-event.ts'
 import { clientDevices } from './devices/client-devices.ts'
 import { describe } from './diagnosis.ts'
-import type { NodeObject } from './node-info.ts'
 import { Nominations } from './nominations.ts'
 import { type Cycle, PluginError, type Reservation } from './plugin.ts'
 import { hasSchedulingGates } from './plugins/scheduling-gates.ts'
@@ -125,7 +123,7 @@ export const scheduler = ({
         return false
       }
 
-      function onNode({ type, current }: Change<NodeObject>): void {
+      function onNode({ type, current }: Change<Node>): void {
         const before = cluster.node(current.name)?.node
         const after = type === 'deleted' ? undefined : current.object
         if (after) cluster.setNode(after)
@@ -136,7 +134,7 @@ export const scheduler = ({
         if (before || after) requeue(nodeEvents(before, after))
       }
 
-      function onPod(change: Change<PodObject>): void {
+      function onPod(change: Change<Pod>): void {
         const { type, current, previous } = change
         const { uid, fields } = current
         const isOver = type === 'deleted' || fields['status.phase'] === 'Succeeded' || fields['status.phase'] === 'Failed'
@@ -158,7 +156,7 @@ export const scheduler = ({
       }
 
       /** A pod is on a node. */
-      function onPodAssigned(pod: PodObject | undefined): void {
+      function onPodAssigned(pod: Pod | undefined): void {
         if (!pod) return
         const after = podInfoOf(pod)
         const before = assumed.delete(after.uid) ? undefined : cluster.pod(after.uid)
@@ -169,7 +167,7 @@ export const scheduler = ({
       }
 
       /** A pod waits for a node. */
-      function onPodPending({ current, previous }: Change<PodObject>): void {
+      function onPodPending({ current, previous }: Change<Pod>): void {
         const pod = current.object
         if (!pod) return
         const { uid, terminating } = current
@@ -254,7 +252,7 @@ export const scheduler = ({
         return queue.nextAfterMs
       }
 
-      function tryPod(queued: QueuedPod, pod: PodObject): void {
+      function tryPod(queued: QueuedPod, pod: Pod): void {
         const begun = performance.now()
         try {
           place(queued, pod, begun)
@@ -268,7 +266,7 @@ export const scheduler = ({
       const attempted = (result: AttemptResult, begun: number) =>
         metrics.attempted(result, schedulerName, (performance.now() - begun) / 1000)
 
-      function place(queued: QueuedPod, pod: PodObject, begun: number): void {
+      function place(queued: QueuedPod, pod: Pod, begun: number): void {
         const known = podInfoOf(pod)
         const info = { ...known, nominatedNodeName: nominations.nodeOf(known.uid) ?? known.nominatedNodeName }
         const cycle: Cycle = { pod, info, cluster, lookups, state: new Map() }
@@ -321,7 +319,7 @@ export const scheduler = ({
       }
 
       /** Something went wrong: the pod is tried again after a while. */
-      function fail(queued: QueuedPod, pod: PodObject, message: string): void {
+      function fail(queued: QueuedPod, pod: Pod, message: string): void {
         endNomination(queued.uid)
         queue.fail(queued)
         report(pod, { reason: 'SchedulerError', message, nominatedNode: '' })
@@ -394,7 +392,7 @@ export const scheduler = ({
       }
 
       /** Says in an event and in the status of the pod why it has no node. */
-      function report(pod: PodObject, failure: Failure): void {
+      function report(pod: Pod, failure: Failure): void {
         writer.announceFailure(pod, failure.message)
         const { namespace = '', name = '', uid = '' } = pod.metadata
         later(uid, async () => {
@@ -477,7 +475,7 @@ type Write = () => Promise<number | undefined | void>
 type Held = { readonly plugin: string; readonly reservation: Reservation }
 type Binding = {
   readonly queued: QueuedPod
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly info: PodInfo
   readonly reservations: readonly Held[]
   /** When the attempt began, in milliseconds. */

@@ -1,16 +1,16 @@
 /** What plugins ask about objects other than nodes and pods. Handed in, so that plugins stay pure. */
+
 import type { AllocatorParts } from '../devices/allocate.ts'
 import type { ResourceClasses } from '../devices/extended-resources.ts'
-import type { ClaimObject } from '../devices/pod-claims.ts'
 import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
+import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import type { LabelSelector } from '../kinds/rules/meta.ts'
 import type { CSIDriver } from '../kinds/storage/csidriver.ts'
 import type { CSINode } from '../kinds/storage/csinode.ts'
 import type { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
 import type { StorageClass } from '../kinds/storage/storageclass.ts'
 import type { VolumeAttachment } from '../kinds/storage/volumeattachment.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { ClaimWriter } from './devices/claim-writer.ts'
 import type { Labels, Selector } from './selector.ts'
 
@@ -27,24 +27,23 @@ export interface Lookups {
   ): WorkloadSelector
   claim(namespace: string, name: string): Claim | undefined
   volume(name: string): Volume | undefined
-  storageClass(name: string): StorageClassObject | undefined
-  csiNode(node: string): ObjectOf<typeof CSINode> | undefined
-  csiDriver(name: string): ObjectOf<typeof CSIDriver> | undefined
-  attachmentsOn(node: string): Iterable<ObjectOf<typeof VolumeAttachment>>
+  storageClass(name: string): StorageClass | undefined
+  csiNode(node: string): CSINode | undefined
+  csiDriver(name: string): CSIDriver | undefined
+  attachmentsOn(node: string): Iterable<VolumeAttachment>
   readonly devices: Devices
   readonly volumes: Volumes
 }
 
-export type Claim = ObjectOf<typeof PersistentVolumeClaim>
-export type Volume = ObjectOf<typeof PersistentVolume>
-export type StorageClassObject = ObjectOf<typeof StorageClass>
+export type Claim = PersistentVolumeClaim
+export type Volume = PersistentVolume
 
 /** Claims and volumes, with what was decided about them and is not written yet. */
 export interface Volumes {
   claim(namespace: string, name: string): Claim | undefined
   volume(name: string): Volume | undefined
   ofClass(name: string): Iterable<Volume>
-  capacities(): Iterable<ObjectOf<typeof CSIStorageCapacity>>
+  capacities(): Iterable<CSIStorageCapacity>
   /** Without what is only decided. */
   readonly stored: { claim(namespace: string, name: string): Claim | undefined; volume(name: string): Volume | undefined }
   assumeVolume(volume: Volume): void
@@ -64,9 +63,9 @@ export interface Volumes {
 export interface Devices extends AllocatorParts {
   readonly classes: ResourceClasses
   readonly writer: ClaimWriter
-  claim(namespace: string, name: string): ClaimObject | undefined
+  claim(namespace: string, name: string): ResourceClaim | undefined
   /** The claim that was made for the extended resources of a pod. */
-  extendedClaimOf(pod: string): ClaimObject | undefined
+  extendedClaimOf(pod: string): ResourceClaim | undefined
   /** Milliseconds. */
   readonly now: () => number
   /** Makes the names of shares. */

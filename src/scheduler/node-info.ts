@@ -2,12 +2,9 @@
 import type { Node } from '../kinds/core/node.ts'
 import { ANY_ADDRESS, type HostPort } from '../kinds/rules/pod/scheduling/host-ports.ts'
 import type { NodeIdentity } from '../kinds/rules/pod/scheduling/node-match.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import type { PodInfo } from './pod-info.ts'
 import { allocatableOf, type Resources } from './resources.ts'
 import type { Labels } from './selector.ts'
-
-export type NodeObject = ObjectOf<typeof Node>
 
 type Used = { cpu: number; memory: number; ephemeralStorage: number; scalars: Map<string, number> }
 const NO_ALLOCATABLE: Resources & { readonly pods: number } = allocatableOf()
@@ -19,7 +16,7 @@ export class NodeInfo implements NodeIdentity {
   readonly requested: Used
   readonly nonZero: { cpu: number; memory: number }
   readonly #ports: Map<string, number>
-  #node: NodeObject | undefined
+  #node: Node | undefined
   #allocatable = NO_ALLOCATABLE
   #features: ReadonlySet<string> = new Set()
 
@@ -42,11 +39,11 @@ export class NodeInfo implements NodeIdentity {
   }
 
   /** Undefined while there are pods bound to a node that is not there. */
-  get node(): NodeObject | undefined {
+  get node(): Node | undefined {
     return this.#node
   }
 
-  set node(node: NodeObject | undefined) {
+  set node(node: Node | undefined) {
     this.#node = node
     this.#allocatable = node ? allocatableOf(node.status?.allocatable) : NO_ALLOCATABLE
     this.#features = new Set(node?.status?.declaredFeatures)

@@ -1,5 +1,5 @@
 /** What a plugin of the scheduler is: rules that filter nodes for a pod, score those that are left, and say when to try again. */
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { Cluster } from './cluster.ts'
 import type { ClusterEvent, EventName } from './cluster-event.ts'
 import type { Lookups } from './lookups.ts'
@@ -20,7 +20,7 @@ export const unresolvable = (...reasons: readonly string[]): Rejection => ({ rea
 
 /** One attempt to place one pod. */
 export type Cycle = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly info: PodInfo
   readonly cluster: Cluster
   readonly lookups: Lookups
@@ -47,7 +47,7 @@ export interface NodeScorer {
 }
 
 /** Whether a change can make a difference to a pod that the plugin has rejected. */
-export type QueueingHint = (pod: PodObject, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
+export type QueueingHint = (pod: Pod, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
 
 /** What a plugin holds for a pod from the moment its node is chosen. */
 export interface Reservation {
@@ -69,7 +69,7 @@ export class PluginError extends Error {}
 export type Plugin = {
   readonly name: string
   /** Whether a pod cannot be tried yet. It waits, without a word, for one of the changes that the plugin asks for. */
-  readonly gate?: (pod: PodObject, lookups: Lookups) => boolean
+  readonly gate?: (pod: Pod, lookups: Lookups) => boolean
   /** Undefined when the plugin has nothing to say about the pod; a rejection when there is no node for it at all. */
   readonly filter?: (cycle: Cycle) => NodeFilter | Rejection | undefined
   /** Undefined when it makes no difference between nodes. */

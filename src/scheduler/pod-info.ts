@@ -1,5 +1,5 @@
 /** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodAffinityTerm } from '../kinds/rules/pod/scheduling/affinity.ts'
 import { type HostPort, hostPortsOf } from '../kinds/rules/pod/scheduling/host-ports.ts'
 import type { PodSpec } from '../kinds/rules/pod/spec.ts'
@@ -49,7 +49,7 @@ export type PodInfo = PodRequests & {
 
 export type Disk = Pick<NonNullable<PodSpec['volumes']>[number], 'gcePersistentDisk' | 'awsElasticBlockStore' | 'iscsi' | 'rbd'>
 
-export function podInfoOf(pod: PodObject): PodInfo {
+export function podInfoOf(pod: Pod): PodInfo {
   const { metadata, spec, status } = pod
   const { namespace = '', name = '', uid = '', labels = {}, deletionTimestamp } = metadata
   const volumes = spec.volumes ?? []
@@ -86,13 +86,13 @@ export function claimNameOf(
 const isExclusive = ({ gcePersistentDisk, awsElasticBlockStore, iscsi, rbd }: Disk): boolean =>
   (gcePersistentDisk ?? awsElasticBlockStore ?? iscsi ?? rbd) !== undefined
 
-const wasPreempted = ({ status: { conditions = [] } }: PodObject): boolean => {
+const wasPreempted = ({ status: { conditions = [] } }: Pod): boolean => {
   const target = conditions.find(({ type }) => type === 'DisruptionTarget')
   return target?.status === 'True' && target.reason === 'PreemptionByScheduler'
 }
 
 /** The pod affinity rules of a pod; undefined when it has none. */
-export function podAffinityOf({ metadata: { namespace = '' }, spec: { affinity } }: PodObject): PodAffinity | undefined {
+export function podAffinityOf({ metadata: { namespace = '' }, spec: { affinity } }: Pod): PodAffinity | undefined {
   const { podAffinity, podAntiAffinity } = affinity ?? {}
   if (!podAffinity && !podAntiAffinity) return undefined
   const terms = (given: readonly PodAffinityTerm[] | undefined) => (given ?? []).map(term => affinityTerm(term, namespace))

@@ -1,5 +1,5 @@
 /** What the scheduler writes into the status of pods. */
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../lib/time.ts'
 
 export type Failure = {
@@ -10,7 +10,7 @@ export type Failure = {
 }
 
 /** Says why a pod has no node; undefined when that is what its status says already. */
-export function failurePatch(pod: PodObject, { reason, message, nominatedNode }: Failure, now: Date): object | undefined {
+export function failurePatch(pod: Pod, { reason, message, nominatedNode }: Failure, now: Date): object | undefined {
   const condition = conditionPatch(pod, { type: 'PodScheduled', status: 'False', reason, message }, now)
   const isMoved = nominatedNode !== undefined && nominatedNode !== (pod.status.nominatedNodeName ?? '')
   if (!condition && !isMoved) return undefined
@@ -18,7 +18,7 @@ export function failurePatch(pod: PodObject, { reason, message, nominatedNode }:
 }
 
 /** Says that a pod is deleted for a more important one; undefined when that is said already. */
-export function victimPatch(pod: PodObject, scheduler: string, now: Date): object | undefined {
+export function victimPatch(pod: Pod, scheduler: string, now: Date): object | undefined {
   const message = `${scheduler}: preempting to accommodate a higher priority pod`
   const condition = conditionPatch(pod, { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler', message }, now)
   return condition && { status: { conditions: [condition] } }
@@ -26,7 +26,7 @@ export function victimPatch(pod: PodObject, scheduler: string, now: Date): objec
 
 type Condition = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
 
-function conditionPatch({ metadata, status }: PodObject, condition: Condition, now: Date): object | undefined {
+function conditionPatch({ metadata, status }: Pod, condition: Condition, now: Date): object | undefined {
   const old = status.conditions?.find(({ type }) => type === condition.type)
   const isSame = old?.status === condition.status && old.reason === condition.reason && old.message === condition.message
   if (isSame && !old.lastProbeTime) return undefined

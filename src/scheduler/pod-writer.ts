@@ -2,7 +2,6 @@
 import type { Client } from '../client/client.ts'
 import type { SeriesRecorder } from '../client/series-recorder.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
-import type { PodObject } from '../kinds/core/pod/preparation.ts'
 import type { PodInfo } from './pod-info.ts'
 import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
 
@@ -11,11 +10,11 @@ export type PodIdentity = Pick<PodInfo, 'namespace' | 'name' | 'uid'>
 
 export interface PodWriter {
   /** The pod as it is now. */
-  read(pod: PodIdentity): PodObject | undefined
+  read(pod: PodIdentity): Pod | undefined
   /** Binds a pod to its node. False when it is gone; throws when it cannot be bound. */
-  bind(pod: PodObject, info: PodInfo): Promise<boolean>
+  bind(pod: Pod, info: PodInfo): Promise<boolean>
   /** An event that says why a pod has no node. */
-  announceFailure(pod: PodObject, note: string): void
+  announceFailure(pod: Pod, note: string): void
   /** The same in the status of the pod, unless it has a node by now. */
   writeFailure(pod: PodIdentity, failure: Failure): Promise<void>
   clearNomination(pod: PodIdentity): Promise<void>
@@ -30,7 +29,7 @@ const STATUS = { type: 'strategic', subresource: 'status' } as const
 export function podWriter({ client, events, schedulerName }: PodWriterParts): PodWriter {
   const pods = client.of(Pod)
 
-  function read({ namespace, name, uid }: PodIdentity): PodObject | undefined {
+  function read({ namespace, name, uid }: PodIdentity): Pod | undefined {
     const pod = pods.get({ namespace, name })
     return pod?.metadata.uid === uid ? pod : undefined
   }

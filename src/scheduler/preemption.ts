@@ -3,7 +3,6 @@
  * pods as possible, and takes the node where the least is lost. Nothing is changed here.
  */
 import type { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
-import type { ObjectOf } from '../schema/kind.ts'
 import { type Diagnosis, describe, type NodeRejection } from './diagnosis.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
@@ -12,7 +11,7 @@ import type { PodInfo } from './pod-info.ts'
 import { copyFilters, type NamedFilter, testNode } from './schedule-pod.ts'
 import { selectorOf } from './selector.ts'
 
-export type Budget = ObjectOf<typeof PodDisruptionBudget>
+export type Budget = PodDisruptionBudget
 
 export type PreemptionParts = {
   readonly nominations: Nominations

@@ -1,14 +1,16 @@
 /** Small worlds of devices for tests, and an allocator that is slow and obviously right. */
+
 import fc from 'fast-check'
 import type { AllocatorParts, Outcome } from '../../src/devices/allocate.ts'
 import { allocate, stepBudget } from '../../src/devices/allocate.ts'
-import { type ClassObject, prepareClaim } from '../../src/devices/claim-requests.ts'
+import { prepareClaim } from '../../src/devices/claim-requests.ts'
 import type { TaintRule } from '../../src/devices/device-taints.ts'
 import { DeviceExpressions } from '../../src/devices/expressions.ts'
 import { type AllocatorFeatures, allocatorFeatures } from '../../src/devices/features.ts'
 import { type DeviceNode, DevicePools } from '../../src/devices/pools.ts'
 import { DeviceUsage } from '../../src/devices/usage.ts'
 import type { DeviceRequestAllocationResult } from '../../src/kinds/resource/allocation-shapes.ts'
+import type { DeviceClass } from '../../src/kinds/resource/deviceclass.ts'
 
 const ALL_FEATURES: AllocatorFeatures = allocatorFeatures(() => true)
 export const DRIVER = 'd.example.com'
@@ -28,7 +30,7 @@ export const sliceOf = (name: string, { pool = 'pool', generation = 1, count = 1
 const choosesNodes = (spec: Record<string, unknown>) =>
   ['nodeName', 'allNodes', 'nodeSelector', 'perDeviceNodeSelection'].some(key => key in spec)
 
-export const classNamed = (name: string, spec: object = {}): ClassObject => ({ metadata: { name }, spec }) as ClassObject
+export const classNamed = (name: string, spec: object = {}): DeviceClass => ({ metadata: { name }, spec }) as DeviceClass
 
 /** A claim with requests; each of them asks for one device of the class `any` unless it says something else. */
 export const claimOf = (requests: readonly Record<string, any>[], { name = 'claim', ...more }: Record<string, any> = {}) => ({
@@ -80,7 +82,7 @@ export function found(
   return outcome.choices.map(({ devices }) => devices.map(({ wanted, device }) => `${wanted.name}:${device.spec.name}`))
 }
 
-type Looked = { readonly node: DeviceNode; readonly classes: readonly ClassObject[] }
+type Looked = { readonly node: DeviceNode; readonly classes: readonly DeviceClass[] }
 
 export function look(
   world: AllocatorParts,

@@ -3,7 +3,6 @@
 import { serverIdentity } from '../../src/client/identity.ts'
 import { namedBy } from '../../src/client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../src/controllers/controller.ts'
-import type { PodObject } from '../../src/controllers/pods/pod-state.ts'
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../src/lib/time.ts'
 
@@ -15,14 +14,13 @@ function runningStatus(now: Date, isReady = true): object {
 }
 
 /** Every pod runs as soon as it is there, and is ready if `becomesReady` says so. */
-export const fakeKubelet = (becomesReady: (pod: PodObject) => boolean = () => true): Controller =>
+export const fakeKubelet = (becomesReady: (pod: Pod) => boolean = () => true): Controller =>
   kubelet((pod, now) => runningStatus(now, becomesReady(pod)))
 
 /** Every pod ends as soon as it is there. */
-export const endingKubelet = (phaseOf: (pod: PodObject) => string = () => 'Succeeded'): Controller =>
-  kubelet(pod => ({ phase: phaseOf(pod) }))
+export const endingKubelet = (phaseOf: (pod: Pod) => string = () => 'Succeeded'): Controller => kubelet(pod => ({ phase: phaseOf(pod) }))
 
-const kubelet = (statusOf: (pod: PodObject, now: Date) => object): Controller =>
+const kubelet = (statusOf: (pod: Pod, now: Date) => object): Controller =>
   defineController({
     name: 'fake-kubelet',
     identity: serverIdentity('kubelet'),

@@ -1,12 +1,14 @@
 /** Small clusters for tests of the scheduler. */
+
 import { allocatorFeatures } from '../../src/devices/features.ts'
-import { type ClaimObject, isMadeFor } from '../../src/devices/pod-claims.ts'
-import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
+import { isMadeFor } from '../../src/devices/pod-claims.ts'
+import type { Node } from '../../src/kinds/core/node.ts'
+import type { Pod } from '../../src/kinds/core/pod/pod.ts'
+import type { ResourceClaim } from '../../src/kinds/resource/resourceclaim.ts'
 import { Cluster } from '../../src/scheduler/cluster.ts'
 import type { ClaimWriter } from '../../src/scheduler/devices/claim-writer.ts'
 import { ClusterDevices } from '../../src/scheduler/devices/cluster-devices.ts'
 import type { Devices, Lookups, Volumes } from '../../src/scheduler/lookups.ts'
-import type { NodeObject } from '../../src/scheduler/node-info.ts'
 import { type Cycle, isRejection, type Plugin } from '../../src/scheduler/plugin.ts'
 import { podInfoOf } from '../../src/scheduler/pod-info.ts'
 import { Assumed } from '../../src/scheduler/volumes/assumed.ts'
@@ -23,12 +25,12 @@ export type NodeDraft = {
 }
 
 /** A node with a host name, 4 CPUs, 8 GiB and room for 110 pods. Taints are written `key=value:Effect`. */
-export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features }: NodeDraft = {}): NodeObject {
+export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features }: NodeDraft = {}): Node {
   return {
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
     spec: { unschedulable, taints: taints.map(taintOf) },
     status: { allocatable: { cpu: '4', memory: '8Gi', pods: '110', ...allocatable }, images, declaredFeatures: features },
-  } as unknown as NodeObject
+  } as unknown as Node
 }
 
 function taintOf(text: string) {
@@ -50,16 +52,7 @@ export type PodDraft = {
 }
 
 /** A pod with one container. */
-export function podOf({
-  name = 'pod',
-  namespace = 'default',
-  labels = {},
-  node,
-  cpu,
-  memory,
-  priority,
-  ...more
-}: PodDraft = {}): PodObject {
+export function podOf({ name = 'pod', namespace = 'default', labels = {}, node, cpu, memory, priority, ...more }: PodDraft = {}): Pod {
   const requests = { ...(cpu && { cpu }), ...(memory && { memory }) }
   return {
     apiVersion: 'v1',
@@ -72,11 +65,11 @@ export function podOf({
       ...more.spec,
     },
     status: { ...more.status },
-  } as unknown as PodObject
+  } as unknown as Pod
 }
 
 /** A cluster of nodes and of the pods that are on them. */
-export function clusterOf(nodes: readonly NodeObject[], pods: readonly PodObject[] = []): Cluster {
+export function clusterOf(nodes: readonly Node[], pods: readonly Pod[] = []): Cluster {
   const cluster = new Cluster()
   for (const node of nodes) cluster.setNode(node)
   for (const pod of pods) cluster.setPod(podInfoOf(pod))
@@ -119,7 +112,7 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
   for (const [name, spec] of Object.entries(rules)) cluster.pools.setRule(named(name, spec))
   const claims = Object.entries(resourceClaims).map(
     ([name, { metadata, ...claim }]: [string, any]) =>
-      ({ metadata: { namespace: 'default', name, uid: name, ...metadata }, spec: { devices: {} }, status: {}, ...claim }) as ClaimObject,
+      ({ metadata: { namespace: 'default', name, uid: name, ...metadata }, spec: { devices: {} }, status: {}, ...claim }) as ResourceClaim,
   )
   for (const { metadata, status } of claims) cluster.usage.store(metadata.uid ?? '', status.allocation?.devices.results)
   const { features, pools, usage, expressions, classes: resourceClasses } = cluster
@@ -189,7 +182,7 @@ export function lookupsIn(world: World = {}): Lookups {
   }
 }
 
-export const cycleOf = (pod: PodObject, cluster: Cluster, world: World = {}): Cycle => ({
+export const cycleOf = (pod: Pod, cluster: Cluster, world: World = {}): Cycle => ({
   pod,
   info: podInfoOf(pod),
   cluster,

@@ -1,6 +1,5 @@
 /** A pod on a simulated node without a server: time jumps from one thing that happens to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
-import type { PodObject } from '../../src/kinds/core/pod/preparation.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
@@ -22,12 +21,12 @@ const COMMANDS: Commands = {
 export type SimulatedPodOptions = { readonly spec?: object; readonly annotations?: Record<string, string> }
 
 export class SimulatedPod {
-  pod: PodObject
+  pod: Pod
   now = BEGIN
   /** All that was recorded, `reason message`. */
   readonly events: string[] = []
   /** Every status that was written. */
-  readonly statuses: PodObject['status'][] = []
+  readonly statuses: Pod['status'][] = []
   isGone = false
   surroundings: Partial<Surroundings> = {}
   #nextAt: number | undefined
@@ -36,7 +35,7 @@ export class SimulatedPod {
   constructor({ spec = {}, annotations = {} }: SimulatedPodOptions = {}) {
     const metadata = { name: 'p', namespace: 'ns', uid: 'u', generation: 1, annotations }
     const draft = { metadata, spec: { nodeName: 'n', containers: [{ name: 'c', image: 'web:1' }], ...spec }, status: { phase: 'Pending' } }
-    this.pod = withDefaults(Pod, draft) as unknown as PodObject
+    this.pod = withDefaults(Pod, draft) as unknown as Pod
   }
 
   /** One look. */
@@ -85,7 +84,7 @@ export class SimulatedPod {
   }
 
   change(spec: object): this {
-    this.pod = { ...this.pod, spec: { ...this.pod.spec, ...spec } } as PodObject
+    this.pod = { ...this.pod, spec: { ...this.pod.spec, ...spec } } as Pod
     return this
   }
 

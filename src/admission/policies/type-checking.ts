@@ -1,11 +1,10 @@
 /** Mistakes in the types of a policy's expressions, for each kind that the policy is about. They are warnings: the policies are in force nevertheless. */
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import type { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { ObjectTypes } from './object-types.ts'
 
-type Policy = ObjectOf<typeof ValidatingAdmissionPolicy>
+type Policy = ValidatingAdmissionPolicy
 export type ExpressionWarning = { readonly fieldRef: string; readonly warning: string }
 
 /** How many kinds one rule may add. */

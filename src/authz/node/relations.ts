@@ -4,7 +4,6 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container, EphemeralContainer } from '../../kinds/rules/pod/containers/container.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { secretNames } from '../../kinds/rules/pod/secret-names.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
 /** An object as the graph knows it: its resource, namespace and name. */
@@ -28,15 +27,15 @@ export type RelatingResource = keyof typeof RELATING
 /** What follows from an object. */
 export function edgesOf(plural: RelatingResource, object: AnyObject): Edge[] {
   const { namespace = '', name = '' } = object.metadata
-  if (plural === 'pods') return podEdges(object as unknown as ObjectOf<typeof Pod>)
-  if (plural === 'persistentvolumes') return volumeEdges(object as unknown as ObjectOf<typeof PersistentVolume>)
+  if (plural === 'pods') return podEdges(object as unknown as Pod)
+  if (plural === 'persistentvolumes') return volumeEdges(object as unknown as PersistentVolume)
   const node: string = object['spec']?.nodeName ?? ''
   return node === '' ? [] : [[vertex(plural, namespace, name), nodeVertex(node)]]
 }
 
 const MIRROR = 'kubernetes.io/config.mirror'
 
-function podEdges({ metadata, spec, status }: ObjectOf<typeof Pod>): Edge[] {
+function podEdges({ metadata, spec, status }: Pod): Edge[] {
   const { namespace = '', name = '', annotations = {} } = metadata
   if (!spec.nodeName) return []
   const pod = vertex('pods', namespace, name)
@@ -71,7 +70,7 @@ function* environmentMaps({ env = [], envFrom = [] }: Container | EphemeralConta
 type SecretReference = { readonly name?: string | undefined; readonly namespace?: string | undefined }
 
 /** A node that may read a claim may read its bound volume, and the secrets to mount it. */
-function volumeEdges({ metadata: { name = '' }, spec }: ObjectOf<typeof PersistentVolume>): Edge[] {
+function volumeEdges({ metadata: { name = '' }, spec }: PersistentVolume): Edge[] {
   const { claimRef } = spec
   if (!claimRef) return []
   const volume = vertex('persistentvolumes', '', name)

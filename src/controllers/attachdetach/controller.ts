@@ -5,20 +5,17 @@ import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { defineController, watch } from '../controller.ts'
 import { CLAIM_INDEX, claimsOf, isOver } from '../protection/usage.ts'
 import { attachmentName, blockedMessage, isAttachmentName, type Needed, planFor } from './reconcile.ts'
 
-type AttachmentObject = ObjectOf<typeof VolumeAttachment>
-type Volume = ObjectOf<typeof PersistentVolume>
+type Volume = PersistentVolume
 
-const BY_NODE: IndexDefinition<AttachmentObject> = { name: 'node', valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []) }
-const BY_VOLUME: IndexDefinition<AttachmentObject> = {
+const BY_NODE: IndexDefinition<VolumeAttachment> = { name: 'node', valuesOf: ({ object }) => (object ? [object.spec.nodeName] : []) }
+const BY_VOLUME: IndexDefinition<VolumeAttachment> = {
   name: 'volume',
   valuesOf: ({ object }) => (object?.spec.source.persistentVolumeName ? [object.spec.source.persistentVolumeName] : []),
 }
@@ -40,7 +37,7 @@ export const attachDetachController = defineController({
       for (const _ of claims.revisions({ namespace })) return true
       return false
     }
-    function onPod({ type, current, previous }: Change<PodObject>): string | undefined {
+    function onPod({ type, current, previous }: Change<Pod>): string | undefined {
       const node = current.fields['spec.nodeName']
       if (!node || !hasClaims(current.namespace)) return undefined
       const isRelevant =
@@ -74,16 +71,16 @@ export const attachDetachController = defineController({
     const isAttachable = ({ spec: { csi } }: Volume): boolean =>
       csi !== undefined && drivers.get({ name: csi.driver })?.spec?.attachRequired !== false
 
-    function attachmentsAround(name: string, needed: readonly Needed[]): AttachmentObject[] {
-      const found = new Map<string, AttachmentObject>()
-      const add = (each: AttachmentObject) => found.set(each.metadata.name ?? '', each)
+    function attachmentsAround(name: string, needed: readonly Needed[]): VolumeAttachment[] {
+      const found = new Map<string, VolumeAttachment>()
+      const add = (each: VolumeAttachment) => found.set(each.metadata.name ?? '', each)
       for (const each of attachments.byIndex(BY_NODE, name)) if (isMadeHere(each)) add(each)
       for (const { volume } of needed) for (const each of attachments.byIndex(BY_VOLUME, volume.metadata.name ?? '')) add(each)
       return [...found.values()]
     }
 
     /** Attachments with other names belong to others and are ignored. For a deleted volume only the form of the name can be checked. */
-    function isMadeHere({ spec, metadata: { name = '' } }: AttachmentObject): boolean {
+    function isMadeHere({ spec, metadata: { name = '' } }: VolumeAttachment): boolean {
       const { persistentVolumeName: volume } = spec.source
       if (volume === undefined) return false
       const handle = volumes.get({ name: volume })?.spec.csi?.volumeHandle
@@ -132,14 +129,14 @@ export const attachDetachController = defineController({
       }
     }
 
-    async function report({ metadata, status }: ObjectOf<typeof Node>, attached: readonly string[]): Promise<void> {
+    async function report({ metadata, status }: Node, attached: readonly string[]): Promise<void> {
       const volumesAttached = attached.map(name => ({ name, devicePath: '' }))
       if (deepEqual(status.volumesAttached ?? [], volumesAttached)) return
       await nodes.patch(metadata, { status: { volumesAttached } }, { subresource: 'status' })
     }
 
     /** The driver has reported whether a volume is attached: waiting pods get an event. */
-    function onAttachment({ type, current, previous }: Change<AttachmentObject>): string[] {
+    function onAttachment({ type, current, previous }: Change<VolumeAttachment>): string[] {
       const { spec, status } = current.object ?? {}
       const volume = spec?.source.persistentVolumeName
       if (!spec || volume === undefined) return []
@@ -163,7 +160,7 @@ export const attachDetachController = defineController({
 
     return {
       watches: [
-        watch(Pod, change => onPod(change as Change<PodObject>)),
+        watch(Pod, change => onPod(change as Change<Pod>)),
         watch(Node, ({ current, type, previous }) => {
           const isSame = deepEqual(current.object?.status.volumesInUse, previous?.object?.status.volumesInUse)
           return type === 'updated' && isSame ? undefined : current.name
@@ -180,7 +177,7 @@ export const attachDetachController = defineController({
 })
 
 /** Whether a pod needs its volumes no more: it has ended, or is being deleted and none of its containers runs. */
-function isDone({ metadata, status }: { readonly metadata: PodObject['metadata']; readonly status: PodObject['status'] }): boolean {
+function isDone({ metadata, status }: { readonly metadata: Pod['metadata']; readonly status: Pod['status'] }): boolean {
   if (isOver(status.phase)) return true
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
   return metadata.deletionTimestamp !== undefined && all.length > 0 && all.every(({ state }) => !state?.running)

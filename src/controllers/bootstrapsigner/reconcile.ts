@@ -2,9 +2,8 @@
 import { createHmac } from 'node:crypto'
 import type { Secret } from '../../kinds/core/secret.ts'
 import { TOKEN_PREFIX, TOKEN_TYPE, tokenExpiry, tokenValue } from '../../lib/bootstrap-token.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-type Token = ObjectOf<typeof Secret>
+type Token = Secret
 
 const CONTENT = 'kubeconfig'
 const SIGNATURE = 'jws-kubeconfig-'

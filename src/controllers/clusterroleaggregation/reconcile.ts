@@ -2,10 +2,9 @@
 import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 
-export type Role = ObjectOf<typeof ClusterRole>
+export type Role = ClusterRole
 type Rules = NonNullable<Role['rules']>
 
 /** The rules that a role should have, given all roles; undefined when it has them, or aggregates none. Yields between selectors. */

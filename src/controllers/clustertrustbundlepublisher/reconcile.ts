@@ -4,9 +4,8 @@ import type { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbu
 import { encodePem, pemBlocks } from '../../lib/pem.ts'
 import { readCertificate } from '../../lib/x509/certificate.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type Bundle = ObjectOf<typeof ClusterTrustBundle>
+export type Bundle = ClusterTrustBundle
 
 export const SIGNER = 'kubernetes.io/kube-apiserver-serving'
 

@@ -6,11 +6,10 @@ import { Job } from '../../kinds/batch/job.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
-import type { JobObject } from '../job/job-state.ts'
 import { controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
 import { messageOf } from '../pods/pod-control.ts'
 import { jobFor, planStart, type Start, surplusJobs, trackJobs, withoutJob, withStarted } from './reconcile.ts'
-import { type CronJobObject, scheduleOf, untilNext } from './schedule.ts'
+import { scheduleOf, untilNext } from './schedule.ts'
 
 export const cronJobController = defineController({
   name: 'cronjob-controller',
@@ -20,7 +19,7 @@ export const cronJobController = defineController({
     const [crons, jobs] = [client.of(CronJob), client.of(Job)]
 
     /** A schedule that has changed is about the future: nothing is started for times that have passed by it. */
-    const onCronJob = ({ current, previous }: Change<CronJobObject>): string | undefined => {
+    const onCronJob = ({ current, previous }: Change<CronJob>): string | undefined => {
       const key = queueKey(current)
       const [now, before] = [current.object?.spec, previous?.object?.spec]
       if (!now || !before || (now.schedule === before.schedule && now.timeZone === before.timeZone)) return key
@@ -31,7 +30,7 @@ export const cronJobController = defineController({
     }
 
     /** Throws when it cannot be deleted. */
-    async function deleteJob(cron: CronJobObject, job: JobObject): Promise<void> {
+    async function deleteJob(cron: CronJob, job: Job): Promise<void> {
       try {
         await jobs.delete(job, { propagationPolicy: 'Background' })
       } catch (error) {
@@ -42,7 +41,7 @@ export const cronJobController = defineController({
     }
 
     /** The job for a time; undefined when another job has its name. */
-    async function createJob(cron: CronJobObject, at: number): Promise<JobObject | undefined> {
+    async function createJob(cron: CronJob, at: number): Promise<Job | undefined> {
       const draft = jobFor(cron, at)
       try {
         const created = (await jobs.create(draft))?.object
@@ -57,7 +56,7 @@ export const cronJobController = defineController({
     }
 
     /** The status after a job was started as planned, and what came in the way. */
-    async function start(cron: CronJobObject, { at, replaces }: Start): Promise<{ status: CronJobObject['status']; error?: unknown }> {
+    async function start(cron: CronJob, { at, replaces }: Start): Promise<{ status: CronJob['status']; error?: unknown }> {
       let { status } = cron
       if (at === undefined) return { status }
       try {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobObject } from '../job/job-state.ts'
+import type { CronJob } from '../../kinds/batch/cronjob.ts'
+import type { Job } from '../../kinds/batch/job.ts'
 import { jobFor, planStart, surplusJobs, trackJobs, withStarted } from './reconcile.ts'
-import type { CronJobObject } from './schedule.ts'
 
 const NOW = Date.parse('2026-07-01T12:00:30Z')
 const minutes = (count: number) => NOW - 30_000 - count * 60_000
 const text = (ms: number) => new Date(ms).toISOString().replace('.000', '')
 
-const cron = (spec: object = {}, status: object = {}, metadata: object = {}): CronJobObject =>
+const cron = (spec: object = {}, status: object = {}, metadata: object = {}): CronJob =>
   ({
     apiVersion: 'batch/v1',
     kind: 'CronJob',
@@ -21,7 +21,7 @@ const cron = (spec: object = {}, status: object = {}, metadata: object = {}): Cr
     },
     status,
   }) as never
-const job = (name: string, end?: 'Complete' | 'Failed', started = 5): JobObject =>
+const job = (name: string, end?: 'Complete' | 'Failed', started = 5): Job =>
   ({
     apiVersion: 'batch/v1',
     kind: 'Job',

@@ -1,14 +1,17 @@
 /** What becomes of a cron job: which finished jobs it keeps, which are active, and whether it starts another. */
+
 import type { Draft } from '../../client/client.ts'
 import type { Notice } from '../../client/event-recorder.ts'
+import type { CronJob } from '../../kinds/batch/cronjob.ts'
+import type { Job } from '../../kinds/batch/job.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { clockOf } from '../../lib/time-zone.ts'
-import { finishedCondition, type JobObject } from '../job/job-state.ts'
+import { finishedCondition } from '../job/job-state.ts'
 import { controllerReference } from '../pods/pod-template.ts'
-import { type CronJobObject, missedStarts, scheduleOf, untilNext, zoneFault } from './schedule.ts'
+import { missedStarts, scheduleOf, untilNext, zoneFault } from './schedule.ts'
 
-type Status = CronJobObject['status']
+type Status = CronJob['status']
 type Reference = NonNullable<Status['active']>[number]
 
 const normal = (reason: string, message: string): Notice => ({ type: 'Normal', reason, message })
@@ -18,7 +21,7 @@ const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp'
 const GUIDE = 'https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/'
 
 /** The finished jobs that are more than a cron job keeps, the oldest first. */
-export function surplusJobs({ spec }: CronJobObject, jobs: readonly JobObject[]): JobObject[] {
+export function surplusJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   const { successfulJobsHistoryLimit, failedJobsHistoryLimit } = spec
   const beyond = (type: string, limit: number | undefined) => {
     const finished = jobs.filter(({ status }) => finishedCondition(status)?.type === type).sort(byStart)
@@ -27,7 +30,7 @@ export function surplusJobs({ spec }: CronJobObject, jobs: readonly JobObject[])
   return [...beyond('Complete', successfulJobsHistoryLimit), ...beyond('Failed', failedJobsHistoryLimit)]
 }
 
-function byStart(a: JobObject, b: JobObject): number {
+function byStart(a: Job, b: Job): number {
   const [start, other] = [timeOf(a.status.startTime), timeOf(b.status.startTime)]
   if (start !== other) return start < other ? -1 : 1
   return (a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1
@@ -39,7 +42,7 @@ const timeOf = (text: string | undefined): number => (text ? millisecondsOf(pars
 export type Tracked = { readonly status: Status; readonly events: readonly Notice[] }
 
 /** The status after a look at the jobs that a cron job controls. `exists` tells of the others that it names as active. */
-export function trackJobs(cron: CronJobObject, jobs: readonly JobObject[], exists: (active: Reference) => boolean): Tracked {
+export function trackJobs(cron: CronJob, jobs: readonly Job[], exists: (active: Reference) => boolean): Tracked {
   let { active = [], lastSuccessfulTime } = cron.status
   const events: Notice[] = []
   for (const job of jobs) {
@@ -84,7 +87,7 @@ export type Start = {
 }
 
 /** Whether a job is to be started now. */
-export function planStart(cron: CronJobObject, now: number): Start {
+export function planStart(cron: CronJob, now: number): Start {
   const { spec, metadata, status } = cron
   const events: Notice[] = []
   const none = (event?: Notice): Start => ({ replaces: [], events: event ? [...events, event] : events })
@@ -118,9 +121,9 @@ const zoneInSchedule = (schedule: string) =>
   `CRON_TZ or TZ used in schedule ${goQuote(schedule)} is not officially supported, see ${GUIDE} for more details`
 
 /** The same for the same time: a job cannot be started twice for one. */
-const jobName = ({ metadata }: CronJobObject, at: number): string => `${metadata.name}-${Math.floor(at / 60_000)}`
+const jobName = ({ metadata }: CronJob, at: number): string => `${metadata.name}-${Math.floor(at / 60_000)}`
 
-export function jobFor(cron: CronJobObject, at: number): Draft<JobObject> {
+export function jobFor(cron: CronJob, at: number): Draft<Job> {
   const { metadata, spec } = cron.spec.jobTemplate
   const scheduledAt = clockOf(cron.spec.timeZone ?? '').format(at)
   return {
@@ -136,7 +139,7 @@ export function jobFor(cron: CronJobObject, at: number): Draft<JobObject> {
 }
 
 /** The status after a job was started. */
-export function withStarted(status: Status, { apiVersion, kind, metadata }: JobObject, at: number): Status {
+export function withStarted(status: Status, { apiVersion, kind, metadata }: Job, at: number): Status {
   const { name, namespace, uid, resourceVersion } = metadata
   const reference = { kind, namespace, name, uid, apiVersion, resourceVersion } as Reference
   return { ...status, active: [...(status.active ?? []), reference], lastScheduleTime: formatTime(instantOf(at)) }

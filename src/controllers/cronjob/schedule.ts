@@ -4,9 +4,6 @@ import { type CronSchedule, parseCron } from '../../lib/cron.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-
-export type CronJobObject = ObjectOf<typeof CronJob>
 
 /** Jobs are looked at a little late: clocks differ. */
 const LATE_MS = 100
@@ -23,7 +20,7 @@ type Missed = {
 type Found = { readonly ok: true; readonly missed: Missed } | { readonly ok: false; readonly fault: string }
 
 /** The schedule of a cron job in its time zone. */
-export function scheduleOf({ spec }: CronJobObject): ReturnType<typeof parseCron> {
+export function scheduleOf({ spec }: CronJob): ReturnType<typeof parseCron> {
   const { schedule, timeZone = '' } = spec
   // A zone inside the schedule goes before the other, which is not there then.
   return parseCron(schedule, timeZoneFault(timeZone) === undefined ? timeZone : '')
@@ -35,7 +32,7 @@ type Range = { readonly now: number; readonly withinDeadline: boolean }
  * The starts that were due between the last one and now. They are not listed one by one: how many there are is estimated from the
  * time between the first two, and the search for the last begins two such times before now.
  */
-export function missedStarts({ metadata, spec, status }: CronJobObject, schedule: CronSchedule, { now, withinDeadline }: Range): Found {
+export function missedStarts({ metadata, spec, status }: CronJob, schedule: CronSchedule, { now, withinDeadline }: Range): Found {
   let since = millisecondsOf(parseTime(status.lastScheduleTime ?? metadata.creationTimestamp!))
   const { startingDeadlineSeconds } = spec
   if (withinDeadline && startingDeadlineSeconds !== undefined) since = Math.max(since, now - Number(startingDeadlineSeconds) * 1000)
@@ -55,7 +52,7 @@ export function missedStarts({ metadata, spec, status }: CronJobObject, schedule
 const found = (missed: Missed): Found => ({ ok: true, missed })
 
 /** In how many milliseconds the next start is due; undefined when there is none. */
-export function untilNext(cron: CronJobObject, schedule: CronSchedule, now: number): number | undefined {
+export function untilNext(cron: CronJob, schedule: CronSchedule, now: number): number | undefined {
   const result = missedStarts(cron, schedule, { now, withinDeadline: false })
   const after = !result.ok ? now : (result.missed.last ?? (result.missed.count === 'none' ? result.missed.since : now))
   const next = schedule.next(after)
@@ -63,7 +60,7 @@ export function untilNext(cron: CronJobObject, schedule: CronSchedule, now: numb
 }
 
 /** What is said about a time zone that does not exist. */
-export function zoneFault({ spec: { timeZone } }: CronJobObject): string | undefined {
+export function zoneFault({ spec: { timeZone } }: CronJob): string | undefined {
   const fault = timeZone === undefined ? undefined : timeZoneFault(timeZone)
   return fault === undefined ? undefined : `invalid timeZone: ${goQuote(timeZone!)}: ${fault}`
 }

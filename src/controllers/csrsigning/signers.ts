@@ -2,9 +2,8 @@
 import type { CertificateSigningRequest } from '../../kinds/certificates/certificatesigningrequest.ts'
 import { decodePem } from '../../lib/pem.ts'
 import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type SigningRequest = ObjectOf<typeof CertificateSigningRequest>
+export type SigningRequest = CertificateSigningRequest
 
 export const SIGNERS = {
   client: 'kubernetes.io/kube-apiserver-client',

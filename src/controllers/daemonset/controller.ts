@@ -12,13 +12,13 @@ import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
 import { claimSelected, controlledBy, isControlledBy, watchDependents } from '../pods/ownership.ts'
 import { podControl } from '../pods/pod-control.ts'
-import { nextAvailable, type PodObject } from '../pods/pod-state.ts'
+import { nextAvailable } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
 import { hashOf } from '../pods/template-hash.ts'
-import { createRevision, POD_REVISION_LABEL, type RevisionObject, revisionFor } from '../revisions/revision.ts'
+import { createRevision, POD_REVISION_LABEL, revisionFor } from '../revisions/revision.ts'
 import { FailedPods } from './failed-pods.ts'
 import { historyOf, surplusRevisions } from './history.ts'
-import { type DaemonSetObject, type NodeObject, placementOf, podFor } from './placement.ts'
+import { placementOf, podFor } from './placement.ts'
 import { type PodPlan, planUpdate, planUpkeep, statusOf } from './reconcile.ts'
 
 export const daemonSetController = defineController({
@@ -29,10 +29,10 @@ export const daemonSetController = defineController({
     const [sets, pods, nodes, revisions] = [client.of(DaemonSet), client.of(Pod), client.of(Node), client.of(ControllerRevision)]
     const control = podControl(pods, recorder)
     const failed = new FailedPods()
-    const selectorOf = ({ spec }: DaemonSetObject) => labelTermsOf(spec.selector)
+    const selectorOf = ({ spec }: DaemonSet) => labelTermsOf(spec.selector)
 
     /** The sets to which a change of a node matters. */
-    function* onNode({ type, current, previous }: Change<NodeObject>): Iterable<string> {
+    function* onNode({ type, current, previous }: Change<Node>): Iterable<string> {
       const [node, before] = [current.object, previous?.object]
       if (!node) return
       const isSame = deepEqual(node.metadata.labels, before?.metadata.labels) && deepEqual(node.spec.taints, before?.spec.taints)
@@ -47,8 +47,8 @@ export const daemonSetController = defineController({
     }
 
     /** The hash of the current revision, and the older ones. Undefined when another revision has its name: it gets another next time. */
-    async function keepHistory(set: DaemonSetObject, claimed: readonly RevisionObject[], own: readonly PodObject[]) {
-      const known: RevisionObject[] = []
+    async function keepHistory(set: DaemonSet, claimed: readonly ControllerRevision[], own: readonly Pod[]) {
+      const known: ControllerRevision[] = []
       for (const revision of claimed) known.push(await labelled(revision))
       const { current, duplicates, old, number } = historyOf(set, known)
       if (!current) {
@@ -72,14 +72,14 @@ export const daemonSetController = defineController({
     }
 
     /** Revisions of old servers have no hash: their name tells them apart as well. */
-    async function labelled(revision: RevisionObject): Promise<RevisionObject> {
+    async function labelled(revision: ControllerRevision): Promise<ControllerRevision> {
       const { metadata } = revision
       if (metadata.labels?.[POD_REVISION_LABEL] !== undefined) return revision
       const labels = { ...metadata.labels, [POD_REVISION_LABEL]: metadata.name! }
       return (await revisions.update({ ...revision, metadata: { ...metadata, labels } }))?.object ?? revision
     }
 
-    async function carryOut(set: DaemonSetObject, { create, remove }: PodPlan, hash: string): Promise<unknown> {
+    async function carryOut(set: DaemonSet, { create, remove }: PodPlan, hash: string): Promise<unknown> {
       const created = await slowStart(create.length, async i => {
         try {
           await control.create(set, podFor(set, create[i]!, hash))

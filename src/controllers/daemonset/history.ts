@@ -1,20 +1,21 @@
 /** The revisions of a DaemonSet's template: which is the current one, and which may go. */
 
-import type { PodObject } from '../pods/pod-state.ts'
-import { holdsTemplate, maxRevision, POD_REVISION_LABEL, type RevisionObject } from '../revisions/revision.ts'
-import type { DaemonSetObject } from './placement.ts'
+import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
+import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import { holdsTemplate, maxRevision, POD_REVISION_LABEL } from '../revisions/revision.ts'
 
 export type History = {
   /** The revision that holds the current template; undefined when none does. */
-  readonly current: RevisionObject | undefined
+  readonly current: ControllerRevision | undefined
   /** Others that hold it as well. */
-  readonly duplicates: readonly RevisionObject[]
-  readonly old: readonly RevisionObject[]
+  readonly duplicates: readonly ControllerRevision[]
+  readonly old: readonly ControllerRevision[]
   /** The number that the current revision has to have at least. */
   readonly number: number
 }
 
-export function historyOf({ spec: { template } }: DaemonSetObject, revisions: readonly RevisionObject[]): History {
+export function historyOf({ spec: { template } }: DaemonSet, revisions: readonly ControllerRevision[]): History {
   const matching = revisions.filter(revision => holdsTemplate(revision, template))
   const old = revisions.filter(revision => !matching.includes(revision))
   const highest = maxRevision(matching)
@@ -23,7 +24,7 @@ export function historyOf({ spec: { template } }: DaemonSetObject, revisions: re
 }
 
 /** The oldest revisions that are more than the set keeps and that no pod is of. */
-export function surplusRevisions({ spec }: DaemonSetObject, old: readonly RevisionObject[], pods: readonly PodObject[]): RevisionObject[] {
+export function surplusRevisions({ spec }: DaemonSet, old: readonly ControllerRevision[], pods: readonly Pod[]): ControllerRevision[] {
   const used = new Set(pods.map(({ metadata }) => metadata.labels?.[POD_REVISION_LABEL]))
   const unused = old.filter(({ metadata }) => !used.has(metadata.labels?.[POD_REVISION_LABEL]))
   const surplus = Math.max(old.length - (spec.revisionHistoryLimit ?? 0), 0)

@@ -1,24 +1,21 @@
 /** On which nodes the pods of a DaemonSet run, and what makes a pod run on one of them. */
+
 import type { Draft } from '../../client/client.ts'
 import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
 import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Affinity, Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import { isTolerated, untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { POD_REVISION_LABEL } from '../revisions/revision.ts'
-
-export type DaemonSetObject = ObjectOf<typeof DaemonSet>
-export type NodeObject = ObjectOf<typeof Node>
 
 /** Whether a node is to get a pod, and whether one that is there may stay. */
 export type Placement = { readonly mayStart: boolean; readonly mayStay: boolean }
 
 /** How a DaemonSet judges nodes. */
-export function placementOf({ spec: { template } }: DaemonSetObject): (node: NodeObject) => Placement {
+export function placementOf({ spec: { template } }: DaemonSet): (node: Node) => Placement {
   const { nodeName } = template.spec
   const tolerations = daemonTolerations(template.spec)
   const matches = requiredNodes(template.spec)
@@ -53,7 +50,7 @@ function daemonTolerations({ tolerations: own = [], hostNetwork }: PodSpec): Tol
 }
 
 /** The node that a pod is on, or is for; undefined when it does not say. */
-export function targetNode({ spec: { nodeName, affinity } }: PodObject): string | undefined {
+export function targetNode({ spec: { nodeName, affinity } }: Pod): string | undefined {
   if (nodeName) return nodeName
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   const names = terms.flatMap(({ matchFields = [] }) => matchFields).find(({ key, operator }) => key === NAME_FIELD && operator === 'In')
@@ -66,19 +63,19 @@ const NAME_FIELD = 'metadata.name'
 const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation'
 const GENERATION_LABEL = 'pod-template-generation'
 
-function templateGeneration({ metadata: { annotations } }: DaemonSetObject): string | undefined {
+function templateGeneration({ metadata: { annotations } }: DaemonSet): string | undefined {
   const text = annotations?.[GENERATION_ANNOTATION] ?? ''
   return /^[+-]?[0-9]+$/.test(text) ? String(BigInt(text.replace('+', ''))) : undefined
 }
 
 /** Whether a pod is of the current template. */
-export function isUpdated({ metadata: { labels = {} } }: PodObject, set: DaemonSetObject, hash: string): boolean {
+export function isUpdated({ metadata: { labels = {} } }: Pod, set: DaemonSet, hash: string): boolean {
   const generation = templateGeneration(set)
   return labels[POD_REVISION_LABEL] === hash || (generation !== undefined && labels[GENERATION_LABEL] === generation)
 }
 
 /** The pod that a DaemonSet runs on a node. It is the scheduler that puts it there. */
-export function podFor(set: DaemonSetObject, node: string, hash: string): Draft<PodObject> {
+export function podFor(set: DaemonSet, node: string, hash: string): Draft<Pod> {
   const { metadata, spec } = set.spec.template
   const generation = templateGeneration(set)
   const labels = { ...metadata.labels, ...(generation && { [GENERATION_LABEL]: generation }), [POD_REVISION_LABEL]: hash }

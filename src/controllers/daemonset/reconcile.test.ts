@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
 import { FailedPods } from './failed-pods.ts'
 import { historyOf, surplusRevisions } from './history.ts'
-import { type DaemonSetObject, placementOf, podFor, targetNode } from './placement.ts'
+import { placementOf, podFor, targetNode } from './placement.ts'
 import { planUpdate, planUpkeep, type Situation, statusOf } from './reconcile.ts'
 
 const NOW = new Date('2026-07-01T12:00:00Z')
 const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1000).toISOString().replace('.000', '')
 
 type SetShape = { pod?: object; strategy?: object; minReadySeconds?: number; status?: object; revisionHistoryLimit?: number }
-const daemonSet = ({ pod = {}, strategy = { maxUnavailable: 1, maxSurge: 0 }, status, ...spec }: SetShape = {}): DaemonSetObject =>
+const daemonSet = ({ pod = {}, strategy = { maxUnavailable: 1, maxSurge: 0 }, status, ...spec }: SetShape = {}): DaemonSet =>
   ({
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
@@ -54,20 +55,20 @@ const pod = ({ on, name = `${on}-pod`, hash = 'new', ready, phase = 'Running', l
     status: { phase, conditions: ready === undefined ? [] : [{ type: 'Ready', status: 'True', lastTransitionTime: ago(ready) }] },
   }) as never
 
-const situation = (set: DaemonSetObject, nodes: never[], pods: never[]): Situation => ({ set, nodes, pods, hash: 'new', now: NOW })
+const situation = (set: DaemonSet, nodes: never[], pods: never[]): Situation => ({ set, nodes, pods, hash: 'new', now: NOW })
 const [n1, n2, n3] = [node('n1'), node('n2'), node('n3')]
 const names = (pods: readonly { metadata: { name?: string } }[]) => pods.map(({ metadata }) => metadata.name)
-const upkeep = (set: DaemonSetObject, nodes: never[], pods: never[], wait = 0) => {
+const upkeep = (set: DaemonSet, nodes: never[], pods: never[], wait = 0) => {
   const { create, remove, ...rest } = planUpkeep(situation(set, nodes, pods), () => wait)
   return { create, remove: names(remove), ...rest }
 }
-const update = (set: DaemonSetObject, nodes: never[], pods: never[]) => {
+const update = (set: DaemonSet, nodes: never[], pods: never[]) => {
   const { create, remove } = planUpdate(situation(set, nodes, pods))
   return { create, remove: names(remove) }
 }
 
 test('nodes are chosen by name, labels and taints', () => {
-  const on = (set: DaemonSetObject, target: never) => Object.values(placementOf(set)(target))
+  const on = (set: DaemonSet, target: never) => Object.values(placementOf(set)(target))
   assert.deepEqual(on(daemonSet(), n1), [true, true])
   assert.deepEqual(on(daemonSet({ pod: { nodeName: 'n2' } }), n1), [false, false])
   assert.deepEqual(on(daemonSet({ pod: { nodeSelector: { disk: 'fast' } } }), node('n', { disk: 'slow' })), [false, false])

@@ -4,21 +4,25 @@
  *     without surge    an old pod is deleted ─→ it is gone ─→ a new one is created
  *     with surge       a new pod is created beside the old one ─→ it is available ─→ the old one is deleted
  */
+
 import type { Notice } from '../../client/event-recorder.ts'
+import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
+import { isAvailable, isReady, isTerminal } from '../pods/pod-state.ts'
 import { POD_REVISION_LABEL } from '../revisions/revision.ts'
-import { type DaemonSetObject, isUpdated, type NodeObject, placementOf, targetNode } from './placement.ts'
+import { isUpdated, placementOf, targetNode } from './placement.ts'
 
 /** How many pods are created or deleted at a time. */
 const BURST = 250
 
 export type Situation = {
-  readonly set: DaemonSetObject
-  readonly nodes: readonly NodeObject[]
+  readonly set: DaemonSet
+  readonly nodes: readonly Node[]
   /** All pods that the set controls. */
-  readonly pods: readonly PodObject[]
+  readonly pods: readonly Pod[]
   /** Which revision the current template is. */
   readonly hash: string
   readonly now: Date
@@ -27,14 +31,14 @@ export type Situation = {
 export type PodPlan = {
   /** The nodes that get a pod. */
   readonly create: readonly string[]
-  readonly remove: readonly PodObject[]
+  readonly remove: readonly Pod[]
 }
 
-type Daemons = ReadonlyMap<string, readonly PodObject[]>
+type Daemons = ReadonlyMap<string, readonly Pod[]>
 
 /** The pods by the node that they are on or for. Those that have ended and are being deleted are ignored. */
-function daemonsByNode(pods: readonly PodObject[]): Map<string, PodObject[]> {
-  const daemons = new Map<string, PodObject[]>()
+function daemonsByNode(pods: readonly Pod[]): Map<string, Pod[]> {
+  const daemons = new Map<string, Pod[]>()
   for (const pod of pods) {
     const node = isTerminal(pod) && pod.metadata.deletionTimestamp ? undefined : targetNode(pod)
     if (node === undefined) continue
@@ -46,7 +50,7 @@ function daemonsByNode(pods: readonly PodObject[]): Map<string, PodObject[]> {
   return daemons
 }
 
-function placedAndOlderFirst(a: PodObject, b: PodObject): number {
+function placedAndOlderFirst(a: Pod, b: Pod): number {
   const [placed, other] = [Boolean(a.spec.nodeName), Boolean(b.spec.nodeName)]
   if (placed !== other) return placed ? -1 : 1
   return compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) || compare(a.metadata.name, b.metadata.name)
@@ -68,7 +72,7 @@ export function planUpkeep(situation: Situation, waitOn: (node: string) => numbe
   const placement = placementOf(set)
   const daemons = daemonsByNode(pods)
   const create: string[] = []
-  const remove: PodObject[] = []
+  const remove: Pod[] = []
   const events: Notice[] = []
   const failedOn: string[] = []
   let waitMs = Number.POSITIVE_INFINITY
@@ -110,7 +114,7 @@ export function planUpkeep(situation: Situation, waitOn: (node: string) => numbe
   }
 }
 
-function endedEvent({ metadata: { namespace, name }, status }: PodObject, node: string): Notice {
+function endedEvent({ metadata: { namespace, name }, status }: Pod, node: string): Notice {
   const pod = `daemon pod ${namespace}/${name} on node ${node}`
   return status.phase === 'Failed'
     ? { type: 'Warning', reason: 'FailedDaemonPod', message: `Found failed ${pod}, will try to kill it` }
@@ -118,10 +122,10 @@ function endedEvent({ metadata: { namespace, name }, status }: PodObject, node: 
 }
 
 /** The running pods of a node, in order, that are too many: a node has one, or with surge an old one until the new one is available. */
-function superfluous({ set, hash, now }: Situation, running: readonly PodObject[]): PodObject[] {
+function superfluous({ set, hash, now }: Situation, running: readonly Pod[]): Pod[] {
   if (running.length <= 1) return []
   if (!allowsSurge(set)) return running.slice(1)
-  const isNew = ({ metadata }: PodObject) => metadata.labels?.[POD_REVISION_LABEL] === hash
+  const isNew = ({ metadata }: Pod) => metadata.labels?.[POD_REVISION_LABEL] === hash
   const [newest, oldest] = [running.find(isNew), running.find(pod => !isNew(pod))]
   const remove = running.filter(pod => pod !== newest && pod !== oldest)
   const isReplaced = newest && oldest && (!isReady(oldest) || isAvailable(newest, set.spec.minReadySeconds ?? 0, now))
@@ -129,7 +133,7 @@ function superfluous({ set, hash, now }: Situation, running: readonly PodObject[
 }
 
 /** The part of a number of nodes that may have two pods, or none, during an update. */
-function limitsOf({ spec: { updateStrategy } }: DaemonSetObject, desired: number): { surge: number; unavailable: number } {
+function limitsOf({ spec: { updateStrategy } }: DaemonSet, desired: number): { surge: number; unavailable: number } {
   const { type, rollingUpdate } = updateStrategy
   if (type !== 'RollingUpdate' || !rollingUpdate) return { surge: 0, unavailable: 0 }
   const surge = scaledAmount(rollingUpdate.maxSurge ?? 0, desired, 'up')
@@ -137,7 +141,7 @@ function limitsOf({ spec: { updateStrategy } }: DaemonSetObject, desired: number
   return { surge, unavailable: desired > 0 && surge === 0 && unavailable === 0 ? 1 : unavailable }
 }
 
-const allowsSurge = (set: DaemonSetObject): boolean => limitsOf(set, 1).surge > 0
+const allowsSurge = (set: DaemonSet): boolean => limitsOf(set, 1).surge > 0
 
 /** Which pods of older templates are replaced next; only when there is no upkeep. */
 export function planUpdate(situation: Situation): PodPlan {
@@ -154,7 +158,7 @@ export function planUpdate(situation: Situation): PodPlan {
 }
 
 /** The pod of the current template on a node and the one of an older; undefined when there are several of one kind. */
-function pairOn({ set, hash }: Situation, here: readonly PodObject[]): { newPod?: PodObject; oldPod?: PodObject } | undefined {
+function pairOn({ set, hash }: Situation, here: readonly Pod[]): { newPod?: Pod; oldPod?: Pod } | undefined {
   const staying = here.filter(({ metadata }) => !metadata.deletionTimestamp)
   const newPods = staying.filter(pod => isUpdated(pod, set, hash))
   const oldPods = staying.filter(pod => !newPods.includes(pod))
@@ -165,9 +169,9 @@ function pairOn({ set, hash }: Situation, here: readonly PodObject[]): { newPod?
 /** Old pods that are not available go at once, others as far as that leaves enough. */
 function planReplacement(situation: Situation, daemons: Daemons, most: number): PodPlan {
   const { set, now } = situation
-  const isUp = (pod: PodObject) => isAvailable(pod, set.spec.minReadySeconds ?? 0, now)
-  const broken: PodObject[] = []
-  const candidates: PodObject[] = []
+  const isUp = (pod: Pod) => isAvailable(pod, set.spec.minReadySeconds ?? 0, now)
+  const broken: Pod[] = []
+  const candidates: Pod[] = []
   let unavailable = 0
   for (const here of daemons.values()) {
     const { newPod, oldPod } = pairOn(situation, here) ?? {}
@@ -183,8 +187,8 @@ type Surge = { readonly surge: number; readonly eligible: ReadonlySet<string> }
 /** New pods are created beside old ones as far as surge allows, and where the old one is not available anyhow. */
 function planSurge(situation: Situation, daemons: Daemons, { surge, eligible }: Surge): PodPlan {
   const { set, now } = situation
-  const isUp = (pod: PodObject) => isAvailable(pod, set.spec.minReadySeconds ?? 0, now)
-  const [replaced, leaving]: [PodObject[], PodObject[]] = [[], []]
+  const isUp = (pod: Pod) => isAvailable(pod, set.spec.minReadySeconds ?? 0, now)
+  const [replaced, leaving]: [Pod[], Pod[]] = [[], []]
   const [atOnce, candidates]: [string[], string[]] = [[], []]
   let [surging, available] = [0, 0]
   for (const [node, here] of daemons) {
@@ -212,7 +216,7 @@ function planSurge(situation: Situation, daemons: Daemons, { surge, eligible }: 
 }
 
 /** What the status of a DaemonSet is to say; undefined when it says that already. */
-export function statusOf({ set, nodes, pods, hash, now }: Situation): DaemonSetObject['status'] | undefined {
+export function statusOf({ set, nodes, pods, hash, now }: Situation): DaemonSet['status'] | undefined {
   const placement = placementOf(set)
   const daemons = daemonsByNode(pods)
   let [desired, current, misplaced, ready, updated, available] = [0, 0, 0, 0, 0, 0]

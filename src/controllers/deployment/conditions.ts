@@ -1,10 +1,8 @@
 /** The conditions of a Deployment. */
 import type { Deployment } from '../../kinds/apps/deployment.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type DeploymentObject = ObjectOf<typeof Deployment>
-export type DeploymentStatus = DeploymentObject['status']
+export type DeploymentStatus = Deployment['status']
 export type DeploymentCondition = NonNullable<DeploymentStatus['conditions']>[number]
 
 /** What a condition says, without the times. */

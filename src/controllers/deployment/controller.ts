@@ -10,9 +10,8 @@ import { defineController, watch } from '../controller.ts'
 import { claimSelected, controlledBy, watchDependents } from '../pods/ownership.ts'
 import { messageOf } from '../pods/pod-control.ts'
 import { isTerminal } from '../pods/pod-state.ts'
-import { type DeploymentObject, progressing, stated, withCondition } from './conditions.ts'
+import { progressing, stated, withCondition } from './conditions.ts'
 import { type Plan, planDeployment } from './reconcile.ts'
-import type { ReplicaSetObject } from './replica-sets.ts'
 import { hasDeadline } from './status.ts'
 
 export const deploymentController = defineController({
@@ -33,7 +32,7 @@ export const deploymentController = defineController({
     }
 
     /** Whether the new ReplicaSet is there; where its name is taken, the next one gets another. */
-    async function created(deployment: DeploymentObject, set: ReplicaSetObject): Promise<boolean> {
+    async function created(deployment: Deployment, set: ReplicaSet): Promise<boolean> {
       const { status, ...draft } = set
       try {
         if (await sets.create(draft)) return true
@@ -46,7 +45,7 @@ export const deploymentController = defineController({
       return false
     }
 
-    async function reportFailure(deployment: DeploymentObject, set: ReplicaSetObject, error: unknown): Promise<void> {
+    async function reportFailure(deployment: Deployment, set: ReplicaSet, error: unknown): Promise<void> {
       const message = `Failed to create new replica set "${set.metadata.name}": ${messageOf(error)}`
       recorder.event(deployment, 'Warning', 'ReplicaSetCreateError', message)
       if (!hasDeadline(deployment)) return
@@ -54,7 +53,7 @@ export const deploymentController = defineController({
       if (status !== deployment.status) await deployments.updateStatus({ ...deployment, status })
     }
 
-    async function carryOut(deployment: DeploymentObject, plan: Plan): Promise<void> {
+    async function carryOut(deployment: Deployment, plan: Plan): Promise<void> {
       if (plan.create && !(await created(deployment, plan.create))) return
       for (const set of plan.update) await sets.update(set)
       for (const { name, from, to } of plan.scaled)
@@ -85,7 +84,7 @@ export const deploymentController = defineController({
         const terms = deployment && labelTermsOf(deployment.spec.selector)
         if (!deployment || !terms || terms.length === 0) return undefined
         const claimed = await claimSelected({ owner: deployment, owners: deployments, objects: sets }, terms)
-        const isRunning = (set: ReplicaSetObject) => [...controlledBy(pods, set)].some(pod => !isTerminal(pod))
+        const isRunning = (set: ReplicaSet) => [...controlledBy(pods, set)].some(pod => !isTerminal(pod))
         const plan = planDeployment(deployment, { sets: claimed, isRunning, now: client.now })
         await carryOut(deployment, plan)
         return plan.after

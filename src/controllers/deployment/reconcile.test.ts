@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Deployment } from '../../kinds/apps/deployment.ts'
-import type { DeploymentObject } from './conditions.ts'
+import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { maxSurge, maxUnavailable } from './limits.ts'
 import { type Plan, planDeployment } from './reconcile.ts'
-import { annotatedFor, newSetFor, type ReplicaSetObject, sizeAnnotations } from './replica-sets.ts'
+import { annotatedFor, newSetFor, sizeAnnotations } from './replica-sets.ts'
 
 const NOW = new Date('2026-07-01T12:00:00Z')
 const LABELS = { app: 'web' }
@@ -18,9 +18,9 @@ const deployment = (replicas: number, { image = 'new', annotations, status = {},
     metadata: { name: 'web', namespace: 'default', uid: 'd', generation: 1, ...(annotations && { annotations }), ...metadata },
     spec: { replicas, selector: { matchLabels: LABELS }, template: template(image), ...spec },
     status,
-  } as never) as DeploymentObject
+  } as never) as Deployment
 
-type SetShape = { available?: number; pods?: number; revision?: number; sized?: DeploymentObject; status?: object; annotations?: object }
+type SetShape = { available?: number; pods?: number; revision?: number; sized?: Deployment; status?: object; annotations?: object }
 /** The ReplicaSet of an image as it would have been made, with so many pods. */
 function setOf(image: string, replicas: number, { available = replicas, pods = replicas, revision = 1, ...more }: SetShape = {}) {
   const owner = more.sized ?? deployment(replicas, { image })
@@ -35,10 +35,9 @@ function setOf(image: string, replicas: number, { available = replicas, pods = r
     metadata: { ...set.metadata, uid: image, generation: 1, annotations, creationTimestamp: `2026-07-01T10:00:0${revision}Z` },
     spec: { ...set.spec, replicas },
     status: { replicas: pods, readyReplicas: available, availableReplicas: available, observedGeneration: 1, ...more.status },
-  } as ReplicaSetObject
+  } as ReplicaSet
 }
-const plan = (d: DeploymentObject, sets: ReplicaSetObject[], isRunning = () => false, now = NOW) =>
-  planDeployment(d, { sets, isRunning, now })
+const plan = (d: Deployment, sets: ReplicaSet[], isRunning = () => false, now = NOW) => planDeployment(d, { sets, isRunning, now })
 const scalings = ({ scaled }: Plan) => scaled.map(({ name, from, to }) => `${name.replace(/^web-/, '')} ${from}-${to}`)
 const hash = (image: string) => setOf(image, 0).metadata.labels!['pod-template-hash']
 const reasonOf = ({ status }: Plan, type = 'Progressing') => {
@@ -289,12 +288,12 @@ test('however pods become available and go, limits hold at every step and the ro
 })
 
 /** Pods that are not available go first. */
-const follow = (set: ReplicaSetObject): ReplicaSetObject => {
+const follow = (set: ReplicaSet): ReplicaSet => {
   const { replicas } = set.spec
   const available = Math.min(set.status.availableReplicas ?? 0, replicas)
   return { ...set, status: { ...set.status, replicas, readyReplicas: available, availableReplicas: available } }
 }
-const moreAvailable = (set: ReplicaSetObject): ReplicaSetObject => {
+const moreAvailable = (set: ReplicaSet): ReplicaSet => {
   const available = Math.min((set.status.availableReplicas ?? 0) + 1, set.status.replicas)
   return { ...set, status: { ...set.status, readyReplicas: available, availableReplicas: available } }
 }

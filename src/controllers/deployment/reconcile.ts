@@ -4,9 +4,12 @@
  *
  *     new ReplicaSet with as many pods as the surge allows ─→ old ones scaled down as far as availability allows ─→ new one up …
  */
+
 import type { Notice } from '../../client/event-recorder.ts'
+import type { Deployment } from '../../kinds/apps/deployment.ts'
+import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { conditionOf, type DeploymentObject, type DeploymentStatus, progressing, stated, withCondition } from './conditions.ts'
+import { conditionOf, type DeploymentStatus, progressing, stated, withCondition } from './conditions.ts'
 import { isRolling, maxSurge, maxUnavailable } from './limits.ts'
 import {
   annotatedFor,
@@ -24,7 +27,6 @@ import {
   mostPods,
   newSetFor,
   REVISION,
-  type ReplicaSetObject,
   ROLLBACK_TO,
   revisionOf,
   sameTemplate,
@@ -38,44 +40,44 @@ export type Scaling = { readonly name: string; readonly from: number; readonly t
 /** What to do, in this order. */
 export type Plan = {
   /** The new ReplicaSet; nothing else is done when its name is taken or it cannot be created. */
-  readonly create: ReplicaSetObject | undefined
-  readonly update: readonly ReplicaSetObject[]
+  readonly create: ReplicaSet | undefined
+  readonly update: readonly ReplicaSet[]
   /** What changes among the sizes, to tell about. */
   readonly scaled: readonly Scaling[]
-  readonly remove: readonly ReplicaSetObject[]
+  readonly remove: readonly ReplicaSet[]
   /** The Deployment with its next status and revision; undefined when it has them. */
-  readonly status: DeploymentObject | undefined
+  readonly status: Deployment | undefined
   /** The Deployment as it goes back to an earlier revision, and what to tell about that. */
-  readonly rollback: { readonly deployment: DeploymentObject; readonly notice: Notice } | undefined
+  readonly rollback: { readonly deployment: Deployment; readonly notice: Notice } | undefined
   /** In how many milliseconds to look again though nothing changes. */
   readonly after: number | undefined
 }
 
 export type Observed = {
   /** The ReplicaSets that it controls. */
-  readonly sets: readonly ReplicaSetObject[]
+  readonly sets: readonly ReplicaSet[]
   /** Whether a ReplicaSet has pods that have not ended. */
-  readonly isRunning: (set: ReplicaSetObject) => boolean
+  readonly isRunning: (set: ReplicaSet) => boolean
   readonly now: Date
 }
 
 /** A pass under way: what has been decided so far. */
 type Pass = {
-  readonly deployment: DeploymentObject
+  readonly deployment: Deployment
   readonly now: Date
   /** The ReplicaSet with the template of the Deployment. */
-  current: ReplicaSetObject | undefined
-  old: readonly ReplicaSetObject[]
+  current: ReplicaSet | undefined
+  old: readonly ReplicaSet[]
   created: boolean
   readonly changed: Set<string>
   readonly scaled: Scaling[]
-  remove: readonly ReplicaSetObject[]
+  remove: readonly ReplicaSet[]
   revision: string | undefined
   status: DeploymentStatus
   rollback: Plan['rollback']
 }
 
-export function planDeployment(deployment: DeploymentObject, { sets, isRunning, now }: Observed): Plan {
+export function planDeployment(deployment: Deployment, { sets, isRunning, now }: Observed): Plan {
   const current = findNewSet(deployment, sets)
   const pass: Pass = {
     deployment,
@@ -138,10 +140,10 @@ function planOf(pass: Pass, isRollout: boolean): Plan {
   }
 }
 
-const allSets = ({ current, old }: Pass): ReplicaSetObject[] => (current ? [...old, current] : [...old])
-const sumOf = (sets: readonly ReplicaSetObject[], count: (set: ReplicaSetObject) => number): number =>
+const allSets = ({ current, old }: Pass): ReplicaSet[] => (current ? [...old, current] : [...old])
+const sumOf = (sets: readonly ReplicaSet[], count: (set: ReplicaSet) => number): number =>
   sets.reduce((total, set) => total + count(set), 0)
-const sizeOf = (sets: readonly ReplicaSetObject[]): number => sumOf(sets, ({ spec }) => spec.replicas)
+const sizeOf = (sets: readonly ReplicaSet[]): number => sumOf(sets, ({ spec }) => spec.replicas)
 
 function say(pass: Pass, ...statement: Parameters<typeof progressing>): void {
   pass.status = withCondition(pass.status, stated(progressing(...statement), pass.now))
@@ -185,7 +187,7 @@ function createNewSet(pass: Pass): void {
   if (hasDeadline(deployment)) say(pass, 'True', 'NewReplicaSetCreated', `Created new replica set "${set.metadata.name}"`)
 }
 
-function replace(pass: Pass, next: ReplicaSetObject): void {
+function replace(pass: Pass, next: ReplicaSet): void {
   const { name = '' } = next.metadata
   if (pass.current?.metadata.name === name) pass.current = next
   else pass.old = pass.old.map(set => (set.metadata.name === name ? next : set))
@@ -193,7 +195,7 @@ function replace(pass: Pass, next: ReplicaSetObject): void {
 }
 
 /** Scales a ReplicaSet and notes for which size of the Deployment; `always` notes it though the size stays. Whether the size changes. */
-function scale(pass: Pass, set: ReplicaSetObject, replicas: number, options: { readonly always?: true } = {}): boolean {
+function scale(pass: Pass, set: ReplicaSet, replicas: number, options: { readonly always?: true } = {}): boolean {
   const from = set.spec.replicas
   const annotations = { ...set.metadata.annotations, ...sizeAnnotations(pass.deployment) }
   if (from === replicas && (!options.always || deepEqual(annotations, set.metadata.annotations))) return false
@@ -204,7 +206,7 @@ function scale(pass: Pass, set: ReplicaSetObject, replicas: number, options: { r
 }
 
 /** The size of the new ReplicaSet that the surge allows. */
-function grown(pass: Pass, current: ReplicaSetObject): number {
+function grown(pass: Pass, current: ReplicaSet): number {
   const { deployment } = pass
   const room = deployment.spec.replicas + maxSurge(deployment) - sumOf(pass.old, mostPods) - current.spec.replicas
   return room <= 0 ? current.spec.replicas : Math.min(current.spec.replicas + room, deployment.spec.replicas)
@@ -216,13 +218,13 @@ function rollOut(pass: Pass): void {
   if (isComplete(pass.deployment, pass.status)) cleanUp(pass)
 }
 
-function scaleNewSet(pass: Pass, current: ReplicaSetObject): boolean {
+function scaleNewSet(pass: Pass, current: ReplicaSet): boolean {
   const { replicas } = pass.deployment.spec
   return scale(pass, current, current.spec.replicas > replicas ? replicas : grown(pass, current))
 }
 
 /** Old pods go as far as enough pods stay available: first those that are not available themselves. */
-function scaleOldSets(pass: Pass, current: ReplicaSetObject): boolean {
+function scaleOldSets(pass: Pass, current: ReplicaSet): boolean {
   const { deployment } = pass
   const names = pass.old.filter(isActiveSet).map(({ metadata }) => metadata.name)
   const active = () => pass.old.filter(({ metadata }) => names.includes(metadata.name))
@@ -301,20 +303,20 @@ function scaleProportionally(pass: Pass): void {
 }
 
 /** Whether the new ReplicaSet has all the pods that the Deployment wants, all of them available. */
-const isSaturated = ({ spec }: DeploymentObject, set: ReplicaSetObject | undefined): boolean =>
+const isSaturated = ({ spec }: Deployment, set: ReplicaSet | undefined): boolean =>
   set !== undefined &&
   set.spec.replicas === spec.replicas &&
   integerIn(set.metadata.annotations?.[DESIRED_REPLICAS]) === BigInt(spec.replicas) &&
   (set.status.availableReplicas ?? 0) === spec.replicas
 
 /** By how much a ReplicaSet grows or shrinks, of what is wanted altogether and has been given to others. */
-function partOf(set: ReplicaSetObject, deployment: DeploymentObject, wanted: number, added: number): number {
+function partOf(set: ReplicaSet, deployment: Deployment, wanted: number, added: number): number {
   if (wanted === 0 || wanted === added) return 0
   const part = proportionOf(set, deployment)
   return wanted > 0 ? Math.min(part, wanted - added) : Math.max(part, wanted - added)
 }
 
-function proportionOf({ metadata, spec }: ReplicaSetObject, deployment: DeploymentObject): number {
+function proportionOf({ metadata, spec }: ReplicaSet, deployment: Deployment): number {
   if (deployment.spec.replicas === 0) return -spec.replicas
   const before = sizeIn(metadata.annotations?.[MAX_REPLICAS]) || deployment.status.replicas
   if (!before) return 0

@@ -1,15 +1,13 @@
 /** The ReplicaSets of a Deployment: the new one, whose template is the Deployment's, the old ones, and what they are annotated with. */
+import type { Deployment } from '../../kinds/apps/deployment.ts'
 import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { meansTheSame } from '../../kinds/rules/compare.ts'
 import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { controllerReference } from '../pods/pod-template.ts'
 import { hashOf, TEMPLATE_HASH_LABEL } from '../pods/template-hash.ts'
-import type { DeploymentObject } from './conditions.ts'
 import { maxSurge } from './limits.ts'
 
-export type ReplicaSetObject = ObjectOf<typeof ReplicaSet>
 type Annotations = { [key: string]: string }
 
 export const REVISION = 'deployment.kubernetes.io/revision'
@@ -36,32 +34,32 @@ export function integerIn(text: string | undefined): bigint | undefined {
 }
 
 /** The revision of a ReplicaSet: 0 without one, undefined when it cannot be read. It may be any number of 64 bits. */
-export const revisionOf = ({ metadata }: ReplicaSetObject): bigint | undefined => {
+export const revisionOf = ({ metadata }: ReplicaSet): bigint | undefined => {
   const text = metadata.annotations?.[REVISION]
   return text === undefined ? 0n : integerIn(text)
 }
 
 const descending = (a: bigint, b: bigint): number => (a < b ? 1 : a > b ? -1 : 0)
-const revisionsOf = (sets: readonly ReplicaSetObject[]) => sets.flatMap(set => revisionOf(set) ?? []).sort(descending)
+const revisionsOf = (sets: readonly ReplicaSet[]) => sets.flatMap(set => revisionOf(set) ?? []).sort(descending)
 const orNone = (revision = 0n): bigint => (revision > 0n ? revision : 0n)
 
-export const maxRevision = (sets: readonly ReplicaSetObject[]): bigint => orNone(revisionsOf(sets)[0])
+export const maxRevision = (sets: readonly ReplicaSet[]): bigint => orNone(revisionsOf(sets)[0])
 
 /** The revision before the latest; 0 when there is none. */
-export const lastRevision = (sets: readonly ReplicaSetObject[]): bigint => orNone(revisionsOf(sets)[1])
+export const lastRevision = (sets: readonly ReplicaSet[]): bigint => orNone(revisionsOf(sets)[1])
 
 /** How many of its pods are available and stay: it may be about to lose some. */
-export const lastingAvailable = ({ spec, status }: ReplicaSetObject): number => Math.min(status.availableReplicas ?? 0, spec.replicas)
+export const lastingAvailable = ({ spec, status }: ReplicaSet): number => Math.min(status.availableReplicas ?? 0, spec.replicas)
 
 /** How many pods it has or will have: it may not have lost those yet that it should not have. */
-export const mostPods = ({ spec, status }: ReplicaSetObject): number => Math.max(status.replicas, spec.replicas)
+export const mostPods = ({ spec, status }: ReplicaSet): number => Math.max(status.replicas, spec.replicas)
 
-export const isActiveSet = ({ spec }: ReplicaSetObject): boolean => spec.replicas > 0
+export const isActiveSet = ({ spec }: ReplicaSet): boolean => spec.replicas > 0
 
-export const byCreation = (a: ReplicaSetObject, b: ReplicaSetObject): number =>
+export const byCreation = (a: ReplicaSet, b: ReplicaSet): number =>
   compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) || compare(a.metadata.name, b.metadata.name)
 
-export function byRevision(a: ReplicaSetObject, b: ReplicaSetObject): number {
+export function byRevision(a: ReplicaSet, b: ReplicaSet): number {
   const [one, other] = [revisionOf(a), revisionOf(b)]
   return one === undefined || other === undefined || one === other ? byCreation(a, b) : descending(other, one)
 }
@@ -80,11 +78,11 @@ export function withoutHash(template: PodTemplateSpec): PodTemplateSpec {
 }
 
 /** The oldest of those with the template of the Deployment. */
-export const findNewSet = ({ spec }: DeploymentObject, sets: readonly ReplicaSetObject[]): ReplicaSetObject | undefined =>
+export const findNewSet = ({ spec }: Deployment, sets: readonly ReplicaSet[]): ReplicaSet | undefined =>
   [...sets].sort(byCreation).find(set => sameTemplate(set.spec.template, spec.template))
 
 /** The ReplicaSet for the template of a Deployment, as yet without pods and revision. Its name is always the same, so that it is made once. */
-export function newSetFor(deployment: DeploymentObject): ReplicaSetObject {
+export function newSetFor(deployment: Deployment): ReplicaSet {
   const { metadata, spec, status } = deployment
   const hash = hashOf(spec.template, status.collisionCount)
   const name = `${metadata.name!.slice(0, DNS1123_SUBDOMAIN_MAX_LENGTH - 1 - hash.length)}-${hash}`
@@ -108,7 +106,7 @@ export function newSetFor(deployment: DeploymentObject): ReplicaSetObject {
  * What the new ReplicaSet is annotated with: the annotations of the Deployment, and the revision if that is greater than its own,
  * which then becomes history. Undefined when it is annotated so.
  */
-export function annotatedFor(deployment: DeploymentObject, set: ReplicaSetObject, revision: bigint): Annotations | undefined {
+export function annotatedFor(deployment: Deployment, set: ReplicaSet, revision: bigint): Annotations | undefined {
   const before = set.metadata.annotations ?? {}
   const text = before[REVISION]
   const own = text === undefined || text === '' ? 0n : integerIn(text)
@@ -134,13 +132,13 @@ const passedOn = (annotations: Readonly<Annotations> = {}): Annotations =>
   Object.fromEntries(Object.entries(annotations).filter(([key]) => !OWN_ANNOTATIONS.has(key)))
 
 /** What a Deployment is annotated with when it goes back to a ReplicaSet: what that has from it, and its own. */
-export function annotatedFrom({ metadata }: DeploymentObject, set: ReplicaSetObject): Annotations {
+export function annotatedFrom({ metadata }: Deployment, set: ReplicaSet): Annotations {
   const own = Object.entries(metadata.annotations ?? {}).filter(([key]) => OWN_ANNOTATIONS.has(key) && key !== ROLLBACK_TO)
   return { ...Object.fromEntries(own), ...passedOn(set.metadata.annotations) }
 }
 
 /** The sizes of the Deployment that a ReplicaSet was scaled for. */
-export const sizeAnnotations = (deployment: DeploymentObject): Annotations => ({
+export const sizeAnnotations = (deployment: Deployment): Annotations => ({
   [DESIRED_REPLICAS]: String(deployment.spec.replicas),
   [MAX_REPLICAS]: String(deployment.spec.replicas + maxSurge(deployment)),
 })

@@ -1,9 +1,11 @@
 /** The status of a Deployment: counts from its ReplicaSets, whether it is available, and how its rollout goes. */
+
+import type { Deployment } from '../../kinds/apps/deployment.ts'
+import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
 import {
   conditionOf,
   type DeploymentCondition,
-  type DeploymentObject,
   type DeploymentStatus,
   progressing,
   stated,
@@ -11,24 +13,23 @@ import {
   withoutCondition,
 } from './conditions.ts'
 import { maxUnavailable } from './limits.ts'
-import type { ReplicaSetObject } from './replica-sets.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 
-export const hasDeadline = ({ spec }: DeploymentObject): boolean =>
+export const hasDeadline = ({ spec }: Deployment): boolean =>
   spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== MAX_INT32
 
-export const hasHistoryLimit = ({ spec }: DeploymentObject): boolean =>
+export const hasHistoryLimit = ({ spec }: Deployment): boolean =>
   spec.revisionHistoryLimit !== undefined && spec.revisionHistoryLimit !== MAX_INT32
 
-export type Sets = { readonly current: ReplicaSetObject | undefined; readonly old: readonly ReplicaSetObject[] }
+export type Sets = { readonly current: ReplicaSet | undefined; readonly old: readonly ReplicaSet[] }
 
-const all = ({ current, old }: Sets): readonly ReplicaSetObject[] => (current ? [...old, current] : old)
+const all = ({ current, old }: Sets): readonly ReplicaSet[] => (current ? [...old, current] : old)
 
 /** The counts and the condition Available. `status` has the conditions so far. */
-export function countedStatus(deployment: DeploymentObject, status: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
+export function countedStatus(deployment: Deployment, status: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
   const every = all(sets)
-  const sum = (count: (set: ReplicaSetObject) => number | undefined) => every.reduce((total, set) => total + (count(set) ?? 0), 0)
+  const sum = (count: (set: ReplicaSet) => number | undefined) => every.reduce((total, set) => total + (count(set) ?? 0), 0)
   const available = sum(set => set.status.availableReplicas)
   const terminating = terminatingReplicas(every)
   const counts: Record<string, number> = {
@@ -55,7 +56,7 @@ export function countedStatus(deployment: DeploymentObject, status: DeploymentSt
 }
 
 /** Unknown while one of the ReplicaSets that were looked at does not tell. */
-function terminatingReplicas(sets: readonly ReplicaSetObject[]): number | undefined {
+function terminatingReplicas(sets: readonly ReplicaSet[]): number | undefined {
   let total = 0
   for (const { status } of sets) {
     if (status.terminatingReplicas !== undefined) total += status.terminatingReplicas
@@ -65,14 +66,14 @@ function terminatingReplicas(sets: readonly ReplicaSetObject[]): number | undefi
 }
 
 /** Whether all pods are of the current template and available, and there are no others. */
-export function isComplete({ metadata, spec }: DeploymentObject, status: DeploymentStatus): boolean {
+export function isComplete({ metadata, spec }: Deployment, status: DeploymentStatus): boolean {
   const { updatedReplicas = 0, replicas = 0, availableReplicas = 0, observedGeneration = 0 } = status
   const counts = [updatedReplicas, replicas, availableReplicas]
   return counts.every(count => count === spec.replicas) && observedGeneration >= (metadata.generation ?? 0)
 }
 
 /** The status during a rollout: the counts, and whether there is progress. `before` is what it is compared with. */
-export function rolloutStatus(deployment: DeploymentObject, before: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
+export function rolloutStatus(deployment: Deployment, before: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
   let status = countedStatus(deployment, before, sets, now)
   if (!hasDeadline(deployment)) status = withoutCondition(status, 'Progressing')
   const current = conditionOf(before, 'Progressing')
@@ -89,7 +90,7 @@ type Progress = {
   readonly current: DeploymentCondition | undefined
 }
 
-function withProgress(deployment: DeploymentObject, { before, status, sets, current }: Progress, now: Date): DeploymentStatus {
+function withProgress(deployment: Deployment, { before, status, sets, current }: Progress, now: Date): DeploymentStatus {
   const what = sets.current ? `ReplicaSet "${sets.current.metadata.name}"` : `Deployment "${deployment.metadata.name}"`
   if (isComplete(deployment, status))
     return withCondition(status, stated(progressing('True', 'NewReplicaSetAvailable', `${what} has successfully progressed.`), now))
@@ -115,18 +116,18 @@ function hasProgressed(before: DeploymentStatus, after: DeploymentStatus): boole
   )
 }
 
-function hasTimedOut(deployment: DeploymentObject, status: DeploymentStatus, now: Date): boolean {
+function hasTimedOut(deployment: Deployment, status: DeploymentStatus, now: Date): boolean {
   const condition = conditionOf(status, 'Progressing')
   if (!condition || condition.reason === 'NewReplicaSetAvailable') return false
   return condition.reason === 'ProgressDeadlineExceeded' || deadlineAfter(deployment, condition) < now.getTime()
 }
 
 /** The time, in milliseconds, by which there must be progress. */
-const deadlineAfter = ({ spec }: DeploymentObject, { lastUpdateTime }: DeploymentCondition): number =>
+const deadlineAfter = ({ spec }: Deployment, { lastUpdateTime }: DeploymentCondition): number =>
   (lastUpdateTime ? millisecondsOf(parseTime(lastUpdateTime)) : 0) + spec.progressDeadlineSeconds * 1000
 
 /** In how many milliseconds a rollout without progress has missed its deadline; undefined when there is none, or it is over. */
-export function msToDeadline(deployment: DeploymentObject, status: DeploymentStatus, now: Date): number | undefined {
+export function msToDeadline(deployment: Deployment, status: DeploymentStatus, now: Date): number | undefined {
   const condition = conditionOf(status, 'Progressing')
   if (!hasDeadline(deployment) || !condition) return undefined
   if (isComplete(deployment, status) || condition.reason === 'ProgressDeadlineExceeded') return undefined

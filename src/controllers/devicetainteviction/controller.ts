@@ -3,28 +3,23 @@ import type { IndexDefinition } from '../../client/informer.ts'
 import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { poolId } from '../../devices/device.ts'
 import { type DeviceName, isSelected, type TaintRule } from '../../devices/device-taints.ts'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { defineController, watch } from '../controller.ts'
 import { evictionOf, evictionPatch, type Progress, RULE_CONDITION, ruleCondition, type World } from './reconcile.ts'
 
-type SliceObject = ObjectOf<typeof ResourceSlice>
-
 /** Claims by the pools that they have devices of; slices by their pool. */
-const BY_POOL: IndexDefinition<ClaimObject> = {
+const BY_POOL: IndexDefinition<ResourceClaim> = {
   name: 'allocated-pool',
   valuesOf: ({ object }) => [
     ...new Set((object?.status.allocation?.devices.results ?? []).map(({ driver, pool }) => poolId(driver, pool))),
   ],
 }
-const SLICES: IndexDefinition<SliceObject> = {
+const SLICES: IndexDefinition<ResourceSlice> = {
   name: 'device-pool',
   valuesOf: ({ fields }) => [poolId(fields['spec.driver'] ?? '', fields['spec.pool.name'] ?? '')],
 }
@@ -56,7 +51,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
       }
 
       /** The slices of a pool that count: those of the highest generation. */
-      function currentSlices(pool: string): SliceObject[] {
+      function currentSlices(pool: string): ResourceSlice[] {
         const all = [...slices.byIndex(SLICES, pool)]
         const newest = all.reduce(
           (highest, { spec }) => (spec.pool.generation > highest ? spec.pool.generation : highest),
@@ -72,12 +67,12 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
       }
 
       /** The pods that use a claim. */
-      const users = (claim: ClaimObject | undefined): string[] =>
+      const users = (claim: ResourceClaim | undefined): string[] =>
         (claim?.status.reservedFor ?? []).flatMap(({ apiGroup, resource, name }) =>
           !apiGroup && resource === 'pods' ? [POD + queueKey({ namespace: claim!.metadata.namespace ?? '', name })] : [],
         )
 
-      function usersOfDevices(isMeant: (device: DeviceName) => boolean, candidates: Iterable<ClaimObject>): string[] {
+      function usersOfDevices(isMeant: (device: DeviceName) => boolean, candidates: Iterable<ResourceClaim>): string[] {
         const keys: string[] = []
         for (const claim of candidates) if (claim.status.allocation?.devices.results?.some(isMeant)) keys.push(...users(claim))
         return keys
@@ -106,7 +101,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
         return undefined
       }
 
-      const say = (pod: PodObject, what: string) => recorder.event(pod, 'Normal', 'DeviceTaintManagerEviction', what)
+      const say = (pod: Pod, what: string) => recorder.event(pod, 'Normal', 'DeviceTaintManagerEviction', what)
 
       async function syncRule(name: string): Promise<number | undefined> {
         const rule = rules.get({ name })
@@ -195,7 +190,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
   })
 
 /** The NoExecute taints in a slice, by device, and the generation they belong to. */
-function taintsIn(slice: SliceObject | undefined): unknown[] {
+function taintsIn(slice: ResourceSlice | undefined): unknown[] {
   return (slice?.spec.devices ?? []).flatMap(({ name, taints }) => {
     const driving = (taints ?? []).filter(({ effect }) => effect === 'NoExecute')
     return driving.length > 0 ? [[slice!.spec.pool.generation, name, driving]] : []

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { TaintRule } from '../../devices/device-taints.ts'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { evictionOf, ruleCondition, type World } from './reconcile.ts'
 
 const T = Date.parse('2026-01-01T00:00:00Z')
@@ -11,7 +11,7 @@ const pod = {
   metadata: { namespace: 'ns', name: 'p', uid: 'u' },
   spec: { nodeName: 'n', resourceClaims: [{ name: 'gpu', resourceClaimName: 'c' }] },
   status: {},
-} as unknown as PodObject
+} as unknown as Pod
 const rule = (selector: object | undefined, effect = 'NoExecute') =>
   ({
     metadata: { name: 'r', uid: 'rule', generation: 3 },
@@ -20,7 +20,7 @@ const rule = (selector: object | undefined, effect = 'NoExecute') =>
 
 function world(taints: object[], rules: TaintRule[] = [], tolerations: object[] = [], reservedFor: object[] = [{ uid: 'u' }]): World {
   const results = [{ request: 'r', driver: 'd', pool: 'p', device: 'x', tolerations }]
-  const claim = { metadata: { name: 'c' }, status: { allocation: { devices: { results } }, reservedFor } } as unknown as ClaimObject
+  const claim = { metadata: { name: 'c' }, status: { allocation: { devices: { results } }, reservedFor } } as unknown as ResourceClaim
   return { claim: () => claim, taintsOf: () => taints as never, rules: () => rules }
 }
 
@@ -35,7 +35,7 @@ test('a pod has to go when a taint on one of its devices is not tolerated, or no
   ]
   assert.equal(evictionOf(pod, world([taint('a')], [], some))?.at, T + 30_000)
   assert.equal(evictionOf(pod, world([taint('a'), taint('b')], [], [some[0]!]))?.at, T)
-  assert.equal(evictionOf({ ...pod, spec: { ...pod.spec, nodeName: '' } } as PodObject, world([taint('a')])), undefined)
+  assert.equal(evictionOf({ ...pod, spec: { ...pod.spec, nodeName: '' } } as Pod, world([taint('a')])), undefined)
   assert.equal(evictionOf(pod, world([taint('a')], [], [], [])), undefined, 'the claim is not reserved for it')
   assert.deepEqual(evictionOf(pod, world([], [rule({ driver: 'd', device: 'x' })]))?.rules, new Set(['rule']))
   for (const other of [undefined, { driver: 'e' }, { pool: 'q' }, { device: 'y' }])

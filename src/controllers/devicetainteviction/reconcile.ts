@@ -1,13 +1,15 @@
 /** When pods are evicted because of taints on their devices, and the condition of a DeviceTaintRule. */
+
 import { type DeviceName, isSelected, type TaintRule, tolerates } from '../../devices/device-taints.ts'
-import { type ClaimObject, claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 
 /** What decides about evictions, read from informers or put together by tests. */
 export interface World {
-  claim(namespace: string, name: string): ClaimObject | undefined
+  claim(namespace: string, name: string): ResourceClaim | undefined
   /** The taints that a slice puts on a device now. */
   taintsOf(device: DeviceName): readonly DeviceTaint[]
   rules(): Iterable<TaintRule>
@@ -17,7 +19,7 @@ export interface World {
 export type Eviction = { readonly at: number; readonly rules: ReadonlySet<string> }
 
 /** Undefined when the pod may stay. */
-export function evictionOf(pod: PodObject, world: World): Eviction | undefined {
+export function evictionOf(pod: Pod, world: World): Eviction | undefined {
   if (!pod.spec.nodeName) return undefined
   let at: number | undefined
   const rules = new Set<string>()
@@ -35,7 +37,7 @@ export function evictionOf(pod: PodObject, world: World): Eviction | undefined {
 }
 
 /** When the users of a claim have to go: when the first taint on one of its devices is no longer tolerated. */
-function claimEviction({ status }: ClaimObject, world: World): Eviction | undefined {
+function claimEviction({ status }: ResourceClaim, world: World): Eviction | undefined {
   let at: number | undefined
   const rules = new Set<string>()
   for (const result of status.allocation?.devices.results ?? []) {
@@ -54,7 +56,7 @@ function claimEviction({ status }: ClaimObject, world: World): Eviction | undefi
   return at === undefined ? undefined : { at, rules }
 }
 
-export const evictionPatch = (pod: PodObject, now: string): object =>
+export const evictionPatch = (pod: Pod, now: string): object =>
   disruptionPatch(pod, { reason: 'DeletionByDeviceTaintManager', message: 'Device Taint manager: deleting due to NoExecute taint' }, now)
 
 export const RULE_CONDITION = 'EvictionInProgress'

@@ -8,7 +8,6 @@ import { goLabelSelector } from '../../lib/go-text.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
 import { messageOf } from '../pods/pod-control.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { type Expected, expectedPods, failedStatus, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
 import { scaleReader } from './scales.ts'
 
@@ -71,7 +70,7 @@ export const disruptionController = defineController({
       },
     }
 
-    function expectedFor(budget: Budget, selected: readonly PodObject[]): Expected {
+    function expectedFor(budget: Budget, selected: readonly Pod[]): Expected {
       try {
         return expectedPods(budget, selected, scaleOf)
       } catch (error) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Budget } from '../../kinds/policy/disruption.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { expectedPods, failedStatus, reconcileBudget, staleTargetMs, withoutTarget } from './reconcile.ts'
 
 const now = new Date('2026-07-01T12:00:00Z')
@@ -25,7 +25,7 @@ const podOf = (
     },
     spec: {},
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }, ...conditions] },
-  }) as unknown as PodObject
+  }) as unknown as Pod
 const ten = () => ({ uid: 'set', replicas: 10 })
 
 test('how many must stay healthy follows from the size of the workloads, or from a number', () => {

@@ -1,11 +1,12 @@
 /** How many disruptions a PodDisruptionBudget allows, and which evictions were granted and not carried out. */
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
 import type { OwnerReference } from '../../schema/object-meta.ts'
 import { controllerOf } from '../pods/ownership.ts'
-import { isReady, isTerminal, type PodObject, podCondition } from '../pods/pod-state.ts'
+import { isReady, isTerminal, podCondition } from '../pods/pod-state.ts'
 
 /** How long an evicted pod may take to be deleted before it counts again. */
 const DELETION_TIMEOUT_MS = 2 * 60_000
@@ -25,7 +26,7 @@ export type Expected = {
 }
 
 /** How many pods there should be, and how many of them must stay healthy. */
-export function expectedPods({ spec }: Budget, pods: readonly PodObject[], scaleOf: ScaleOf): Expected {
+export function expectedPods({ spec }: Budget, pods: readonly Pod[], scaleOf: ScaleOf): Expected {
   const { maxUnavailable, minAvailable } = spec
   if (maxUnavailable !== undefined) {
     const { expectedPods, unmanaged } = totalScale(pods, scaleOf)
@@ -37,7 +38,7 @@ export function expectedPods({ spec }: Budget, pods: readonly PodObject[], scale
   return { expectedPods, desiredHealthy: scaledAmount(minAvailable, expectedPods, 'up'), unmanaged }
 }
 
-function totalScale(pods: readonly PodObject[], scaleOf: ScaleOf) {
+function totalScale(pods: readonly Pod[], scaleOf: ScaleOf) {
   const scales = new Map<string, number>()
   const seen = new Set<string>()
   const unmanaged: string[] = []
@@ -57,13 +58,13 @@ export type BudgetDecision = {
   /** Undefined when it says so already. */
   readonly status: Budget['status'] | undefined
   /** Pods whose eviction was granted and that were not deleted. */
-  readonly notDeleted: readonly PodObject[]
+  readonly notDeleted: readonly Pod[]
   /** When an eviction runs out that is under way. */
   readonly againMs: number | undefined
 }
 
 /** What the status of a budget is to say. */
-export function reconcileBudget(budget: Budget, pods: readonly PodObject[], expected: Expected, now: Date): BudgetDecision {
+export function reconcileBudget(budget: Budget, pods: readonly Pod[], expected: Expected, now: Date): BudgetDecision {
   const { disruptedPods, notDeleted, againMs } = disruptedOf(budget, pods, now)
   const currentHealthy = pods.filter(
     pod => !pod.metadata.deletionTimestamp && !Object.hasOwn(disruptedPods, pod.metadata.name!) && isReady(pod),
@@ -93,9 +94,9 @@ export function failedStatus({ status }: Budget, why: string, now: Date): Budget
   return deepEqual(failed, status) ? undefined : failed
 }
 
-function disruptedOf({ status }: Budget, pods: readonly PodObject[], now: Date) {
+function disruptedOf({ status }: Budget, pods: readonly Pod[], now: Date) {
   const disruptedPods: Record<string, string> = {}
-  const notDeleted: PodObject[] = []
+  const notDeleted: Pod[] = []
   let againMs: number | undefined
   const granted = status.disruptedPods ?? {}
   for (const pod of pods) {
@@ -112,7 +113,7 @@ function disruptedOf({ status }: Budget, pods: readonly PodObject[], now: Date) 
 }
 
 /** In how many milliseconds a running pod is no target of a disruption any more, although its condition says so; undefined when it is none. */
-export function staleTargetMs(pod: PodObject, now: Date): number | undefined {
+export function staleTargetMs(pod: Pod, now: Date): number | undefined {
   const target = podCondition(pod, 'DisruptionTarget')
   if (pod.metadata.deletionTimestamp || isTerminal(pod)) return undefined
   if (target?.status !== 'True' || target.reason === 'TerminationByKubelet') return undefined
@@ -121,7 +122,7 @@ export function staleTargetMs(pod: PodObject, now: Date): number | undefined {
 }
 
 /** The pod's status with the condition taken back. */
-export function withoutTarget({ metadata, status }: PodObject, now: Date): PodObject['status'] {
+export function withoutTarget({ metadata, status }: Pod, now: Date): Pod['status'] {
   const lastTransitionTime = formatTime(instantOf(now.getTime()))
   return {
     ...status,
@@ -134,6 +135,6 @@ export function withoutTarget({ metadata, status }: PodObject, now: Date): PodOb
             ...(condition.observedGeneration !== undefined && { observedGeneration: metadata.generation }),
           }
         : condition,
-    ) as NonNullable<PodObject['status']['conditions']>,
+    ) as NonNullable<Pod['status']['conditions']>,
   }
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Endpoints, packSubsets, reconcileEndpoints } from './reconcile.ts'
-import { type Pod, type Service, TriggerTimes } from './service-pods.ts'
+import type { Endpoints } from '../../kinds/core/endpoints.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
+import { packSubsets, reconcileEndpoints } from './reconcile.ts'
+import { TriggerTimes } from './service-pods.ts'
 
 const service = {
   metadata: { name: 's', namespace: 'n', labels: { app: 'a' }, creationTimestamp: '2026-01-01T00:00:00Z' },

@@ -1,12 +1,12 @@
 /** The Endpoints of a Service, from its pods. */
-import type { Endpoints as EndpointsKind } from '../../kinds/core/endpoints.ts'
+import type { Endpoints } from '../../kinds/core/endpoints.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { isReady } from '../pods/pod-state.ts'
-import { canServe, HEADLESS, hostnameOf, isHeadless, type Pod, portNumber, type Service, TRIGGER_TIME } from './service-pods.ts'
+import { canServe, HEADLESS, hostnameOf, isHeadless, portNumber, TRIGGER_TIME } from './service-pods.ts'
 
-export type Endpoints = ObjectOf<typeof EndpointsKind>
 export type Subset = NonNullable<Endpoints['subsets']>[number]
 type Address = NonNullable<Subset['addresses']>[number]
 type Port = NonNullable<Subset['ports']>[number]

@@ -2,15 +2,12 @@
 import type { ResourceClient } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
 import { type Change, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
-import { Pod as PodKind } from '../../kinds/core/pod/pod.ts'
-import type { Service as ServiceKind } from '../../kinds/core/service/service.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { type Watch, watch } from '../controller.ts'
-import { isReady, isTerminal, type PodObject, podCondition } from '../pods/pod-state.ts'
+import { isReady, isTerminal, podCondition } from '../pods/pod-state.ts'
 
-export type Service = ObjectOf<typeof ServiceKind>
-export type Pod = PodObject
 type ServicePort = NonNullable<Service['spec']['ports']>[number]
 
 /** Marks what belongs to a Service without an address of its own. */
@@ -30,7 +27,7 @@ export function podsOf(pods: ResourceClient<Pod>, { metadata, spec }: Service): 
 
 /** Turns changes of pods that endpoints depend on into the keys of the services that select them, now or before. */
 export const watchServingPods = (services: ResourceClient<Service>): Watch =>
-  watch(PodKind, ({ type, current, previous }: Change<Pod>) => {
+  watch(Pod, ({ type, current, previous }: Change<Pod>) => {
     const keys = new Set(servicesSelecting(services, current))
     const sameLabels = !previous || deepEqual(current.labels, previous.labels)
     if (!sameLabels) for (const key of servicesSelecting(services, previous)) keys.add(key)

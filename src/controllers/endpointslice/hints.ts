@@ -1,6 +1,6 @@
 /** Hints in EndpointSlices: which zones or nodes should use an endpoint, by the Service's traffic distribution or spread over zones by CPU. */
 import type { Notice } from '../../client/event-recorder.ts'
-import type { Service } from '../endpoints/service-pods.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import type { AddressType, Endpoint, Slice, SlicePlan, WantedSlice } from './slices.ts'
 
 /** The share of the cluster's CPU that each zone has. */

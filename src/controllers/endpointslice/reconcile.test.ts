@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Pod, Service } from '../endpoints/service-pods.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import { reconcileSlices } from './reconcile.ts'
 import type { Slice, SlicePlan } from './slices.ts'
 

@@ -1,8 +1,10 @@
 /** The EndpointSlices of a Service, from its pods and their nodes. */
 import type { Notice } from '../../client/event-recorder.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { canServe, HEADLESS, hostnameOf, isHeadless, type Pod, portNumber, type Service } from '../endpoints/service-pods.ts'
+import { canServe, HEADLESS, hostnameOf, isHeadless, portNumber } from '../endpoints/service-pods.ts'
 import { isReady } from '../pods/pod-state.ts'
 import { hintsEnabled, trafficHints, withoutHints, type ZoneRatios, zoneHints } from './hints.ts'
 import {

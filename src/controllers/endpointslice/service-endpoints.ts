@@ -2,10 +2,9 @@
 import type { Client } from '../../client/client.ts'
 import type { Named } from '../../client/object-revision.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { SERVICE_NAME } from './slices.ts'
 
-export type Slice = ObjectOf<typeof EndpointSlice>
+export type Slice = EndpointSlice
 type TargetRef = NonNullable<NonNullable<Slice['endpoints']>[number]['targetRef']>
 
 export type ServiceEndpoint = { readonly host: string; readonly port: number; readonly targetRef: TargetRef | undefined }

@@ -3,10 +3,9 @@ import type { Draft } from '../../client/client.ts'
 import type { EndpointSlice as EndpointSliceKind } from '../../kinds/discovery/endpointslice.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain } from '../../lib/names.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 
-export type Slice = ObjectOf<typeof EndpointSliceKind>
+export type Slice = EndpointSliceKind
 export type Endpoint = NonNullable<Slice['endpoints']>[number]
 export type EndpointPort = NonNullable<Slice['ports']>[number]
 export type AddressType = 'IPv4' | 'IPv6'

@@ -1,10 +1,7 @@
 /** What nodes tell about the zones of a cluster. */
-import type { Node as NodeKind } from '../../kinds/core/node.ts'
+import type { Node } from '../../kinds/core/node.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { ZoneRatios } from './hints.ts'
-
-type Node = ObjectOf<typeof NodeKind>
 
 export const ZONE = 'topology.kubernetes.io/zone'
 const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master']

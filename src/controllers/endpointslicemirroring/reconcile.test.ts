@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Endpoints } from '../endpoints/reconcile.ts'
+import type { Endpoints } from '../../kinds/core/endpoints.ts'
 import type { Slice } from '../endpointslice/slices.ts'
 import { isMirrored, reconcileMirror } from './reconcile.ts'
 

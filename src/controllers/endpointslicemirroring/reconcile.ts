@@ -1,7 +1,9 @@
 /** EndpointSlices that mirror the Endpoints of a Service without a selector. */
+
+import type { Endpoints } from '../../kinds/core/endpoints.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Endpoints, packSubsets, type Subset } from '../endpoints/reconcile.ts'
+import { packSubsets, type Subset } from '../endpoints/reconcile.ts'
 import { TRIGGER_TIME } from '../endpoints/service-pods.ts'
 import {
   type AddressType,

@@ -2,7 +2,6 @@
 import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { defineController, watch } from '../controller.ts'
 import { CLAIM_INDEX } from '../protection/usage.ts'
 import { hasOwnClaims, missingClaims } from './reconcile.ts'
@@ -14,7 +13,7 @@ export const ephemeralVolumeController = defineController({
   workers: 5,
   create({ client, recorder }) {
     const [pods, claims] = [client.of(Pod), client.of(PersistentVolumeClaim)]
-    function refuse(pod: PodObject, volume: string, why: string): never {
+    function refuse(pod: Pod, volume: string, why: string): never {
       const message = `ephemeral volume ${volume}: ${why}`
       recorder.event(pod, 'Warning', 'FailedBinding', message)
       throw new Error(`pod ${queueKey(pod.metadata)}, ${message}`)

@@ -1,18 +1,18 @@
 /** The claims that a pod owns: one for each of its volumes that lives and dies with it. */
+
 import type { Draft } from '../../client/client.ts'
 import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 
-type Claim = ObjectOf<typeof PersistentVolumeClaim>
+type Claim = PersistentVolumeClaim
 
 /** A claim that is missing, or why one that is there will not do. */
 export type OwnedClaim = { readonly volume: string } & ({ readonly create: Draft<Claim> } | { readonly refused: string })
 
-export const hasOwnClaims = ({ metadata, spec }: PodObject): boolean =>
+export const hasOwnClaims = ({ metadata, spec }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && (spec.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined)
 
-export function* missingClaims(pod: PodObject, claimNamed: (name: string) => Claim | undefined): Iterable<OwnedClaim> {
+export function* missingClaims(pod: Pod, claimNamed: (name: string) => Claim | undefined): Iterable<OwnedClaim> {
   if (!hasOwnClaims(pod)) return
   const { namespace = '', name: podName = '', uid = '' } = pod.metadata
   for (const { name: volume, ephemeral } of pod.spec.volumes ?? []) {

@@ -1,8 +1,8 @@
 /** The conditions of an autoscaler. */
-import type { HorizontalPodAutoscalerObject } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
+import type { HorizontalPodAutoscaler } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import type { Finding } from './behavior.ts'
 
-export type Conditions = NonNullable<HorizontalPodAutoscalerObject['status']['conditions']>
+export type Conditions = NonNullable<HorizontalPodAutoscaler['status']['conditions']>
 export type ConditionType = 'AbleToScale' | 'ScalingActive' | 'ScalingLimited' | 'ScaledToZero'
 
 /** The conditions with one of them as it was found; the time is that of its last change of status. */

@@ -2,14 +2,13 @@
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
 import { recordAll } from '../../client/event-recorder.ts'
 import { namedBy, queueKey } from '../../client/object-revision.ts'
-import { HorizontalPodAutoscaler, type HorizontalPodAutoscalerObject } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
+import { HorizontalPodAutoscaler } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { LabelTerms } from '../../schema/selectors.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { type Controller, type ControllerContext, defineController, watch } from '../controller.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { type Memory, NOTHING_REMEMBERED } from './behavior.ts'
 import { measure } from './measure.ts'
 import { decide, needsMetrics, type Question, type Settings, selectedPods, settle, type TargetScale, withoutScale } from './reconcile.ts'
@@ -63,7 +62,7 @@ type Known = { memory: Memory; selector: LabelTerms | undefined }
 
 type Looking = {
   readonly key: string
-  readonly hpa: HorizontalPodAutoscalerObject
+  readonly hpa: HorizontalPodAutoscaler
   readonly known: Known
   readonly remembered: ReadonlyMap<string, Known>
 }
@@ -82,7 +81,7 @@ async function look({ key, hpa, known, remembered }: Looking, parts: AutoscalerP
   const question: { -readonly [K in keyof Question]: Question[K] } = { hpa, scale: target.scale, memory: known.memory }
   if (needsMetrics(hpa, target.scale.replicas, gate)) {
     const { namespace = '' } = hpa.metadata
-    const all = [...client.of(Pod).list({ namespace })] as PodObject[]
+    const all = [...client.of(Pod).list({ namespace })] as Pod[]
     const others = new Map<string, LabelTerms>()
     for (const [other, { selector }] of remembered) if (selector && namedBy(other).namespace === namespace) others.set(other, selector)
     const selected = selectedPods(target.scale, { own: key, pods: all, others })
@@ -92,7 +91,7 @@ async function look({ key, hpa, known, remembered }: Looking, parts: AutoscalerP
       const asked = { namespace, pods: selected.terms }
       const specs = hpa.spec.metrics ?? []
       const measured = await Promise.all(specs.map(spec => measure(spec, asked, { api, identity: client.identity, groupDomain, signal })))
-      const pods = [...client.of(Pod).list({ namespace, labels: selected.terms })] as PodObject[]
+      const pods = [...client.of(Pod).list({ namespace, labels: selected.terms })] as Pod[]
       question.metrics = { pods, measured }
     }
   }
@@ -105,8 +104,8 @@ async function look({ key, hpa, known, remembered }: Looking, parts: AutoscalerP
   await writeStatus(hpa, status, context)
 }
 
-async function writeStatus(hpa: HorizontalPodAutoscalerObject, status: object, { client, recorder }: ControllerContext): Promise<void> {
-  const changed = status as HorizontalPodAutoscalerObject['status']
+async function writeStatus(hpa: HorizontalPodAutoscaler, status: object, { client, recorder }: ControllerContext): Promise<void> {
+  const changed = status as HorizontalPodAutoscaler['status']
   if (deepEqual(withoutUndefined(hpa.status), withoutUndefined(changed))) return
   try {
     await client.of(HorizontalPodAutoscaler).updateStatus({ ...hpa, status: changed })
@@ -122,7 +121,7 @@ type Target = { readonly path: string; readonly object: JsonObject; readonly sca
 
 /** A text is why there is none. */
 async function targetOf(
-  { metadata, spec }: HorizontalPodAutoscalerObject,
+  { metadata, spec }: HorizontalPodAutoscaler,
   { api }: AutoscalerParts,
   { client, signal }: ControllerContext,
 ): Promise<Target | string> {

@@ -2,19 +2,20 @@
  * What an autoscaler decides: from the size of its target, what was measured and what is remembered to the size that the target should
  * have, and the conditions and events that tell why.
  */
+
 import type { Notice } from '../../client/event-recorder.ts'
-import type { HorizontalPodAutoscalerObject } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
+import type { HorizontalPodAutoscaler } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import type { MetricIdentifier, MetricSpec, MetricStatus } from '../../kinds/autoscaling/metric-shapes.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { goLabelSelector } from '../../lib/go-text.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { type LabelTerms, matchesLabelTerms, parseLabelSelector } from '../../schema/selectors.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { afterScaling, type Finding, type Memory, normalize } from './behavior.ts'
 import { type Conditions, isTrue, withCondition } from './conditions.ts'
 import type { Measured } from './measure.ts'
 import { averageReplicas, dividedReplicas, MetricError, type Situation, utilizationReplicas, valueReplicas } from './replicas.ts'
 
-type Status = HorizontalPodAutoscalerObject['status']
+type Status = HorizontalPodAutoscaler['status']
 
 export type Settings = {
   readonly syncMs: number
@@ -36,7 +37,7 @@ export type Circumstances = {
 }
 
 /** Whether metrics are asked for, or the size of the target alone decides. */
-export function needsMetrics({ spec, status }: HorizontalPodAutoscalerObject, current: number, gate: Circumstances['gate']): boolean {
+export function needsMetrics({ spec, status }: HorizontalPodAutoscaler, current: number, gate: Circumstances['gate']): boolean {
   const min = spec.minReplicas ?? 1
   if (current > 0) return current <= spec.maxReplicas && current >= min
   // Only what was scaled to none by an autoscaler is brought back by one.
@@ -44,7 +45,7 @@ export function needsMetrics({ spec, status }: HorizontalPodAutoscalerObject, cu
   return wasScaledToZero && (min !== 0 || hasOutsideMetric(spec))
 }
 
-const hasOutsideMetric = ({ metrics = [] }: HorizontalPodAutoscalerObject['spec']): boolean =>
+const hasOutsideMetric = ({ metrics = [] }: HorizontalPodAutoscaler['spec']): boolean =>
   metrics.some(({ type }) => type === 'Object' || type === 'External')
 
 export type Selected =
@@ -55,7 +56,7 @@ export type Selected =
 /** The pods that a target counts. They may be those of no other autoscaler. */
 export function selectedPods(
   { selector }: TargetScale,
-  { own, pods, others }: { readonly own: string; readonly pods: readonly PodObject[]; readonly others: ReadonlyMap<string, LabelTerms> },
+  { own, pods, others }: { readonly own: string; readonly pods: readonly Pod[]; readonly others: ReadonlyMap<string, LabelTerms> },
 ): Selected {
   const refused = (reason: string, error: string, message = error, active = 'InvalidSelector'): Selected => ({
     error,
@@ -91,11 +92,11 @@ export function withoutScale(status: Status, why: string, now: string): { readon
 }
 
 export type Question = {
-  readonly hpa: HorizontalPodAutoscalerObject
+  readonly hpa: HorizontalPodAutoscaler
   readonly scale: TargetScale
   readonly memory: Memory
   /** Where metrics are needed: the pods that are scaled and the values of each metric, or why the pods cannot be determined. */
-  readonly metrics?: { readonly pods: readonly PodObject[]; readonly measured: readonly Measured[] } | Extract<Selected, { error: string }>
+  readonly metrics?: { readonly pods: readonly Pod[]; readonly measured: readonly Measured[] } | Extract<Selected, { error: string }>
 }
 
 export type Decision = {
@@ -232,7 +233,7 @@ type Proposals = {
 
 /** The highest number that a metric proposes. Metrics that fail stop the size from shrinking, since one of them might ask for more. */
 function proposals(
-  hpa: HorizontalPodAutoscalerObject,
+  hpa: HorizontalPodAutoscaler,
   scale: TargetScale,
   { pods, measured }: Extract<Question['metrics'], { pods: unknown }>,
   circumstances: Circumstances,
@@ -272,11 +273,7 @@ function proposals(
   return { replicas: found, name, active: { status: 'True', reason: 'ValidMetricFound', message }, statuses, notices }
 }
 
-function situationOf(
-  { spec }: HorizontalPodAutoscalerObject,
-  pods: readonly PodObject[],
-  { settings, gate, nowMs }: Circumstances,
-): Situation {
+function situationOf({ spec }: HorizontalPodAutoscaler, pods: readonly Pod[], { settings, gate, nowMs }: Circumstances): Situation {
   const given = gate('HPAConfigurableTolerance') ? spec.behavior : undefined
   const toleranceOf = (text: string | undefined) => {
     if (text === undefined) return settings.tolerance
@@ -300,7 +297,7 @@ class ProposalError extends Error {
 }
 
 type Proposal = { readonly replicas: number; readonly name: string; readonly status: MetricStatus }
-type Of = { readonly hpa: HorizontalPodAutoscalerObject; readonly scale: TargetScale; readonly situation: Situation }
+type Of = { readonly hpa: HorizontalPodAutoscaler; readonly scale: TargetScale; readonly situation: Situation }
 
 function proposalOf(spec: MetricSpec, measured: Measured, of: Of): Proposal {
   switch (spec.type) {

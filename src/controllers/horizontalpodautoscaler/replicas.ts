@@ -1,8 +1,9 @@
 /** How many replicas a metric asks for: the arithmetic of Kubernetes' autoscaler. Amounts are in thousandths, as whole numbers. */
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
 import { isPodLevelResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'
-import { isReady, type PodObject, podCondition } from '../pods/pod-state.ts'
+import { isReady, podCondition } from '../pods/pod-state.ts'
 
 export type PodMetric = { readonly value: bigint; readonly timestampMs: number; readonly windowMs: number }
 /** By the names of the pods. */
@@ -15,7 +16,7 @@ export type Tolerances = { readonly down: number; readonly up: number }
 export class MetricError extends Error {}
 
 export type Situation = {
-  readonly pods: readonly PodObject[]
+  readonly pods: readonly Pod[]
   readonly tolerances: Tolerances
   readonly nowMs: number
   /** For so long after its start a pod that is not ready does not count, nor what it used before it was. */
@@ -154,11 +155,7 @@ function counted(measured: PodMetrics, resource: string, situation: Situation): 
 }
 
 /** A start costs processor time that says nothing about later. */
-function isUnready(
-  pod: PodObject,
-  { timestampMs, windowMs }: PodMetric,
-  { nowMs, cpuInitializationMs, initialReadinessMs }: Situation,
-): boolean {
+function isUnready(pod: Pod, { timestampMs, windowMs }: PodMetric, { nowMs, cpuInitializationMs, initialReadinessMs }: Situation): boolean {
   const condition = podCondition(pod, 'Ready')
   const { startTime } = pod.status
   if (!condition || !startTime) return true
@@ -213,7 +210,7 @@ function utilizationOf(metrics: ReadonlyMap<string, bigint>, requests: ReadonlyM
 type Requested = Pick<Situation, 'usesPodLevel'> & { readonly resource: string; readonly container: string }
 
 /** What a pod requests of a resource, or one of its containers. */
-function requestOf(pod: PodObject, { resource, container, usesPodLevel }: Requested): bigint {
+function requestOf(pod: Pod, { resource, container, usesPodLevel }: Requested): bigint {
   const { name } = pod.metadata
   const { containers = [], initContainers = [], resources } = pod.spec
   if (usesPodLevel && container === '' && Object.keys(resources?.requests ?? {}).some(isPodLevelResource)) {

@@ -1,5 +1,5 @@
 /** How long a job waits before it replaces pods that failed: longer with every failure in a row. */
-import type { PodObject } from '../pods/pod-state.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { endOf } from './job-pod.ts'
 
 /** Failures since the last success, and when the last of them was. */
@@ -10,7 +10,7 @@ const FIRST_MS = 10_000
 const LONGEST_MS = 600_000
 
 /** The record after further pods have ended. */
-export function recordEnds(record: FailureRecord, succeeded: readonly PodObject[], failed: readonly PodObject[]): FailureRecord {
+export function recordEnds(record: FailureRecord, succeeded: readonly Pod[], failed: readonly Pod[]): FailureRecord {
   const failedAt = failed.map(endOf)
   if (succeeded.length === 0) return failed.length === 0 ? record : { failures: record.failures + failed.length, lastAt: latest(failedAt) }
   const lastSuccess = latest(succeeded.map(endOf))

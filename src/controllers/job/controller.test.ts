@@ -6,7 +6,6 @@ import { endingKubelet } from '../../../test/kits/fake-kubelet.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { Event } from '../../kinds/core/event.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { jobController } from './controller.ts'
 import { TRACKING_FINALIZER } from './job-pod.ts'
 import { isFinished } from './job-state.ts'
@@ -25,7 +24,7 @@ async function openJobs(t: Scope, options: Parameters<typeof openControllerBench
     )
   return { ...bench, jobs, pods, finished }
 }
-const tracked = (pods: Iterable<PodObject>) => [...pods].filter(({ metadata }) => metadata.finalizers?.includes(TRACKING_FINALIZER)).length
+const tracked = (pods: Iterable<Pod>) => [...pods].filter(({ metadata }) => metadata.finalizers?.includes(TRACKING_FINALIZER)).length
 
 test('a job runs pods until enough have succeeded, with events', async t => {
   const { jobs, pods, run, finished, client } = await openJobs(t)
@@ -68,7 +67,7 @@ test('pods without a controller are adopted with their finalizer, and released w
   await jobs.create(draft({ completions: 2, parallelism: 2 }))
   const running = run(jobController)
   await running.idle()
-  const [{ metadata }] = [...pods.list()] as [PodObject]
+  const [{ metadata }] = [...pods.list()] as [Pod]
   await pods.patch(metadata, { metadata: { ownerReferences: null, finalizers: null } })
   await running.idle()
   const adopted = pods.get(metadata)!

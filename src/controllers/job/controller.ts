@@ -11,11 +11,10 @@ import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, type Watch, watch } from '../controller.ts'
 import { claimSelected, controllerOf, watchDependents } from '../pods/ownership.ts'
 import { podControl } from '../pods/pod-control.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
 import type { FailureRecord } from './back-off.ts'
 import { isTracked, TRACKING_FINALIZER } from './job-pod.ts'
-import { isFinished, isManagedHere, type JobObject } from './job-state.ts'
+import { isFinished, isManagedHere } from './job-state.ts'
 import { podForJob } from './pod-for-job.ts'
 import { assess, countReleased, type PodPlan, planPods, trackPods } from './reconcile.ts'
 
@@ -46,20 +45,20 @@ export const jobController = defineController({
       start: (client, _, signal) => watchPods.start(client, key => enqueue(key, collectionMs(sizes.get(key) ?? 0)), signal),
     }
 
-    const release = (pod: PodObject) => pods.patch(pod.metadata, RELEASE, { type: 'strategic' })
+    const release = (pod: Pod) => pods.patch(pod.metadata, RELEASE, { type: 'strategic' })
 
-    const onJob = ({ type, current }: Change<JobObject>): string[] => {
+    const onJob = ({ type, current }: Change<Job>): string[] => {
       const isOver = type === 'deleted' || (current.object !== undefined && isFinished(current.object))
       return isOver ? [queueKey(current), `${LEFT_BY}${current.uid}`] : [queueKey(current)]
     }
 
-    const onPod = ({ type, current, previous }: Change<PodObject>): string | undefined => {
+    const onPod = ({ type, current, previous }: Change<Pod>): string | undefined => {
       const mayBeLeft = current.terminating || current.owners.length === 0 || (previous && previous.owners.length !== current.owners.length)
       return type !== 'deleted' && mayBeLeft && current.object && isTracked(current.object) ? `${LEFT_POD}${queueKey(current)}` : undefined
     }
 
     /** Whether a job is about to adopt a pod, whose finalizer then stays. */
-    function isWanted({ metadata: { namespace = '', labels, deletionTimestamp } }: PodObject): boolean {
+    function isWanted({ metadata: { namespace = '', labels, deletionTimestamp } }: Pod): boolean {
       if (deletionTimestamp) return false
       for (const job of jobs.list({ namespace })) {
         const { metadata, spec } = job
@@ -71,7 +70,7 @@ export const jobController = defineController({
     }
 
     /** Removes the finalizer of a pod when there is no job that does. */
-    async function releaseLeft(pod: PodObject | undefined): Promise<void> {
+    async function releaseLeft(pod: Pod | undefined): Promise<void> {
       if (!pod || !isTracked(pod)) return
       const owner = controllerOf(pod)
       if (!owner && isWanted(pod)) return
@@ -83,7 +82,7 @@ export const jobController = defineController({
       await release(pod)
     }
 
-    async function carryOut(job: JobObject, plan: PodPlan) {
+    async function carryOut(job: Job, plan: PodPlan) {
       const remove = await forEach(plan.remove, async pod => {
         if (!plan.removedCount && isTracked(pod)) await release(pod)
         await control.delete(job, pod)
@@ -118,7 +117,7 @@ export const jobController = defineController({
 
       const progress = trackPods(assessment, plan, outcome)
       let written = job
-      const write = async (status: JobObject['status']) => {
+      const write = async (status: Job['status']) => {
         if (deepEqual(status, written.status)) return
         written = (await jobs.updateStatus({ ...written, status }))?.object ?? written
       }

@@ -1,6 +1,7 @@
 /** What the failure policy of a job says about a pod that has failed. */
+
 import type { FailureRule, JobSpec, OnExitCodes } from '../../kinds/batch/job-shapes.ts'
-import type { PodObject } from '../pods/pod-state.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 
 export type FailureVerdict = {
   /** Whether the failure counts towards the limits. */
@@ -13,7 +14,7 @@ export type FailureVerdict = {
 const COUNTED: FailureVerdict = { counts: true, failsIndex: false }
 
 /** The first rule that matches decides; a failure that none matches counts. */
-export function judgeFailure({ podFailurePolicy }: Pick<JobSpec, 'podFailurePolicy'>, pod: PodObject): FailureVerdict {
+export function judgeFailure({ podFailurePolicy }: Pick<JobSpec, 'podFailurePolicy'>, pod: Pod): FailureVerdict {
   for (const [i, rule] of (podFailurePolicy?.rules ?? []).entries()) {
     const match = matchRule(rule, pod)
     if (match === undefined) continue
@@ -26,7 +27,7 @@ export function judgeFailure({ podFailurePolicy }: Pick<JobSpec, 'podFailurePoli
 }
 
 /** What of the pod a rule matches, in words. */
-function matchRule({ onExitCodes, onPodConditions = [] }: FailureRule, { metadata, status }: PodObject): string | undefined {
+function matchRule({ onExitCodes, onPodConditions = [] }: FailureRule, { metadata, status }: Pod): string | undefined {
   const pod = `${metadata.namespace}/${metadata.name}`
   if (onExitCodes) {
     const statuses = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]

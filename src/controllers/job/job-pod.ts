@@ -1,7 +1,9 @@
 /** What a job's pod says about its part in the job. */
+
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import { type PodObject, podCondition } from '../pods/pod-state.ts'
+import { podCondition } from '../pods/pod-state.ts'
 
 /** Keeps a pod until it is counted. */
 export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking'
@@ -10,26 +12,26 @@ export const COMPLETION_INDEX = 'batch.kubernetes.io/job-completion-index'
 export const FAILURE_COUNT = 'batch.kubernetes.io/job-index-failure-count'
 export const IGNORED_FAILURE_COUNT = 'batch.kubernetes.io/job-index-ignored-failure-count'
 
-export const isTracked = ({ metadata }: PodObject): boolean => metadata.finalizers?.includes(TRACKING_FINALIZER) ?? false
-export const isSucceeded = ({ status }: PodObject): boolean => status.phase === 'Succeeded'
+export const isTracked = ({ metadata }: Pod): boolean => metadata.finalizers?.includes(TRACKING_FINALIZER) ?? false
+export const isSucceeded = ({ status }: Pod): boolean => status.phase === 'Succeeded'
 export const isIndexed = ({ completionMode }: JobSpec): boolean => completionMode === 'Indexed'
 export const replacesOnlyFailed = ({ podReplacementPolicy }: JobSpec): boolean => podReplacementPolicy === 'Failed'
 
 /** A pod that is deleted before it has ended failed, unless the job waits for its end. */
-export function isFailed({ metadata, status }: PodObject, spec: JobSpec): boolean {
+export function isFailed({ metadata, status }: Pod, spec: JobSpec): boolean {
   if (status.phase === 'Failed') return true
   return !replacesOnlyFailed(spec) && metadata.deletionTimestamp !== undefined && status.phase !== 'Succeeded'
 }
 
 /** The index a pod works on; undefined when it says none, or none below `completions`. */
-export function completionIndex({ metadata }: PodObject, completions = Number.POSITIVE_INFINITY): number | undefined {
+export function completionIndex({ metadata }: Pod, completions = Number.POSITIVE_INFINITY): number | undefined {
   const text = metadata.annotations?.[COMPLETION_INDEX] ?? ''
   const index = /^\+?[0-9]{1,15}$/.test(text) ? Number(text) : undefined
   return index !== undefined && index < completions ? index : undefined
 }
 
 /** How often pods of the same index failed before this one: failures that count, and those that a policy ignores. */
-export function earlierFailures({ metadata: { annotations = {} } }: PodObject): { readonly counted: number; readonly ignored: number } {
+export function earlierFailures({ metadata: { annotations = {} } }: Pod): { readonly counted: number; readonly ignored: number } {
   return { counted: readCount(annotations[FAILURE_COUNT]), ignored: readCount(annotations[IGNORED_FAILURE_COUNT]) }
 }
 
@@ -41,7 +43,7 @@ function readCount(text = ''): number {
 export const millisecondsAt = (time: string): number => millisecondsOf(parseTime(time))
 
 /** When a pod ended: when its last container did, or else when it stopped being ready, was deleted or, failing all that, created. */
-export function endOf(pod: PodObject): number {
+export function endOf(pod: Pod): number {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata
   const ended = endOfContainers(pod)
   if (ended !== undefined) return ended
@@ -52,7 +54,7 @@ export function endOf(pod: PodObject): number {
 }
 
 /** Containers that run beside the others count, containers that run before them do not. */
-function endOfContainers({ spec, status }: PodObject): number | undefined {
+function endOfContainers({ spec, status }: Pod): number | undefined {
   const sidecars = new Set(spec.initContainers?.filter(c => c.restartPolicy === 'Always').map(c => c.name))
   const beside = status.initContainerStatuses?.filter(({ name }) => sidecars.has(name)) ?? []
   let last: number | undefined

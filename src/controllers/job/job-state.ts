@@ -1,12 +1,10 @@
 /** What a job says about itself. */
 import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec, JobStatus } from '../../kinds/batch/job-shapes.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type JobObject = ObjectOf<typeof Job>
 export type JobCondition = NonNullable<JobStatus['conditions']>[number]
 
-export const isFinished = ({ status }: Pick<JobObject, 'status'>): boolean => finishedCondition(status) !== undefined
+export const isFinished = ({ status }: Pick<Job, 'status'>): boolean => finishedCondition(status) !== undefined
 
 /** The condition that says that a job is over. */
 export const finishedCondition = (status: JobStatus): JobCondition | undefined =>

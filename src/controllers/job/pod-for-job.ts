@@ -1,19 +1,20 @@
 /** A new pod of a job. */
+
 import type { Draft } from '../../client/client.ts'
+import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { judgeFailure } from './failure-policy.ts'
 import { COMPLETION_INDEX, earlierFailures, FAILURE_COUNT, IGNORED_FAILURE_COUNT, TRACKING_FINALIZER } from './job-pod.ts'
-import type { JobObject } from './job-state.ts'
 import type { NewPod } from './reconcile.ts'
 
 const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX'
 /** Names that the server makes have a prefix of at most so many characters. */
 const LONGEST_PREFIX = 58
 
-export function podForJob(job: JobObject, { index, replaced }: NewPod): Draft<PodObject> {
+export function podForJob(job: Job, { index, replaced }: NewPod): Draft<Pod> {
   const { template } = job.spec
   const finalizers = [...new Set([...(template.metadata.finalizers ?? []), TRACKING_FINALIZER])]
   const metadata = { ...template.metadata, finalizers }
@@ -31,7 +32,7 @@ function indexedPrefix(name: string, index: number): string {
 }
 
 /** How often the index has failed before, for the pod that comes after. */
-function failureCounts(spec: JobSpec, replaced: PodObject | undefined): Record<string, string> {
+function failureCounts(spec: JobSpec, replaced: Pod | undefined): Record<string, string> {
   if (spec.backoffLimitPerIndex === undefined) return {}
   if (!replaced) return { [FAILURE_COUNT]: '0' }
   const { counted, ignored } = earlierFailures(replaced)

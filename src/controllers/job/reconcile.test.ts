@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { created, type Draft } from '../../../test/kits/kinds/kinds.ts'
 import { Job } from '../../kinds/batch/job.ts'
-import type { PodObject } from '../pods/pod-state.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { FailureRecord } from './back-off.ts'
 import { COMPLETION_INDEX, FAILURE_COUNT, IGNORED_FAILURE_COUNT, TRACKING_FINALIZER } from './job-pod.ts'
-import type { JobObject } from './job-state.ts'
 import { podForJob } from './pod-for-job.ts'
 import { assess, countReleased, planPods, trackPods } from './reconcile.ts'
 
@@ -14,7 +13,7 @@ const at = (seconds: number) => Date.parse(START) + seconds * 1000
 const textAt = (seconds: number) => new Date(at(seconds)).toISOString().replace('.000', '')
 
 const template = { metadata: {}, spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'i' }] } }
-function job(spec: object = {}, status: object = {}, metadata: object = {}): JobObject {
+function job(spec: object = {}, status: object = {}, metadata: object = {}): Job {
   const made = created(Job, {
     metadata: { name: 'work', uid: 'u1', namespace: 'default', ...metadata },
     spec: { template, ...spec },
@@ -36,7 +35,7 @@ type PodShape = {
   restarts?: number
 }
 let pods = 0
-function pod(shape: PodShape = {}): PodObject {
+function pod(shape: PodShape = {}): Pod {
   const {
     name = `p${++pods}`,
     phase = 'Running',
@@ -79,7 +78,7 @@ function pod(shape: PodShape = {}): PodObject {
 
 type Round = { seconds?: number; record?: FailureRecord; failing?: readonly string[] }
 /** One reconcile in which every write succeeds, but deletions of `failing` pods. */
-function round(work: JobObject, list: readonly PodObject[], { seconds = 1, record, failing = [] }: Round = {}) {
+function round(work: Job, list: readonly Pod[], { seconds = 1, record, failing = [] }: Round = {}) {
   const assessment = assess({ job: work, pods: list, now: at(seconds), record })
   const plan = planPods(assessment)
   const removed = plan.remove.filter(({ metadata }) => !failing.includes(metadata.name!))
@@ -94,8 +93,8 @@ function round(work: JobObject, list: readonly PodObject[], { seconds = 1, recor
     record: assessment.record,
   }
 }
-const names = (list: readonly PodObject[]) => list.map(({ metadata }) => metadata.name)
-const conditions = ({ conditions = [] }: JobObject['status']) => conditions.map(c => `${c.type}=${c.status} ${c.reason}: ${c.message}`)
+const names = (list: readonly Pod[]) => list.map(({ metadata }) => metadata.name)
+const conditions = ({ conditions = [] }: Job['status']) => conditions.map(c => `${c.type}=${c.status} ${c.reason}: ${c.message}`)
 
 test('as many pods run as there is work for, and no more than at once', () => {
   assert.equal(round(job({ completions: 5, parallelism: 3 }), []).plan.create.length, 3)

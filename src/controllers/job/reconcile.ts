@@ -8,11 +8,14 @@
  *
  * A pod that has ended keeps its finalizer until the status names it: whenever the server is killed, it is counted exactly once.
  */
+
 import type { Notice } from '../../client/event-recorder.ts'
+import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec, JobStatus } from '../../kinds/batch/job-shapes.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { earliestFirst } from '../pods/deletion-order.ts'
-import { isActive, isReady, isTerminating, type PodObject } from '../pods/pod-state.ts'
+import { isActive, isReady, isTerminating } from '../pods/pod-state.ts'
 import { type FailureRecord, NO_FAILURES, recordEnds, waitAfter } from './back-off.ts'
 import { judgeFailure } from './failure-policy.ts'
 import {
@@ -37,7 +40,7 @@ import {
   millisecondsAt,
   replacesOnlyFailed,
 } from './job-pod.ts'
-import type { JobCondition, JobObject } from './job-state.ts'
+import type { JobCondition } from './job-state.ts'
 
 /** How a job is to end. It is said at first by a condition that announces the end, and by the last one when all pods are gone. */
 type Ending = { readonly outcome: 'Complete' | 'Failed'; readonly reason: string; readonly message: string }
@@ -48,9 +51,9 @@ const MOST_UNCOUNTED = 500
 const MOST_AT_ONCE = 500
 
 export type Situation = {
-  readonly job: JobObject
+  readonly job: Job
   /** All pods that the job controls. */
-  readonly pods: readonly PodObject[]
+  readonly pods: readonly Pod[]
   readonly now: number
   /** What is remembered about failures before; undefined when nothing is. */
   readonly record: FailureRecord | undefined
@@ -63,11 +66,11 @@ type Indexes = {
   /** Undefined unless failures are counted for each index. */
   readonly failed: IndexSet | undefined
   /** Pods that stay until their index has another, which takes over how often the index failed. */
-  readonly kept: ReadonlyMap<number, PodObject>
+  readonly kept: ReadonlyMap<number, Pod>
 }
 
 export type Assessment = Omit<Situation, 'record'> & {
-  readonly active: readonly PodObject[]
+  readonly active: readonly Pod[]
   readonly terminating: number
   readonly succeeded: number
   readonly startTime: string | undefined
@@ -82,8 +85,7 @@ export type Assessment = Omit<Situation, 'record'> & {
 export function assess({ job, pods, now, record }: Situation): Assessment {
   const { spec, status } = job
   const uncounted = uncountedOf(status)
-  const isNew = (pod: PodObject, counted: ReadonlySet<string>) =>
-    isTracked(pod) && !counted.has(pod.metadata.uid!) && isCountable(pod, spec)
+  const isNew = (pod: Pod, counted: ReadonlySet<string>) => isTracked(pod) && !counted.has(pod.metadata.uid!) && isCountable(pod, spec)
   const newSucceeded = pods.filter(pod => isNew(pod, uncounted.succeeded) && isSucceeded(pod))
   const newFailed = pods.filter(pod => isNew(pod, uncounted.failed) && isFailed(pod, spec))
   const failed = (status.failed ?? 0) + newFailed.filter(pod => judgeFailure(spec, pod).counts).length + uncounted.failed.size
@@ -118,17 +120,17 @@ const uncountedOf = ({ uncountedTerminatedPods: { succeeded = [], failed = [] } 
 })
 
 /** Pods of indexed jobs count only when their index is one of the job's. */
-const isCountable = (pod: PodObject, spec: JobSpec): boolean => !isIndexed(spec) || completionIndex(pod, spec.completions) !== undefined
+const isCountable = (pod: Pod, spec: JobSpec): boolean => !isIndexed(spec) || completionIndex(pod, spec.completions) !== undefined
 
 function remainingMs({ activeDeadlineSeconds, suspend }: JobSpec, startTime: string | undefined, now: number): number | undefined {
   if (activeDeadlineSeconds === undefined || suspend || !startTime) return undefined
   return millisecondsAt(startTime) + Number(activeDeadlineSeconds) * 1000 - now
 }
 
-function assessIndexes({ spec, status }: JobObject, pods: readonly PodObject[]): Indexes {
+function assessIndexes({ spec, status }: Job, pods: readonly Pod[]): Indexes {
   const { completions = 0, backoffLimitPerIndex } = spec
   const uncounted = pods.filter(isTracked)
-  const indexesOf = (chosen: readonly PodObject[]) => chosen.flatMap(pod => completionIndex(pod, completions) ?? [])
+  const indexesOf = (chosen: readonly Pod[]) => chosen.flatMap(pod => completionIndex(pod, completions) ?? [])
   const before = parseIndexSet(status.completedIndexes ?? '', completions)
   const succeeded = withIndexes(before, indexesOf(uncounted.filter(isSucceeded)))
   if (backoffLimitPerIndex === undefined) return { before, succeeded, failed: undefined, kept: new Map() }
@@ -137,7 +139,7 @@ function assessIndexes({ spec, status }: JobObject, pods: readonly PodObject[]):
     indexesOf(uncounted.filter(pod => failsItsIndex(pod, spec))),
   )
   const taken = withIndexes(union(succeeded, failed), indexesOf(pods.filter(isActive)))
-  const kept = new Map<number, PodObject>()
+  const kept = new Map<number, Pod>()
   for (const pod of uncounted) {
     const index = isFailed(pod, spec) ? completionIndex(pod, completions) : undefined
     if (index === undefined || hasIndex(taken, index)) continue
@@ -147,14 +149,14 @@ function assessIndexes({ spec, status }: JobObject, pods: readonly PodObject[]):
   return { before, succeeded, failed, kept }
 }
 
-function failsItsIndex(pod: PodObject, spec: JobSpec): boolean {
+function failsItsIndex(pod: Pod, spec: JobSpec): boolean {
   if (!isFailed(pod, spec)) return false
   const { counts, failsIndex } = judgeFailure(spec, pod)
   return failsIndex || (counts && earlierFailures(pod).counted >= spec.backoffLimitPerIndex!)
 }
 
 /** How often an index has failed, up to and with this pod but for one. */
-function failuresWith(pod: PodObject): number {
+function failuresWith(pod: Pod): number {
   const { counted, ignored } = earlierFailures(pod)
   return counted + ignored
 }
@@ -170,7 +172,7 @@ function announcedEnding({ conditions = [] }: JobStatus): Ending | undefined {
 
 type Counts = Pick<Assessment, 'deadlineMs' | 'indexes'> & { readonly failed: number }
 
-function failureOf({ spec }: JobObject, pods: readonly PodObject[], { failed, deadlineMs, indexes }: Counts): Ending | undefined {
+function failureOf({ spec }: Job, pods: readonly Pod[], { failed, deadlineMs, indexes }: Counts): Ending | undefined {
   const end = (reason: string, message: string): Ending => ({ outcome: 'Failed', reason, message })
   for (const pod of spec.podFailurePolicy ? pods : []) {
     const why = isFailed(pod, spec) ? judgeFailure(spec, pod).failsJob : undefined
@@ -188,7 +190,7 @@ function failureOf({ spec }: JobObject, pods: readonly PodObject[], { failed, de
 }
 
 /** Where the node restarts containers, every restart is a failure. */
-function restartsTooOften({ template, backoffLimit = 0 }: JobSpec, pods: readonly PodObject[]): boolean {
+function restartsTooOften({ template, backoffLimit = 0 }: JobSpec, pods: readonly Pod[]): boolean {
   if (template.spec.restartPolicy !== 'OnFailure') return false
   let restarts = 0
   for (const { status } of pods)
@@ -212,10 +214,10 @@ function successOf({ successPolicy, completions = 0 }: JobSpec, indexes: Indexes
 }
 
 /** A pod to create: for an index of the job, and in place of another, where there are such. */
-export type NewPod = { readonly index?: number; readonly replaced?: PodObject }
+export type NewPod = { readonly index?: number; readonly replaced?: Pod }
 
 export type PodPlan = {
-  readonly remove: readonly PodObject[]
+  readonly remove: readonly Pod[]
   /** Whether the removed pods count as failed; if not, they lose their finalizer before they are deleted. */
   readonly removedCount: boolean
   readonly create: readonly NewPod[]
@@ -246,7 +248,7 @@ function wantedActive({ job: { spec }, active, succeeded }: Assessment): number 
 }
 
 /** At least so many pods, those first that have achieved least; of indexed jobs also all that no index needs. */
-function superfluous(spec: JobSpec, active: readonly PodObject[], atLeast: number): PodObject[] {
+function superfluous(spec: JobSpec, active: readonly Pod[], atLeast: number): Pod[] {
   const needed = isIndexed(spec) ? onePerIndex(active, spec.completions) : new Set(active)
   const remove = active.filter(pod => !needed.has(pod))
   const more = atLeast - remove.length
@@ -254,8 +256,8 @@ function superfluous(spec: JobSpec, active: readonly PodObject[], atLeast: numbe
 }
 
 /** For each index the pod that has achieved most. */
-function onePerIndex(active: readonly PodObject[], completions: number | undefined): Set<PodObject> {
-  const chosen = new Map<number, PodObject>()
+function onePerIndex(active: readonly Pod[], completions: number | undefined): Set<Pod> {
+  const chosen = new Map<number, Pod>()
   for (const pod of earliestFirst(active)) {
     const index = completionIndex(pod, completions)
     if (index !== undefined) chosen.set(index, pod)
@@ -289,12 +291,12 @@ function planCreation(assessment: Assessment, count: number): PodPlan {
 }
 
 /** What came of a plan. */
-export type PodOutcome = { readonly removed: readonly PodObject[]; readonly created: number }
+export type PodOutcome = { readonly removed: readonly Pod[]; readonly created: number }
 
 export type Progress = {
   readonly status: JobStatus
   /** Pods that lose their finalizer once the status is written. */
-  readonly release: readonly PodObject[]
+  readonly release: readonly Pod[]
   readonly events: readonly Notice[]
   readonly ending: Ending | undefined
   /** The pods that had their finalizer before. */
@@ -389,7 +391,7 @@ type Named = {
   readonly succeeded: readonly string[]
   readonly failed: readonly string[]
   readonly indexes: readonly number[]
-  readonly release: readonly PodObject[]
+  readonly release: readonly Pod[]
   readonly isComplete: boolean
 }
 
@@ -398,7 +400,7 @@ function nameEnded({ job, pods, indexes, ending }: Assessment, tracked: Readonly
   const { spec, status, metadata } = job
   const uncounted = uncountedOf(status)
   const room = MOST_UNCOUNTED - [...uncounted.succeeded, ...uncounted.failed].filter(uid => tracked.has(uid)).length
-  const named = { succeeded: [] as string[], failed: [] as string[], indexes: [] as number[], release: [] as PodObject[] }
+  const named = { succeeded: [] as string[], failed: [] as string[], indexes: [] as number[], release: [] as Pod[] }
   for (const pod of indexes ? byIndex(pods) : pods) {
     if (!isTracked(pod)) continue
     const uid = pod.metadata.uid!
@@ -422,8 +424,7 @@ function nameEnded({ job, pods, indexes, ending }: Assessment, tracked: Readonly
   return { ...named, isComplete: true }
 }
 
-const byIndex = (pods: readonly PodObject[]): PodObject[] =>
-  [...pods].sort((a, b) => (completionIndex(a) ?? -1) - (completionIndex(b) ?? -1))
+const byIndex = (pods: readonly Pod[]): Pod[] => [...pods].sort((a, b) => (completionIndex(a) ?? -1) - (completionIndex(b) ?? -1))
 
 /** Moves pods that have lost their finalizer from those that the status names to those that it counts. */
 function counted(status: JobStatus, tracked: ReadonlySet<string>): JobStatus {
@@ -440,11 +441,7 @@ function counted(status: JobStatus, tracked: ReadonlySet<string>): JobStatus {
 export type Conclusion = { readonly status: JobStatus; readonly events: readonly Notice[] }
 
 /** The status that counts the pods that have lost their finalizer, and says that the job is over when nothing is left of it. */
-export function countReleased(
-  job: JobObject,
-  progress: Progress,
-  { released, now }: { released: ReadonlySet<string>; now: number },
-): Conclusion {
+export function countReleased(job: Job, progress: Progress, { released, now }: { released: ReadonlySet<string>; now: number }): Conclusion {
   const { tracked, ending } = progress
   const status = counted(progress.status, new Set([...tracked].filter(uid => !released.has(uid))))
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {}

@@ -8,13 +8,12 @@ import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
 import { type AggregatedParts, deleteAggregated } from './aggregated-content.ts'
 import { conditionsAfter, type Findings, finalizersOf, graceOf, type Remaining, secondsToWait, unexpected } from './reconcile.ts'
 
-type Stored = ObjectOf<typeof Namespace>
+type Stored = Namespace
 
 /** The finalizer in the spec of a namespace that stands for its content. */
 const CONTENT = 'kubernetes'

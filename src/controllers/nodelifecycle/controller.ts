@@ -6,7 +6,7 @@ import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
-import { isReady, type PodObject } from '../pods/pod-state.ts'
+import { isReady } from '../pods/pod-state.ts'
 import {
   drivingTaint,
   evictingTaints,
@@ -14,7 +14,6 @@ import {
   type Grace,
   graceOf,
   heartbeatOf,
-  type NodeObject,
   olderLabels,
   readyOf,
   schedulingTaints,
@@ -44,11 +43,8 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       const contacts = new Map<string, LastContact>()
       /** When the next node of a zone may be tainted. */
       const nextTaint = new Map<string, number>()
-      const say = (
-        { metadata: { name, uid } }: NodeObject | { metadata: { name: string; uid: string } },
-        reason: string,
-        message: string,
-      ) => recorder.event({ apiVersion: 'v1', kind: 'Node', metadata: { name: name!, uid: uid! } }, 'Normal', reason, message)
+      const say = ({ metadata: { name, uid } }: Node | { metadata: { name: string; uid: string } }, reason: string, message: string) =>
+        recorder.event({ apiVersion: 'v1', kind: 'Node', metadata: { name: name!, uid: uid! } }, 'Normal', reason, message)
       return {
         watches: [
           watch(Node, ({ type, current, previous }) => {
@@ -92,7 +88,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       }
 
       /** How long nothing was heard of a node's kubelet: neither a new heartbeat in its status nor a renewed lease. */
-      function listen(node: NodeObject): number {
+      function listen(node: Node): number {
         const { name = '', uid = '', creationTimestamp } = node.metadata
         const now = client.now.getTime()
         const heartbeat = readyOf(node)?.lastHeartbeatTime
@@ -121,11 +117,11 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       }
 
       /** Whether the node was marked: then its change is looked at next. */
-      async function markSilent(node: NodeObject): Promise<boolean> {
+      async function markSilent(node: Node): Promise<boolean> {
         const conditions = silentConditions(node, timeOf(client.now))
         if (!conditions) return false
         const wasReady = readyOf(node)?.status === 'True'
-        await nodes.updateStatus({ ...node, status: { ...node.status, conditions } } as NodeObject)
+        await nodes.updateStatus({ ...node, status: { ...node.status, conditions } } as Node)
         if (!wasReady) return true
         say(node, 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`)
         for (const pod of pods.byIndex(NODE_INDEX, node.metadata.name!)) await markNotReady(pod)
@@ -133,7 +129,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       }
 
       /** Taints that keep pods away, and labels of older names. Whether there was anything to change. */
-      async function adjust(node: NodeObject): Promise<boolean> {
+      async function adjust(node: Node): Promise<boolean> {
         const taints = schedulingTaints(node, timeOf(client.now))
         const labels = olderLabels(node)
         if (!taints && !labels) return false
@@ -146,7 +142,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       }
 
       /** Drives pods away from a node that is lost, as fast as its zone allows, or takes that back. Returns when it may be its turn. */
-      async function driveAway(node: NodeObject): Promise<number | { readonly ms: number; readonly isRoutine: true } | undefined> {
+      async function driveAway(node: Node): Promise<number | { readonly ms: number; readonly isRoutine: true } | undefined> {
         const now = client.now.getTime()
         const zone = zoneOf(node)
         const wanted = drivingTaint(node)
@@ -165,7 +161,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         return undefined
       }
 
-      async function markNotReady(pod: PodObject): Promise<void> {
+      async function markNotReady(pod: Pod): Promise<void> {
         if (!isReady(pod)) return
         const conditions = pod.status.conditions!.map(condition =>
           condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: timeOf(client.now) } : condition,

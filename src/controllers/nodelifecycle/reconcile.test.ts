@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  drivingTaint,
-  evictingTaints,
-  evictionRate,
-  graceOf,
-  type NodeObject,
-  olderLabels,
-  schedulingTaints,
-  silentConditions,
-} from './reconcile.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import { drivingTaint, evictingTaints, evictionRate, graceOf, olderLabels, schedulingTaints, silentConditions } from './reconcile.ts'
 
 const now = '2026-07-01T12:00:00Z'
 const nodeOf = (ready: string | undefined, { labels = {}, taints = [], unschedulable = false, conditions = [] }: any = {}) =>
@@ -19,7 +11,7 @@ const nodeOf = (ready: string | undefined, { labels = {}, taints = [], unschedul
     status: {
       conditions: [...(ready ? [{ type: 'Ready', status: ready, reason: 'r', message: 'm', lastTransitionTime: 't' }] : []), ...conditions],
     },
-  }) as unknown as NodeObject
+  }) as unknown as Node
 const keys = (taints: readonly { key: string; effect: string }[] | undefined) =>
   taints?.map(({ key, effect }) => `${key.split('/').pop()}:${effect}`)
 

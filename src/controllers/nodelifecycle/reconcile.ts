@@ -1,10 +1,8 @@
 /** What becomes of nodes whose kubelet is silent or reports trouble: conditions, taints and labels. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type NodeObject = ObjectOf<typeof Node>
-type Condition = NonNullable<NonNullable<NodeObject['status']>['conditions']>[number]
+type Condition = NonNullable<NonNullable<Node['status']>['conditions']>[number]
 
 const NOT_READY = 'node.kubernetes.io/not-ready'
 const UNREACHABLE = 'node.kubernetes.io/unreachable'
@@ -23,17 +21,16 @@ const TAINT_OF: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 const CONDITION_TAINTS = new Set([...Object.values(TAINT_OF).flatMap(keys => Object.values(keys)), UNSCHEDULABLE])
 
-export const readyOf = (node: NodeObject | undefined): Condition | undefined =>
-  node?.status?.conditions?.find(({ type }) => type === 'Ready')
+export const readyOf = (node: Node | undefined): Condition | undefined => node?.status?.conditions?.find(({ type }) => type === 'Ready')
 
 /** How long a node may be silent from when it was last heard of. */
-export const graceOf = (node: NodeObject, { monitorMs, startupMs }: Grace): number => (readyOf(node) ? monitorMs : startupMs)
+export const graceOf = (node: Node, { monitorMs, startupMs }: Grace): number => (readyOf(node) ? monitorMs : startupMs)
 
 /** Names the heartbeat of a node as a renewal, for clocks that are put forward. */
 export const heartbeatOf = (name: string): string => `heartbeat of node ${name}`
 
 /** Conditions of a node that was silent for too long; undefined when they say so already. */
-export function silentConditions({ metadata, status }: NodeObject, now: string): Condition[] | undefined {
+export function silentConditions({ metadata, status }: Node, now: string): Condition[] | undefined {
   const conditions = [...(status?.conditions ?? [])]
   if (conditions.find(({ type }) => type === 'Ready')?.status === 'Unknown') return undefined
   for (const type of ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']) {
@@ -61,7 +58,7 @@ export function silentConditions({ metadata, status }: NodeObject, now: string):
 }
 
 /** Which taints a node is to have so that no new pods come that its conditions keep away; undefined when it has them. */
-export function schedulingTaints({ spec, status }: NodeObject, now: string): Taint[] | undefined {
+export function schedulingTaints({ spec, status }: Node, now: string): Taint[] | undefined {
   const wanted = new Set((status?.conditions ?? []).flatMap(({ type, status }) => TAINT_OF[type]?.[status] ?? []))
   if (spec.unschedulable) wanted.add(UNSCHEDULABLE)
   return swapped(
@@ -72,10 +69,10 @@ export function schedulingTaints({ spec, status }: NodeObject, now: string): Tai
 }
 
 /** The NoExecute taint of a node that is not ready or unreachable. */
-export const drivingTaint = (node: NodeObject): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
+export const drivingTaint = (node: Node): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
 
 /** The taints of a node with the given NoExecute taint of these, or none; undefined when nothing changes. */
-export const evictingTaints = ({ spec }: NodeObject, key: string | undefined, now: string): Taint[] | undefined =>
+export const evictingTaints = ({ spec }: Node, key: string | undefined, now: string): Taint[] | undefined =>
   swapped(
     spec.taints ?? [],
     key === undefined ? [] : [{ key, effect: 'NoExecute', timeAdded: now }],
@@ -91,7 +88,7 @@ function swapped(taints: readonly Taint[], wanted: readonly Taint[], isOurs: (ta
 }
 
 /** Labels of older names that follow those of today; undefined when they do. */
-export function olderLabels({ metadata: { labels = {} } }: NodeObject): Record<string, string> | undefined {
+export function olderLabels({ metadata: { labels = {} } }: Node): Record<string, string> | undefined {
   const wanted: Record<string, string> = {}
   for (const label of ['os', 'arch']) {
     const value = labels[`kubernetes.io/${label}`]
@@ -101,7 +98,7 @@ export function olderLabels({ metadata: { labels = {} } }: NodeObject): Record<s
 }
 
 /** Nodes of one zone fail together more often than not. */
-export function zoneOf({ metadata: { labels = {} } }: NodeObject): string {
+export function zoneOf({ metadata: { labels = {} } }: Node): string {
   const [region, zone] = ['region', 'zone'].map(
     part => labels[`failure-domain.beta.kubernetes.io/${part}`] ?? labels[`topology.kubernetes.io/${part}`] ?? '',
   )
@@ -120,7 +117,7 @@ const EXCLUDED = 'node.kubernetes.io/exclude-disruption'
  * How many nodes of a zone may be tainted NoExecute in a second. None where no node at all is ready: then
  * it is likely that the network between them and here is broken, and pods are better left alone.
  */
-export function evictionRate(zone: string, nodes: Iterable<NodeObject>): number | 'all down' {
+export function evictionRate(zone: string, nodes: Iterable<Node>): number | 'all down' {
   let [ready, notReady, readyElsewhere] = [0, 0, 0]
   for (const node of nodes) {
     if (node.metadata.labels?.[EXCLUDED] !== undefined) continue

@@ -12,7 +12,6 @@ import { isDefaultStorageClass, newestDefault } from '../../kinds/rules/default-
 import { BIND_COMPLETED, hasAnnotation, matchingVolume, volumeBoundTo } from '../../kinds/rules/persistent-volume/binding.ts'
 import { classOf } from '../../kinds/rules/storage-class.ts'
 import { StorageClass } from '../../kinds/storage/storageclass.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { type ControllerContext, defineController, watch } from '../controller.ts'
 import { CLAIM_INDEX, claimsOf, isOver } from '../protection/usage.ts'
 import { IN_TREE_FINALIZER, settledClaim, settledVolume } from './in-tree.ts'
@@ -28,8 +27,8 @@ import {
 } from './reconcile.ts'
 import { nextRecycleStep, RECYCLER_NAMESPACE, recycledBy, recyclerName } from './recycle.ts'
 
-type Claim = ObjectOf<typeof PersistentVolumeClaim>
-type Volume = ObjectOf<typeof PersistentVolume>
+type Claim = PersistentVolumeClaim
+type Volume = PersistentVolume
 
 const [CLAIM, VOLUME] = ['claim/', 'volume/']
 const claimKey = (named: Named): string => `${CLAIM}${queueKey(named)}`
@@ -270,7 +269,7 @@ export const persistentVolumeBinder = defineController({
       }
     }
 
-    async function stopRecycler(pod: ObjectOf<typeof Pod>): Promise<void> {
+    async function stopRecycler(pod: Pod): Promise<void> {
       await pods.delete(pod)
       recyclers.delete(pod.metadata.uid ?? '')
     }
@@ -318,7 +317,7 @@ export const persistentVolumeBinder = defineController({
     }
 
     /** The claims of a pod that wait for their first consumer. */
-    function usedClaims(pod: ObjectOf<typeof Pod> | undefined): string[] {
+    function usedClaims(pod: Pod | undefined): string[] {
       if (!pod) return []
       const keys = claimsOf(pod).map(key => ({ key: `${CLAIM}${key}`, claim: claims.get(namedBy(key)) }))
       return keys.flatMap(({ key, claim }) => (!claim || claim.status.phase === 'Pending' ? [key] : []))

@@ -3,9 +3,6 @@ import type { Draft } from '../../client/client.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { capacityOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { integerValue } from '../../lib/quantity.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-
-type PodObject = ObjectOf<typeof Pod>
 
 export const RECYCLER_NAMESPACE = 'default'
 const PREFIX = 'recycler-for-'
@@ -14,15 +11,15 @@ export const recyclerName = (volume: string): string => `${PREFIX}${volume}`
 export const recycledBy = (pod: string): string | undefined => (pod.startsWith(PREFIX) ? pod.slice(PREFIX.length) : undefined)
 
 export type RecycleStep =
-  | { readonly step: 'start'; readonly pod: Draft<PodObject> }
+  | { readonly step: 'start'; readonly pod: Draft<Pod> }
   /** The pod is not ours, or of an earlier life: it says nothing about the volume. */
-  | { readonly step: 'clear'; readonly pod: PodObject }
+  | { readonly step: 'clear'; readonly pod: Pod }
   | { readonly step: 'wait' }
-  | { readonly step: 'done'; readonly pod: PodObject }
-  | { readonly step: 'failed'; readonly pod: PodObject; readonly why: string }
+  | { readonly step: 'done'; readonly pod: Pod }
+  | { readonly step: 'failed'; readonly pod: Pod; readonly why: string }
 
 /** What comes next, given the pod of that name. `isOurs` says whether this process has started it. */
-export function nextRecycleStep(volume: Volume, pod: PodObject | undefined, isOurs: boolean): RecycleStep {
+export function nextRecycleStep(volume: Volume, pod: Pod | undefined, isOurs: boolean): RecycleStep {
   if (!pod) return { step: 'start', pod: recyclerFor(volume) }
   if (!isOurs) return pod.metadata.deletionTimestamp ? { step: 'wait' } : { step: 'clear', pod }
   const { phase, message } = pod.status
@@ -35,7 +32,7 @@ export function nextRecycleStep(volume: Volume, pod: PodObject | undefined, isOu
 const GI = 1024n ** 3n
 const SECONDS_PER_GI = 30n
 
-function recyclerFor(volume: Volume): Draft<PodObject> {
+function recyclerFor(volume: Volume): Draft<Pod> {
   const { hostPath, nfs } = volume.spec
   const source = hostPath ? { hostPath: { path: hostPath.path } } : { nfs: { server: nfs?.server ?? '', path: nfs?.path ?? '' } }
   const least = hostPath ? 60n : 300n
@@ -56,5 +53,5 @@ function recyclerFor(volume: Volume): Draft<PodObject> {
         },
       ],
     },
-  } as Draft<PodObject>
+  } as Draft<Pod>
 }

@@ -7,7 +7,6 @@ import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { defineController, watch } from '../controller.ts'
 import type { Signing } from '../csrsigning/controller.ts'
 import { SIGNERS } from '../csrsigning/signers.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { decidedStatus, isWaiting, POD_CLIENT_SIGNER } from './reconcile.ts'
 
 /** It signs as the server itself: no account of Kubernetes has the right to. */
@@ -30,7 +29,7 @@ export const podCertificateSigner = ({ authorityFor }: Pick<Signing, 'authorityF
           // Whoever signs for clients of the server signs for pods that are clients of it.
           const authority = authorityFor(SIGNERS.client)
           if (!request || !authority || !isWaiting(request)) return
-          const pod = pods.get({ namespace, name: request.spec.podName }) as PodObject | undefined
+          const pod = pods.get({ namespace, name: request.spec.podName }) as Pod | undefined
           const account = accounts.get({ namespace, name: request.spec.serviceAccountName })
           const status = decidedStatus(request, { authority, pod, account, now: client.now.getTime() })
           await requests.updateStatus({ ...request, status })

@@ -2,7 +2,9 @@
  * What the signer of pods' client certificates does with a request. The certificate says that its bearer is the service account of
  * the pod, as a token of the account would, and names the pod that it ends with. Requests to other signers are for others.
  */
+
 import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { podUnit } from '../../lib/pod-unit.ts'
 import { accountGroups, accountUser } from '../../lib/service-account-name.ts'
@@ -10,11 +12,9 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { CLIENT_AUTH } from '../csrsigning/usages.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 
-export type PodRequest = ObjectOf<typeof PodCertificateRequest>
+export type PodRequest = PodCertificateRequest
 type Status = PodRequest['status']
 
 export const POD_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-pod'
@@ -22,8 +22,8 @@ export const POD_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-pod'
 export type PodSigningParts = {
   readonly authority: Authority
   /** The pod and the account that have the names in the request, if they are there. */
-  readonly pod: PodObject | undefined
-  readonly account: ObjectOf<typeof ServiceAccount> | undefined
+  readonly pod: Pod | undefined
+  readonly account: ServiceAccount | undefined
   readonly now: number
 }
 

@@ -1,6 +1,7 @@
 /** Which pods of a workload go first when there are too many. */
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import { isActive, isReady, type PodObject, readySince } from './pod-state.ts'
+import { isActive, isReady, readySince } from './pod-state.ts'
 
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost'
 const PHASES: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 }
@@ -8,7 +9,7 @@ const PHASES: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Runni
 /** Below zero when the first pod is to be deleted before the second. */
 type Order = (a: Ranked, b: Ranked) => number
 type Ranked = {
-  readonly pod: PodObject
+  readonly pod: Pod
   /** How many active pods of the same or of related workloads are on its node. */
   readonly neighbours: number
   readonly isReady: boolean
@@ -20,7 +21,7 @@ type Ranked = {
  * As many of the pods as are to be deleted, the first ones first. `related` are the pods of the workload and of others with the same
  * controller: pods that share their node with many of them go earlier.
  */
-export function podsToDelete(pods: readonly PodObject[], related: Iterable<PodObject>, options: { count: number; now: Date }): PodObject[] {
+export function podsToDelete(pods: readonly Pod[], related: Iterable<Pod>, options: { count: number; now: Date }): Pod[] {
   const { count, now } = options
   if (count >= pods.length) return [...pods]
   const onNode = new Map<string, number>()
@@ -33,13 +34,13 @@ export function podsToDelete(pods: readonly PodObject[], related: Iterable<PodOb
 }
 
 /** All pods, those first that have achieved least: of a workload that has no use for some of them, whatever they cost. */
-export function earliestFirst(pods: Iterable<PodObject>): PodObject[] {
+export function earliestFirst(pods: Iterable<Pod>): Pod[] {
   return Array.from(pods, pod => rank(pod, 0))
     .sort(inOrder(BY_PROGRESS))
     .map(({ pod }) => pod)
 }
 
-const rank = (pod: PodObject, neighbours: number): Ranked => ({
+const rank = (pod: Pod, neighbours: number): Ranked => ({
   pod,
   neighbours,
   isReady: isReady(pod),
@@ -85,7 +86,7 @@ const BY_PROGRESS: readonly Order[] = [
 /** The pod for which something does not hold is first. */
 const first = (a: boolean, b: boolean): number => Number(a) - Number(b)
 
-const phaseOf = ({ status }: PodObject): number => PHASES[status.phase ?? ''] ?? 0
+const phaseOf = ({ status }: Pod): number => PHASES[status.phase ?? ''] ?? 0
 
 const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : 0)
 
@@ -102,7 +103,7 @@ const NANOSECONDS = 1e6
 const magnitude = (ms: number): number => (ms > 0 ? Math.trunc(Math.log2(ms * NANOSECONDS)) : -1)
 
 /** What deleting a pod costs by its annotation; 0 when that is no integer of 32 bits. */
-function deletionCost({ metadata }: PodObject): number {
+function deletionCost({ metadata }: Pod): number {
   const text = metadata.annotations?.[DELETION_COST] ?? ''
   const cost = /^(0|-?[1-9][0-9]*)$/.test(text) ? Number(text) : 0
   return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : 0
@@ -111,9 +112,9 @@ function deletionCost({ metadata }: PodObject): number {
 const mostRestarts = (statuses: readonly { restartCount?: number }[]): number =>
   statuses.reduce((most, { restartCount = 0 }) => Math.max(most, restartCount), 0)
 
-const restarts = ({ status }: PodObject): number => mostRestarts(status.containerStatuses ?? [])
+const restarts = ({ status }: Pod): number => mostRestarts(status.containerStatuses ?? [])
 
-function sidecarRestarts({ spec, status }: PodObject): number {
+function sidecarRestarts({ spec, status }: Pod): number {
   const sidecars = new Set(spec.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name))
   return mostRestarts((status.initContainerStatuses ?? []).filter(({ name }) => sidecars.has(name)))
 }

@@ -1,18 +1,19 @@
 /** Creates and deletes the pods of workloads, and records an event about each. */
+
 import type { Draft, ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { generatedNameTaken, isNamespaceTerminating } from '../../schema/status-error.ts'
-import type { PodObject } from './pod-state.ts'
 
 export interface PodControl {
   /** Creates a pod for a workload. Undefined when it has a name of its own and that is taken. */
-  create(owner: Envelope, pod: Draft<PodObject>): Promise<PodObject | undefined>
+  create(owner: Envelope, pod: Draft<Pod>): Promise<Pod | undefined>
   /** Deletes exactly this pod. False when it is gone already. */
-  delete(owner: Envelope, pod: PodObject): Promise<boolean>
+  delete(owner: Envelope, pod: Pod): Promise<boolean>
 }
 
-export function podControl(pods: ResourceClient<PodObject>, recorder: EventRecorder): PodControl {
+export function podControl(pods: ResourceClient<Pod>, recorder: EventRecorder): PodControl {
   return {
     async create(owner, pod) {
       if (Object.keys(pod.metadata?.labels ?? {}).length === 0) throw new Error('unable to create pods, no labels')

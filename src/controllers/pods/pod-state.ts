@@ -1,34 +1,31 @@
 /** What workload controllers ask about a pod: whether it counts, whether it is ready, and since when. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-
-export type PodObject = ObjectOf<typeof Pod>
 
 /** Whether all containers have ended for good. */
-export const isTerminal = ({ status }: PodObject): boolean => status.phase === 'Succeeded' || status.phase === 'Failed'
+export const isTerminal = ({ status }: Pod): boolean => status.phase === 'Succeeded' || status.phase === 'Failed'
 
 /** Whether it counts as a replica: it has not ended and is not being deleted. */
-export const isActive = (pod: PodObject): boolean => !isTerminal(pod) && !pod.metadata.deletionTimestamp
+export const isActive = (pod: Pod): boolean => !isTerminal(pod) && !pod.metadata.deletionTimestamp
 
 /** Whether it is being deleted and still runs. */
-export const isTerminating = (pod: PodObject): boolean => !isTerminal(pod) && Boolean(pod.metadata.deletionTimestamp)
+export const isTerminating = (pod: Pod): boolean => !isTerminal(pod) && Boolean(pod.metadata.deletionTimestamp)
 
-export type PodCondition = NonNullable<PodObject['status']['conditions']>[number]
+export type PodCondition = NonNullable<Pod['status']['conditions']>[number]
 
-export const podCondition = ({ status }: PodObject, type: string): PodCondition | undefined =>
+export const podCondition = ({ status }: Pod, type: string): PodCondition | undefined =>
   status.conditions?.find(condition => condition.type === type)
 
-export const isReady = (pod: PodObject): boolean => podCondition(pod, 'Ready')?.status === 'True'
+export const isReady = (pod: Pod): boolean => podCondition(pod, 'Ready')?.status === 'True'
 
 /** When it became ready, in milliseconds; undefined when it is not, or the time is unknown. */
-export function readySince(pod: PodObject): number | undefined {
+export function readySince(pod: Pod): number | undefined {
   const ready = podCondition(pod, 'Ready')
   return ready?.status === 'True' && ready.lastTransitionTime ? millisecondsOf(parseTime(ready.lastTransitionTime)) : undefined
 }
 
 /** Whether it has been ready for long enough at a time. */
-export function isAvailable(pod: PodObject, minReadySeconds: number, now: Date): boolean {
+export function isAvailable(pod: Pod, minReadySeconds: number, now: Date): boolean {
   if (!isReady(pod)) return false
   if (minReadySeconds === 0) return true
   const since = readySince(pod)
@@ -36,7 +33,7 @@ export function isAvailable(pod: PodObject, minReadySeconds: number, now: Date):
 }
 
 /** In how many milliseconds the next of some pods becomes available by having been ready for long enough. */
-export function nextAvailable(pods: Iterable<PodObject>, minReadySeconds: number, now: Date): number | undefined {
+export function nextAvailable(pods: Iterable<Pod>, minReadySeconds: number, now: Date): number | undefined {
   let next: number | undefined
   if (minReadySeconds <= 0) return next
   for (const pod of pods) {

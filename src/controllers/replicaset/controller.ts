@@ -12,7 +12,7 @@ import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { type Controller, type ControllerContext, defineController, watch } from '../controller.ts'
 import { candidatesFor, claimObjects, controlledBy, controllerOf, watchDependents } from '../pods/ownership.ts'
 import { messageOf, podControl } from '../pods/pod-control.ts'
-import { isActive, isTerminating, nextAvailable, type PodObject } from '../pods/pod-state.ts'
+import { isActive, isTerminating, nextAvailable } from '../pods/pod-state.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { slowStart } from '../pods/slow-start.ts'
 import { nextStatus, nextStep, type Observed, type Replicas, type Step } from './reconcile.ts'
@@ -67,7 +67,7 @@ function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorO
   }
 
   /** The pods of all owners that the controller of this one has. */
-  function* related(owner: Replicas): Iterable<PodObject> {
+  function* related(owner: Replicas): Iterable<Pod> {
     const controller = controllerOf(owner)
     const owns = controller ? owners.byIndex(OWNER_INDEX, controller.uid) : [owner]
     for (const each of owns) if (!controller || controllerOf(each)?.uid === controller.uid) yield* controlledBy(pods, each)
@@ -75,7 +75,7 @@ function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorO
 
   function terminating(owner: Replicas, terms: LabelTerms): Pick<Observed, 'terminating'> {
     if (!countsTerminating) return {}
-    const counts = (pod: PodObject) => isTerminating(pod) && matchesLabelTerms(terms, pod.metadata.labels)
+    const counts = (pod: Pod) => isTerminating(pod) && matchesLabelTerms(terms, pod.metadata.labels)
     return { terminating: [...controlledBy(pods, owner)].filter(counts).length }
   }
 
@@ -85,7 +85,7 @@ function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorO
       const owner = owners.get(namedBy(key))
       const terms = owner && selectorOf(owner)
       if (!owner || !terms || terms.length === 0) return undefined
-      const matches = ({ metadata }: PodObject) => matchesLabelTerms(terms, metadata.labels)
+      const matches = ({ metadata }: Pod) => matchesLabelTerms(terms, metadata.labels)
       const candidates = [...candidatesFor(pods, owner, terms)].filter(isActive)
       const active = await claimObjects({ owner, owners, objects: pods, candidates, matches })
 

@@ -1,10 +1,11 @@
 /** How many pods a ReplicaSet or ReplicationController lacks or has too many, and what its status says. */
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { podsToDelete } from '../pods/deletion-order.ts'
-import { isAvailable, isReady, type PodObject } from '../pods/pod-state.ts'
+import { isAvailable, isReady } from '../pods/pod-state.ts'
 
 export type Condition = {
   type: string
@@ -33,10 +34,10 @@ export type Replicas = Envelope & {
 /** How many pods are created or deleted in one pass. */
 const BURST = 500
 
-export type Step = { readonly step: 'create'; readonly count: number } | { readonly step: 'delete'; readonly pods: readonly PodObject[] }
+export type Step = { readonly step: 'create'; readonly count: number } | { readonly step: 'delete'; readonly pods: readonly Pod[] }
 
 /** What is to be done about the active pods of an owner. `related` gives those of others with the same controller, its own among them. */
-export function nextStep(owner: Replicas, active: readonly PodObject[], related: () => Iterable<PodObject>, now: Date): Step | undefined {
+export function nextStep(owner: Replicas, active: readonly Pod[], related: () => Iterable<Pod>, now: Date): Step | undefined {
   const excess = active.length - owner.spec.replicas
   if (owner.metadata.deletionTimestamp || excess === 0) return undefined
   if (excess < 0) return { step: 'create', count: Math.min(-excess, BURST) }
@@ -44,7 +45,7 @@ export function nextStep(owner: Replicas, active: readonly PodObject[], related:
 }
 
 export type Observed = {
-  readonly active: readonly PodObject[]
+  readonly active: readonly Pod[]
   /** How many pods are being deleted, where the kind tells. */
   readonly terminating?: number
   /** Why pods could not be created or deleted. */

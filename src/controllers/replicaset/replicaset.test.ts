@@ -5,7 +5,6 @@ import { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { Event } from '../../kinds/core/event.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { ReplicationController } from '../../kinds/core/replicationcontroller.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { replicaSetController, replicationController } from './controller.ts'
 import { nextStatus, nextStep, type Replicas } from './reconcile.ts'
 
@@ -19,7 +18,7 @@ const pod = (name: string, ready?: string, labels: object = LABELS) =>
     metadata: { name, labels },
     spec: {},
     status: { phase: 'Running', conditions: ready ? [{ type: 'Ready', status: 'True', lastTransitionTime: ready }] : [] },
-  }) as unknown as PodObject
+  }) as unknown as Pod
 
 test('missing pods are created and surplus ones deleted, in limited bursts, and none for a terminating owner', () => {
   const [a, b] = [pod('a', '2026-07-01T11:00:00Z'), pod('b')]

@@ -3,7 +3,6 @@ import { type IndexDefinition, OWNER_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import {
   CLAIM_FINALIZER,
-  type ClaimObject,
   claimNameOf,
   claimNamesOf,
   consumerOf,
@@ -13,7 +12,6 @@ import {
   notMadeFor,
 } from '../../devices/pod-claims.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
@@ -23,11 +21,11 @@ import { claimDraft, claimStatuses, keepsReservation, owningPod, planClaim, plan
 const keysIn = (namespace: string, names: readonly string[]): string[] => names.map(name => queueKey({ namespace, name }))
 
 /** Pods by the claims they have, and by the templates that claims are made from for them. */
-const BY_CLAIM: IndexDefinition<PodObject> = {
+const BY_CLAIM: IndexDefinition<Pod> = {
   name: 'resource-claim',
   valuesOf: ({ namespace, object }) => (object ? keysIn(namespace, claimNamesOf(object)) : []),
 }
-const BY_TEMPLATE: IndexDefinition<PodObject> = {
+const BY_TEMPLATE: IndexDefinition<Pod> = {
   name: 'resource-claim-template',
   valuesOf: ({ namespace, object }) =>
     keysIn(
@@ -47,10 +45,7 @@ export const resourceClaimController = defineController({
     const [pods, claims, templates] = [client.of(Pod), client.of(ResourceClaim), client.of(ResourceClaimTemplate)]
 
     /** What a change of a pod means: its claims if it no longer needs them, and itself if something may have to be made or reserved. */
-    function* keysOfPod({
-      type,
-      current: { namespace, name, object: pod },
-    }: Pick<Change<PodObject>, 'type' | 'current'>): Iterable<string> {
+    function* keysOfPod({ type, current: { namespace, name, object: pod } }: Pick<Change<Pod>, 'type' | 'current'>): Iterable<string> {
       if (!pod || (!pod.spec.resourceClaims?.length && !pod.status.extendedResourceClaimStatus)) return
       if (type === 'deleted' || isPodDone(pod)) for (const claim of claimNamesOf(pod)) yield CLAIM + queueKey({ namespace, name: claim })
       if (type !== 'deleted' && !pod.metadata.deletionTimestamp && pod.spec.resourceClaims?.length)
@@ -79,7 +74,7 @@ export const resourceClaimController = defineController({
       if (pod.spec.nodeName) await reserve(pods.get(named) ?? pod)
     }
 
-    async function make(pod: PodObject, entry: NonNullable<PodObject['spec']['resourceClaims']>[number]): Promise<string> {
+    async function make(pod: Pod, entry: NonNullable<Pod['spec']['resourceClaims']>[number]): Promise<string> {
       const name = entry.resourceClaimTemplateName!
       const template = templates.get({ namespace: pod.metadata.namespace ?? '', name })
       if (!template) throw new Error(`resource claim template "${name}": resourceclaimtemplate.resource.k8s.io "${name}" not found`)
@@ -93,7 +88,7 @@ export const resourceClaimController = defineController({
     }
 
     /** A pod that was bound without the scheduler gets reservations of claims that are already allocated. */
-    async function reserve(pod: PodObject): Promise<void> {
+    async function reserve(pod: Pod): Promise<void> {
       for (const entry of pod.spec.resourceClaims ?? []) {
         const named = claimNameOf(pod, entry)
         if (!('name' in named)) continue
@@ -145,7 +140,7 @@ export const resourceClaimController = defineController({
   },
 })
 
-const withoutFinalizer = (claim: ClaimObject): ClaimObject => ({
+const withoutFinalizer = (claim: ResourceClaim): ResourceClaim => ({
   ...claim,
   metadata: { ...claim.metadata, finalizers: (claim.metadata.finalizers ?? []).filter(each => each !== CLAIM_FINALIZER) },
 })

@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import { claimDraft, claimStatuses, keepsReservation, planClaim, planEntry, type TemplateObject } from './reconcile.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
+import { claimDraft, claimStatuses, keepsReservation, planClaim, planEntry } from './reconcile.ts'
 
 const podOf = (more: any = {}) =>
-  ({ metadata: { namespace: 'ns', name: 'pod', uid: 'u', ...more.metadata }, spec: {}, status: {}, ...more }) as unknown as PodObject
+  ({ metadata: { namespace: 'ns', name: 'pod', uid: 'u', ...more.metadata }, spec: {}, status: {}, ...more }) as unknown as Pod
 const owner = { apiVersion: 'v1', kind: 'Pod', name: 'pod', uid: 'u', controller: true }
 const claimNamed = (name: string, metadata: object = {}, status: object = {}) =>
-  ({ metadata: { namespace: 'ns', name, uid: name, ...metadata }, spec: {}, status }) as unknown as ClaimObject
+  ({ metadata: { namespace: 'ns', name, uid: name, ...metadata }, spec: {}, status }) as unknown as ResourceClaim
 const made = (name: string, entry: string) =>
   claimNamed(name, { ownerReferences: [owner], annotations: { 'resource.kubernetes.io/pod-claim-name': entry } })
 
 test('a claim is made for an entry with a template, once, and anew for another pod of the same name', () => {
   const entry = { name: 'gpu', resourceClaimTemplateName: 't' }
   const status = { resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'c' }] }
-  const plan = (pod: PodObject, there: ClaimObject[] = []) =>
+  const plan = (pod: Pod, there: ResourceClaim[] = []) =>
     planEntry(pod, entry, { existing: name => there.find(({ metadata }) => metadata.name === name), own: there }).type
   assert.equal(plan(podOf()), 'make')
   assert.equal(plan(podOf(), [made('c', 'gpu')]), 'made')
@@ -29,7 +30,7 @@ test('a claim is made for an entry with a template, once, and anew for another p
 test('a claim has what its template says, and a name that fits', () => {
   const template = {
     spec: { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } }, spec: { devices: {} } },
-  } as unknown as TemplateObject
+  } as unknown as ResourceClaimTemplate
   const { metadata } = claimDraft(podOf(), { name: 'gpu' }, template)
   assert.equal(metadata!.generateName, 'pod-gpu-')
   assert.deepEqual(metadata!.annotations, { c: 'd', 'resource.kubernetes.io/pod-claim-name': 'gpu' })

@@ -1,23 +1,22 @@
 /** The claims that are made for pods, who may use claims, and when claims give their devices back or go. */
+
 import type { Draft } from '../../client/client.ts'
-import { CLAIM_FINALIZER, type ClaimObject, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { CLAIM_FINALIZER, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
 import type { PodResourceClaim } from '../../kinds/rules/pod/spec.ts'
 import { getOwn } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-
-export type TemplateObject = ObjectOf<typeof ResourceClaimTemplate>
 
 /** What becomes of an entry of a pod: nothing, a claim that was made for it and is not in its status yet, or one that is to be made. */
 export type EntryPlan = { readonly type: 'done' } | { readonly type: 'made'; readonly claim: string } | { readonly type: 'make' }
 
 /** `existing` is the claim of a name, `own` are those that the pod owns. */
 export function planEntry(
-  pod: PodObject,
+  pod: Pod,
   entry: PodResourceClaim,
-  { existing, own }: { readonly existing: (name: string) => ClaimObject | undefined; readonly own: Iterable<ClaimObject> },
+  { existing, own }: { readonly existing: (name: string) => ResourceClaim | undefined; readonly own: Iterable<ResourceClaim> },
 ): EntryPlan {
   const named = claimNameOf(pod, entry)
   if (named.type === 'not needed' || entry.resourceClaimTemplateName === undefined) return { type: 'done' }
@@ -34,7 +33,11 @@ export function planEntry(
 }
 
 /** A claim for an entry of a pod. */
-export function claimDraft({ metadata: pod }: PodObject, { name: entry }: PodResourceClaim, { spec }: TemplateObject): Draft<ClaimObject> {
+export function claimDraft(
+  { metadata: pod }: Pod,
+  { name: entry }: PodResourceClaim,
+  { spec }: ResourceClaimTemplate,
+): Draft<ResourceClaim> {
   const { name = '', namespace = '', uid = '' } = pod
   return {
     metadata: {
@@ -58,7 +61,7 @@ function generatedName(pod: string, entry: string): string {
 const LONGEST_BASE = 57
 
 /** The claims in the status of a pod, with those that have been made now. */
-export function claimStatuses({ status }: PodObject, made: ReadonlyMap<string, string>): { name: string; resourceClaimName: string }[] {
+export function claimStatuses({ status }: Pod, made: ReadonlyMap<string, string>): { name: string; resourceClaimName: string }[] {
   const all = new Map<string, string>()
   for (const { name, resourceClaimName } of status.resourceClaimStatuses ?? []) if (resourceClaimName) all.set(name, resourceClaimName)
   for (const [name, claim] of made) all.set(name, claim)
@@ -66,11 +69,11 @@ export function claimStatuses({ status }: PodObject, made: ReadonlyMap<string, s
 }
 
 /** Whether a pod keeps its reservation: as long as it is there and may run. */
-export const keepsReservation = (pod: PodObject | undefined, uid: string): boolean => pod?.metadata.uid === uid && !isPodDone(pod)
+export const keepsReservation = (pod: Pod | undefined, uid: string): boolean => pod?.metadata.uid === uid && !isPodDone(pod)
 
 export type ClaimPlan = {
   /** The status to be written first. */
-  readonly status?: ClaimObject['status']
+  readonly status?: ResourceClaim['status']
   /** Then the claim may go, if it is to. */
   readonly dropsFinalizer: boolean
   readonly deletes: boolean
@@ -80,7 +83,7 @@ export type ClaimPlan = {
  * What becomes of a claim, given who still uses it. Devices are given back when the last one stops using the claim, not when
  * nobody has begun; `ownerIsDone` tells that the pod it was made for needs it no longer.
  */
-export function planClaim(claim: ClaimObject, remaining: readonly ResourceClaimConsumerReference[], ownerIsDone: boolean): ClaimPlan {
+export function planClaim(claim: ResourceClaim, remaining: readonly ResourceClaimConsumerReference[], ownerIsDone: boolean): ClaimPlan {
   const { metadata, status } = claim
   const isProtected = metadata.finalizers?.includes(CLAIM_FINALIZER) ?? false
   const deletes = remaining.length === 0 && ownerIsDone
@@ -94,13 +97,13 @@ export function planClaim(claim: ClaimObject, remaining: readonly ResourceClaimC
 }
 
 function withConsumers(
-  { status: { reservedFor: _, allocation, ...rest } }: ClaimObject,
+  { status: { reservedFor: _, allocation, ...rest } }: ResourceClaim,
   remaining: readonly ResourceClaimConsumerReference[],
   isOver: boolean,
-): ClaimObject['status'] {
+): ResourceClaim['status'] {
   return { ...rest, ...(allocation && !isOver && { allocation }), ...(remaining.length > 0 && { reservedFor: [...remaining] }) }
 }
 
 /** The pod that a claim was made for. */
-export const owningPod = ({ metadata: { ownerReferences = [] } }: ClaimObject) =>
+export const owningPod = ({ metadata: { ownerReferences = [] } }: ResourceClaim) =>
   ownerReferences.find(({ controller, apiVersion, kind }) => controller && apiVersion === 'v1' && kind === 'Pod')

@@ -1,22 +1,21 @@
 /** How much of the pools of a driver is left: what a ResourcePoolStatusRequest is answered with. */
+
 import { consumptionOf, countersOf, isLeft, takeFrom } from '../../devices/counters.ts'
 import { isSelected, keepsAway, type TaintRule } from '../../devices/device-taints.ts'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { ResourcePoolStatusRequest } from '../../kinds/resource/resourcepoolstatusrequest.ts'
 import type { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
 import type { CounterSet, Device } from '../../kinds/resource/slice-shapes.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { addQuantity, parseQuantity, type Quantity, quantityOf, quantitySign, subtractQuantity } from '../../lib/quantity.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type StatusRequest = ObjectOf<typeof ResourcePoolStatusRequest>
-export type SliceObject = ObjectOf<typeof ResourceSlice>
+export type StatusRequest = ResourcePoolStatusRequest
 export type Answer = NonNullable<StatusRequest['status']>
 type PoolStatus = NonNullable<Answer['pools']>[number]
 
 export type Observed = {
-  readonly slices: Iterable<SliceObject>
-  readonly claims: Iterable<ClaimObject>
+  readonly slices: Iterable<ResourceSlice>
+  readonly claims: Iterable<ResourceClaim>
   readonly rules: Iterable<TaintRule>
 }
 
@@ -56,11 +55,11 @@ type Pool = {
   readonly driver: string
   readonly name: string
   readonly generation: number | bigint
-  readonly slices: readonly SliceObject[]
+  readonly slices: readonly ResourceSlice[]
 }
 
 /** The pools that are meant, with the slices of their highest generation. */
-function poolsOf({ driver, poolName }: StatusRequest['spec'], slices: Iterable<SliceObject>): Map<string, Pool> {
+function poolsOf({ driver, poolName }: StatusRequest['spec'], slices: Iterable<ResourceSlice>): Map<string, Pool> {
   const pools = new Map<string, Pool>()
   for (const slice of slices) {
     const { name, generation } = slice.spec.pool
@@ -76,7 +75,7 @@ function poolsOf({ driver, poolName }: StatusRequest['spec'], slices: Iterable<S
 type Used = ReadonlyMap<string, { readonly devices: Set<string>; readonly capacity: Map<string, Quantity> }>
 
 /** What claims have of each pool, without those that only administer devices. */
-function usedDevices(claims: readonly ClaimObject[]): Used {
+function usedDevices(claims: readonly ResourceClaim[]): Used {
   const used = new Map<string, { readonly devices: Set<string>; readonly capacity: Map<string, Quantity> }>()
   for (const { status } of claims)
     for (const { driver, pool, device, adminAccess, consumedCapacity } of status.allocation?.devices.results ?? []) {
@@ -141,7 +140,7 @@ const cut = (text: string): string => text.slice(0, MAX_ERROR_LENGTH)
 type Partitioned = {
   readonly shown: string
   readonly driver: string
-  readonly slices: readonly SliceObject[]
+  readonly slices: readonly ResourceSlice[]
   readonly inUse: ReadonlySet<string>
   readonly attribute: string | undefined
 }

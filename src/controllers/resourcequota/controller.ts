@@ -10,7 +10,6 @@ import type { Client } from '../../client/client.ts'
 import { type Change, namedBy, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
@@ -96,7 +95,7 @@ export const resourceQuotaController = ({ evaluatorOf, reservations, isVisible }
             for (const taken of [...reserved, ...elsewhere.map(({ takes }) => listOf(takes[name]))])
               used = addLists(used, only(taken, used.keys()))
             const changed = withMeasured(quota, used)
-            if (changed) await quotas.updateStatus(changed as ObjectOf<typeof ResourceQuota>)
+            if (changed) await quotas.updateStatus(changed as ResourceQuota)
             return COUNT_AGAIN_MS
           })
         },

@@ -4,7 +4,7 @@ import { openControllerBench } from '../../../test/kits/controllers.ts'
 import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
 import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { fillDefaults } from '../../schema/defaults.ts'
-import { byRevision, createRevision, holdsTemplate, maxRevision, type RevisionObject, revisionFor, templateOf } from './revision.ts'
+import { byRevision, createRevision, holdsTemplate, maxRevision, revisionFor, templateOf } from './revision.ts'
 
 const owner = {
   apiVersion: 'apps/v1',
@@ -20,7 +20,7 @@ const template = (image: string) => {
 const snapshot = (image: string, hash = 'x') => revisionFor(owner, { template: template(image), revision: 3, hash, hashLabel: 'h' })
 
 test('a revision holds a template, with the labels of that and the annotations of its owner', () => {
-  const draft = snapshot('a') as RevisionObject
+  const draft = snapshot('a') as ControllerRevision
   assert.equal(draft.metadata.name, 'db-x')
   assert.deepEqual(draft.metadata.labels, { app: 'db', h: 'x' })
   assert.deepEqual(draft.metadata.annotations, { note: 'n' })
@@ -40,12 +40,12 @@ test('a revision holds a template, with the labels of that and the annotations o
 })
 
 test('a template that was kept before fields got defaults is the same template', () => {
-  const kept = { data: { spec: { template: { ...raw('a'), $patch: 'replace' } } } } as unknown as RevisionObject
+  const kept = { data: { spec: { template: { ...raw('a'), $patch: 'replace' } } } } as unknown as ControllerRevision
   assert.ok(holdsTemplate(kept, template('a')))
 })
 
 test('revisions are in the order of their numbers', () => {
-  const made = (name: string, revision: number) => ({ metadata: { name }, revision }) as RevisionObject
+  const made = (name: string, revision: number) => ({ metadata: { name }, revision }) as ControllerRevision
   const all = [made('c', 2), made('b', 10), made('a', 2)]
   assert.deepEqual(
     all.sort(byRevision).map(({ metadata }) => metadata.name),

@@ -11,17 +11,14 @@ import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { compareText } from '../../lib/go-text.ts'
 import { isObject } from '../../lib/json-value.ts'
 import { fillDefaults } from '../../schema/defaults.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { controllerReference } from '../pods/pod-template.ts'
-
-export type RevisionObject = ObjectOf<typeof ControllerRevision>
 
 /** The label of pods that says which revision they are of. */
 export const POD_REVISION_LABEL = 'controller-revision-hash'
 
 /** The template that a revision holds; undefined when it holds something else. */
-export function templateOf({ data }: Pick<RevisionObject, 'data'>): PodTemplateSpec | undefined {
+export function templateOf({ data }: Pick<ControllerRevision, 'data'>): PodTemplateSpec | undefined {
   const template = (data as { spec?: { template?: unknown } } | null)?.spec?.template
   if (!isObject(template)) return undefined
   const { $patch: _, ...held } = template
@@ -29,7 +26,7 @@ export function templateOf({ data }: Pick<RevisionObject, 'data'>): PodTemplateS
 }
 
 /** Whether a revision holds a template, though fields that came later may have no value in it. */
-export function holdsTemplate(revision: RevisionObject, template: PodTemplateSpec): boolean {
+export function holdsTemplate(revision: ControllerRevision, template: PodTemplateSpec): boolean {
   const held = templateOf(revision)
   if (!held) return false
   if (meansTheSame(PodTemplateSpec, held, template)) return true
@@ -39,7 +36,7 @@ export function holdsTemplate(revision: RevisionObject, template: PodTemplateSpe
 }
 
 /** Earlier revisions first. */
-export function byRevision(a: RevisionObject, b: RevisionObject): number {
+export function byRevision(a: ControllerRevision, b: ControllerRevision): number {
   return (
     Number(a.revision) - Number(b.revision) ||
     compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) ||
@@ -49,7 +46,7 @@ export function byRevision(a: RevisionObject, b: RevisionObject): number {
 
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
 
-export const maxRevision = (revisions: readonly RevisionObject[]): number =>
+export const maxRevision = (revisions: readonly ControllerRevision[]): number =>
   revisions.reduce((max, { revision }) => Math.max(max, Number(revision)), 0)
 
 export type Snapshot = {
@@ -64,7 +61,7 @@ export type Snapshot = {
 const LONGEST_PREFIX = 223
 
 /** A new revision of a workload, with the labels of its template and its own annotations. */
-export function revisionFor(owner: Envelope, { template, revision, hash, hashLabel }: Snapshot): Draft<RevisionObject> {
+export function revisionFor(owner: Envelope, { template, revision, hash, hashLabel }: Snapshot): Draft<ControllerRevision> {
   const { name = '', namespace, annotations } = owner.metadata
   return {
     metadata: {
@@ -76,7 +73,7 @@ export function revisionFor(owner: Envelope, { template, revision, hash, hashLab
     },
     data: sorted({ spec: { template: { ...template, $patch: 'replace' } } }),
     revision,
-  } as Draft<RevisionObject>
+  } as Draft<ControllerRevision>
 }
 
 /** The same with keys in their order: Kubernetes' controllers compare the text of a revision with that of a template. */
@@ -89,10 +86,10 @@ function sorted(value: unknown): unknown {
 
 /** Creates a revision, or finds the one that holds the same template already. Undefined when its name is another's: a collision. */
 export async function createRevision(
-  revisions: ResourceClient<RevisionObject>,
-  draft: Draft<RevisionObject>,
+  revisions: ResourceClient<ControllerRevision>,
+  draft: Draft<ControllerRevision>,
   template: PodTemplateSpec,
-): Promise<RevisionObject | undefined> {
+): Promise<ControllerRevision | undefined> {
   const created = await revisions.create(draft)
   if (created) return created.object
   const { namespace = '', name = '' } = draft.metadata ?? {}

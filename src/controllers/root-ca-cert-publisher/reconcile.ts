@@ -1,10 +1,9 @@
 /** The certificate authority by which pods know this server: a ConfigMap of the same name in every namespace holds it. */
 import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Step } from '../every-namespace/controller.ts'
 
-type Stored = ObjectOf<typeof ConfigMap>
+type Stored = ConfigMap
 
 export const ROOT_CA = 'kube-root-ca.crt'
 const DESCRIPTION = 'kubernetes.io/description'

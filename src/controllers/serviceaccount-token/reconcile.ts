@@ -1,11 +1,10 @@
 /** What a secret that is to hold the token of a service account needs: to be filled, or to be deleted with the account. */
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-export type TokenSecret = ObjectOf<typeof Secret>
-export type Account = ObjectOf<typeof ServiceAccount>
+export type TokenSecret = Secret
+export type Account = ServiceAccount
 
 export const TOKEN_TYPE = 'kubernetes.io/service-account-token'
 const NAME = 'kubernetes.io/service-account.name'

@@ -1,9 +1,8 @@
 /** What a ServiceCIDR needs next: a finalizer while it is in use, its Ready condition, and its release once it is free. */
 import type { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
 import { type CIDR, cidrContains, formatIP, lastAddress, parseCIDR, parseIPSloppy, sameIP } from '../../lib/ip.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-export type Range = ObjectOf<typeof ServiceCIDR>
+export type Range = ServiceCIDR
 export type Ready = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
 export type Step = { readonly step: 'protect' } | { readonly step: 'report'; readonly ready: Ready } | { readonly step: 'release' }
 

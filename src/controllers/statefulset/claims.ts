@@ -1,47 +1,47 @@
 /** The claims of the pods of a StatefulSet, and who owns them: that decides what is deleted with the set, or with a pod. */
-import type { Draft } from '../../client/client.ts'
-import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-import type { Envelope, OwnerReference } from '../../schema/object-meta.ts'
-import type { PodObject } from '../pods/pod-state.ts'
-import { controllerReference } from '../pods/pod-template.ts'
-import { claimNameFor, isInRange, ordinalOf, type StatefulSetObject } from './identity.ts'
 
-export type ClaimObject = ObjectOf<typeof PersistentVolumeClaim>
+import type { Draft } from '../../client/client.ts'
+import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Envelope, OwnerReference } from '../../schema/object-meta.ts'
+import { controllerReference } from '../pods/pod-template.ts'
+import { claimNameFor, isInRange, ordinalOf } from './identity.ts'
+
 /** The claim of a name in the namespace of the set. */
-export type FindClaim = (name: string) => ClaimObject | undefined
+export type FindClaim = (name: string) => PersistentVolumeClaim | undefined
 
 /** The claims that a pod should have. */
-export function claimsFor(set: StatefulSetObject, pod: PodObject): Draft<ClaimObject>[] {
+export function claimsFor(set: StatefulSet, pod: Pod): Draft<PersistentVolumeClaim>[] {
   return (set.spec.volumeClaimTemplates ?? []).map(template => {
     const { metadata, spec } = template
     const labels = { ...metadata.labels, ...set.spec.selector.matchLabels }
     return {
       metadata: { ...metadata, name: claimNameFor(set, template, ordinalOf(pod)), namespace: set.metadata.namespace, labels },
       spec,
-    } as Draft<ClaimObject>
+    } as Draft<PersistentVolumeClaim>
   })
 }
 
 type Reference = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>
 /** A pod as an owner, also before it is there. */
-const podAsOwner = (pod: PodObject): Envelope => ({ apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata })
+const podAsOwner = (pod: Pod): Envelope => ({ apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata })
 const names = (owner: Envelope, reference: Reference): boolean =>
   reference.apiVersion === owner.apiVersion && reference.kind === owner.kind && reference.name === owner.metadata.name
 
-const retentionOf = ({ spec }: StatefulSetObject) => {
+const retentionOf = ({ spec }: StatefulSet) => {
   const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy
   return { isDeletedWithSet: whenDeleted === 'Delete', isDeletedWhenScaled: whenScaled === 'Delete' }
 }
 
 /** Whether a claim names an owner of the same name that is another object: it is about to be deleted. */
-const isStale = ({ metadata }: ClaimObject, owner: Envelope): boolean => {
+const isStale = ({ metadata }: PersistentVolumeClaim, owner: Envelope): boolean => {
   const reference = metadata.ownerReferences?.find(each => names(owner, each))
   return reference !== undefined && reference.uid !== owner.metadata.uid
 }
 
 /** Whether a new pod has to wait for claims of an earlier one of its name to be gone. */
-export function hasStaleClaims(set: StatefulSetObject, pod: PodObject, find: FindClaim): boolean {
+export function hasStaleClaims(set: StatefulSet, pod: Pod, find: FindClaim): boolean {
   if (!retentionOf(set).isDeletedWhenScaled) return false
   return claimsFor(set, pod).some(({ metadata }) => {
     const claim = find(metadata?.name ?? '')
@@ -50,7 +50,7 @@ export function hasStaleClaims(set: StatefulSetObject, pod: PodObject, find: Fin
 }
 
 /** Whether another controller manages a claim, so that the set leaves it alone. */
-export function hasOtherController(claim: ClaimObject, set: StatefulSetObject, pod: PodObject): boolean {
+export function hasOtherController(claim: PersistentVolumeClaim, set: StatefulSet, pod: Pod): boolean {
   const { isDeletedWithSet, isDeletedWhenScaled } = retentionOf(set)
   if (!isDeletedWithSet && !isDeletedWhenScaled) return false
   const owners = [set as Envelope, podAsOwner(pod)]
@@ -61,7 +61,7 @@ export function hasOtherController(claim: ClaimObject, set: StatefulSetObject, p
 }
 
 /** The owners that a claim should have; undefined when it has them, or they are not the set's to decide. */
-export function ownersOf(claim: ClaimObject, set: StatefulSetObject, pod: PodObject): OwnerReference[] | undefined {
+export function ownersOf(claim: PersistentVolumeClaim, set: StatefulSet, pod: Pod): OwnerReference[] | undefined {
   const references = claim.metadata.ownerReferences ?? []
   const owner = podAsOwner(pod)
   if (isStale(claim, set) || isStale(claim, owner)) return undefined
@@ -77,14 +77,14 @@ export function ownersOf(claim: ClaimObject, set: StatefulSetObject, pod: PodObj
 }
 
 /** The set while claims go with it; the pod once there should be no such pod. */
-function wantedOwner(set: StatefulSetObject, pod: PodObject): Envelope | undefined {
+function wantedOwner(set: StatefulSet, pod: Pod): Envelope | undefined {
   const { isDeletedWithSet, isDeletedWhenScaled } = retentionOf(set)
   if (isDeletedWhenScaled && !isInRange(set, pod)) return podAsOwner(pod)
   return isDeletedWithSet ? set : undefined
 }
 
 /** The claims of a pod that are there and whose owners should be others, as they should be. */
-export function* misownedClaims(set: StatefulSetObject, pod: PodObject, find: FindClaim): Iterable<ClaimObject> {
+export function* misownedClaims(set: StatefulSet, pod: Pod, find: FindClaim): Iterable<PersistentVolumeClaim> {
   for (const { metadata } of claimsFor(set, pod)) {
     const claim = find(metadata?.name ?? '')
     const ownerReferences = claim && ownersOf(claim, set, pod)

@@ -8,11 +8,11 @@ import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { defineController, watch } from '../controller.ts'
 import { candidatesFor, claimObjects, controlledBy, watchDependents } from '../pods/ownership.ts'
-import { nextAvailable, type PodObject } from '../pods/pod-state.ts'
-import { byRevision, type RevisionObject, templateOf } from '../revisions/revision.ts'
+import { nextAvailable } from '../pods/pod-state.ts'
+import { byRevision, templateOf } from '../revisions/revision.ts'
 import { executePlan } from './execute-plan.ts'
 import { latestRevision, unusedRevisions } from './history.ts'
-import { isMemberOf, revisionOf, type StatefulSetObject } from './identity.ts'
+import { isMemberOf, revisionOf } from './identity.ts'
 import { type Names, nextStatus, planPods } from './reconcile.ts'
 
 export const statefulSetController = defineController({
@@ -22,7 +22,7 @@ export const statefulSetController = defineController({
   create({ client, recorder }) {
     const [sets, pods] = [client.of(StatefulSet), client.of(Pod)]
     const [claims, revisions] = [client.of(PersistentVolumeClaim), client.of(ControllerRevision)]
-    const selectorOf = ({ spec }: StatefulSetObject) => labelTermsOf(spec.selector)
+    const selectorOf = ({ spec }: StatefulSet) => labelTermsOf(spec.selector)
 
     /** The sets that a claim may be of, by its name: a pod that waits for an old claim to be gone can be made then. */
     function* onClaim({ type, current: { namespace, name } }: Pick<Change<unknown>, 'type' | 'current'>): Iterable<string> {
@@ -34,7 +34,7 @@ export const statefulSetController = defineController({
       }
     }
 
-    async function updateStatus(set: StatefulSetObject, left: readonly PodObject[], names: Names): Promise<void> {
+    async function updateStatus(set: StatefulSet, left: readonly Pod[], names: Names): Promise<void> {
       const status = nextStatus(set, left, names, client.now)
       if (status) await sets.updateStatus({ ...set, status })
     }
@@ -46,7 +46,7 @@ export const statefulSetController = defineController({
         const terms = set && selectorOf(set)
         if (!set || !terms || terms.length === 0) return undefined
         const owner = { owner: set, owners: sets }
-        const matches = (pod: PodObject) => isMemberOf(set, pod) && matchesLabelTerms(terms, pod.metadata.labels)
+        const matches = (pod: Pod) => isMemberOf(set, pod) && matchesLabelTerms(terms, pod.metadata.labels)
         const claimed = await claimObjects({ ...owner, objects: pods, candidates: candidatesFor(pods, set, terms), matches })
         if (set.metadata.deletionTimestamp) {
           const { currentRevision = '', updateRevision = '', collisionCount = 0 } = set.status
@@ -61,7 +61,10 @@ export const statefulSetController = defineController({
         const current = history.find(({ metadata }) => metadata.name === set.status.currentRevision) ?? update
         const names = { current: current.metadata.name!, update: update.metadata.name!, collisionCount }
 
-        const named = (revision: RevisionObject) => ({ name: revision.metadata.name!, template: templateOf(revision) ?? set.spec.template })
+        const named = (revision: ControllerRevision) => ({
+          name: revision.metadata.name!,
+          template: templateOf(revision) ?? set.spec.template,
+        })
         const findClaim = (name: string) => claims.get({ namespace: set.metadata.namespace!, name })
         const observed = { pods: claimed, current: named(current), update: named(update), findClaim, now: client.now }
         let failure: { readonly error: unknown } | undefined

@@ -1,18 +1,21 @@
 /** Creates, updates and deletes the pods of a StatefulSet and their claims as planned, with events. */
+
 import type { ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
+import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { alreadyExists } from '../../schema/status-error.ts'
 import { messageOf } from '../pods/pod-control.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
-import { type ClaimObject, claimsFor, type FindClaim, hasOtherController, misownedClaims } from './claims.ts'
-import { type StatefulSetObject, withIdentity } from './identity.ts'
+import { claimsFor, type FindClaim, hasOtherController, misownedClaims } from './claims.ts'
+import { withIdentity } from './identity.ts'
 import { isInOrder, type Phase, type Step } from './reconcile.ts'
 
 export type StepParts = {
-  readonly set: StatefulSetObject
-  readonly pods: ResourceClient<PodObject>
-  readonly claims: ResourceClient<ClaimObject>
+  readonly set: StatefulSet
+  readonly pods: ResourceClient<Pod>
+  readonly claims: ResourceClient<PersistentVolumeClaim>
   readonly findClaim: FindClaim
   readonly recorder: EventRecorder
 }
@@ -49,7 +52,7 @@ async function carryOutStep(parts: StepParts, { step, pod }: Step): Promise<void
   }
 }
 
-async function createPod(parts: StepParts, pod: PodObject): Promise<void> {
+async function createPod(parts: StepParts, pod: Pod): Promise<void> {
   const { status: _, ...draft } = pod
   const created = await trying(parts, 'Create', pod, async () => {
     await createClaims(parts, pod)
@@ -60,7 +63,7 @@ async function createPod(parts: StepParts, pod: PodObject): Promise<void> {
   tell(parts, 'Create', pod)
 }
 
-async function updatePod(parts: StepParts, pod: PodObject): Promise<void> {
+async function updatePod(parts: StepParts, pod: Pod): Promise<void> {
   await trying(parts, 'Update', pod, async () => {
     const next = withIdentity(parts.set, pod)
     if (next) await createClaims(parts, next)
@@ -70,7 +73,7 @@ async function updatePod(parts: StepParts, pod: PodObject): Promise<void> {
   tell(parts, 'Update', pod)
 }
 
-async function createClaims({ set, claims, findClaim, recorder }: StepParts, pod: PodObject): Promise<void> {
+async function createClaims({ set, claims, findClaim, recorder }: StepParts, pod: Pod): Promise<void> {
   const errors: string[] = []
   const where = `Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name}`
   for (const claim of claimsFor(set, pod)) {
@@ -88,7 +91,7 @@ async function createClaims({ set, claims, findClaim, recorder }: StepParts, pod
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`)
 }
 
-async function ownClaims({ set, claims, findClaim, recorder }: StepParts, pod: PodObject): Promise<void> {
+async function ownClaims({ set, claims, findClaim, recorder }: StepParts, pod: Pod): Promise<void> {
   for (const { metadata } of claimsFor(set, pod)) {
     const claim = findClaim(metadata?.name ?? '')
     if (claim && hasOtherController(claim, set, pod))
@@ -103,7 +106,7 @@ async function ownClaims({ set, claims, findClaim, recorder }: StepParts, pod: P
 }
 
 /** Tells about a failure. */
-async function trying<R>(parts: StepParts, verb: Verb, pod: PodObject, work: () => Promise<R>): Promise<R> {
+async function trying<R>(parts: StepParts, verb: Verb, pod: Pod, work: () => Promise<R>): Promise<R> {
   try {
     return await work()
   } catch (error) {
@@ -112,9 +115,8 @@ async function trying<R>(parts: StepParts, verb: Verb, pod: PodObject, work: () 
   }
 }
 
-function tell(parts: StepParts, verb: Verb, pod: PodObject): void {
+function tell(parts: StepParts, verb: Verb, pod: Pod): void {
   parts.recorder.event(parts.set, 'Normal', `Successful${verb}`, `${subject(parts, verb, pod)} successful`)
 }
 
-const subject = ({ set }: StepParts, verb: Verb, pod: PodObject): string =>
-  `${verb} Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name}`
+const subject = ({ set }: StepParts, verb: Verb, pod: Pod): string => `${verb} Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name}`

@@ -1,18 +1,20 @@
 /** The revisions of a StatefulSet: the one that its pods go to, and which are kept. */
+
 import type { ResourceClient } from '../../client/client.ts'
+import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
+import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
 import { hashOf } from '../pods/template-hash.ts'
-import { createRevision, holdsTemplate, maxRevision, type RevisionObject, revisionFor } from '../revisions/revision.ts'
-import type { StatefulSetObject } from './identity.ts'
+import { createRevision, holdsTemplate, maxRevision, revisionFor } from '../revisions/revision.ts'
 
 const HASH_LABEL = 'controller.kubernetes.io/hash'
 
-export type Latest = { readonly revision: RevisionObject; readonly collisionCount: number }
+export type Latest = { readonly revision: ControllerRevision; readonly collisionCount: number }
 
 /** The revision with the template of the set, the latest of its history. An earlier one with the same template becomes that. */
 export async function latestRevision(
-  revisions: ResourceClient<RevisionObject>,
-  set: StatefulSetObject,
-  history: readonly RevisionObject[],
+  revisions: ResourceClient<ControllerRevision>,
+  set: StatefulSet,
+  history: readonly ControllerRevision[],
 ): Promise<Latest> {
   let collisionCount = set.status.collisionCount ?? 0
   const { template } = set.spec
@@ -33,7 +35,7 @@ export async function latestRevision(
 }
 
 /** The revisions beyond the limit, of those that neither the set nor a pod is of; a limit below zero keeps all. */
-export function unusedRevisions(set: StatefulSetObject, history: readonly RevisionObject[], live: ReadonlySet<string>): RevisionObject[] {
+export function unusedRevisions(set: StatefulSet, history: readonly ControllerRevision[], live: ReadonlySet<string>): ControllerRevision[] {
   const { revisionHistoryLimit: limit } = set.spec
   const unused = history.filter(({ metadata }) => !live.has(metadata.name!))
   return limit < 0 ? [] : unused.slice(0, Math.max(0, unused.length - limit))

@@ -1,14 +1,13 @@
 /** What makes each pod of a StatefulSet itself: its ordinal, its name, its host name and its volumes. */
+
 import type { Draft } from '../../client/client.ts'
 import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-import type { PodObject } from '../pods/pod-state.ts'
 import { podFromTemplate, podNamePrefix } from '../pods/pod-template.ts'
 import { POD_REVISION_LABEL } from '../revisions/revision.ts'
 
-export type StatefulSetObject = ObjectOf<typeof StatefulSet>
-export type ClaimTemplate = NonNullable<StatefulSetObject['spec']['volumeClaimTemplates']>[number]
+export type ClaimTemplate = NonNullable<StatefulSet['spec']['volumeClaimTemplates']>[number]
 
 const POD_NAME_LABEL = 'statefulset.kubernetes.io/pod-name'
 const POD_INDEX_LABEL = 'apps.kubernetes.io/pod-index'
@@ -25,25 +24,25 @@ function parsedName({ metadata: { name = '' } }: NamedPod): { parent: string; or
 
 export const ordinalOf = (pod: NamedPod): number => parsedName(pod).ordinal
 
-export const isMemberOf = (set: StatefulSetObject, pod: NamedPod): boolean => parsedName(pod).parent === set.metadata.name
+export const isMemberOf = (set: StatefulSet, pod: NamedPod): boolean => parsedName(pod).parent === set.metadata.name
 
-export const startOrdinal = ({ spec }: StatefulSetObject): number => spec.ordinals?.start ?? 0
+export const startOrdinal = ({ spec }: StatefulSet): number => spec.ordinals?.start ?? 0
 
 /** Whether a pod is one of those that there should be. */
-export function isInRange(set: StatefulSetObject, pod: NamedPod): boolean {
+export function isInRange(set: StatefulSet, pod: NamedPod): boolean {
   const index = ordinalOf(pod) - startOrdinal(set)
   return ordinalOf(pod) >= 0 && index >= 0 && index < set.spec.replicas
 }
 
-export const claimNameFor = (set: StatefulSetObject, claim: ClaimTemplate, ordinal: number): string =>
+export const claimNameFor = (set: StatefulSet, claim: ClaimTemplate, ordinal: number): string =>
   `${claim.metadata.name}-${set.metadata.name}-${ordinal}`
 
-export const revisionOf = ({ metadata }: PodObject): string => metadata.labels?.[POD_REVISION_LABEL] ?? ''
+export const revisionOf = ({ metadata }: Pod): string => metadata.labels?.[POD_REVISION_LABEL] ?? ''
 
 export type Versioned = { readonly template: PodTemplateSpec; readonly revision: string }
 
 /** A new pod. It has no phase and no uid as yet. */
-export function newPod(set: StatefulSetObject, { template, revision }: Versioned, ordinal: number): PodObject {
+export function newPod(set: StatefulSet, { template, revision }: Versioned, ordinal: number): Pod {
   const name = `${set.metadata.name}-${ordinal}`
   const draft = podFromTemplate(template, set, {
     name,
@@ -61,15 +60,15 @@ export function newPod(set: StatefulSetObject, { template, revision }: Versioned
       ...(volumes.length > 0 && { volumes }),
     },
     status: {},
-  } as Draft<PodObject> as PodObject
+  } as Draft<Pod> as Pod
 }
 
 const identityLabels = (name: string, ordinal: number) => ({ [POD_NAME_LABEL]: name, [POD_INDEX_LABEL]: String(ordinal) })
 
-type Volumes = NonNullable<PodObject['spec']['volumes']>
+type Volumes = NonNullable<Pod['spec']['volumes']>
 
 /** Those for its claims first, then what else the template asks for. */
-function volumesOf(set: StatefulSetObject, volumes: PodObject['spec']['volumes'], ordinal: number): Volumes {
+function volumesOf(set: StatefulSet, volumes: Pod['spec']['volumes'], ordinal: number): Volumes {
   const claims = set.spec.volumeClaimTemplates ?? []
   const names = new Set(claims.map(({ metadata }) => metadata.name))
   return [
@@ -78,10 +77,10 @@ function volumesOf(set: StatefulSetObject, volumes: PodObject['spec']['volumes']
   ] as Volumes
 }
 
-const hasIdentity = (set: StatefulSetObject, { metadata }: PodObject): boolean =>
+const hasIdentity = (set: StatefulSet, { metadata }: Pod): boolean =>
   metadata.name === `${set.metadata.name}-${ordinalOf({ metadata })}` && metadata.labels?.[POD_NAME_LABEL] === metadata.name
 
-const hasStorage = (set: StatefulSetObject, pod: PodObject): boolean =>
+const hasStorage = (set: StatefulSet, pod: Pod): boolean =>
   (set.spec.volumeClaimTemplates ?? []).every(claim =>
     pod.spec.volumes?.some(
       ({ name, persistentVolumeClaim }) =>
@@ -90,7 +89,7 @@ const hasStorage = (set: StatefulSetObject, pod: PodObject): boolean =>
   )
 
 /** The pod with the labels and volumes that it should have; undefined when it has them. */
-export function withIdentity(set: StatefulSetObject, pod: PodObject): PodObject | undefined {
+export function withIdentity(set: StatefulSet, pod: Pod): Pod | undefined {
   const ordinal = ordinalOf(pod)
   const [isSame, isStored] = [hasIdentity(set, pod), hasStorage(set, pod)]
   if (isSame && isStored) return undefined

@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import type { PodObject } from '../pods/pod-state.ts'
-import { type ClaimObject, claimsFor, hasStaleClaims, ownersOf } from './claims.ts'
-import { newPod, ordinalOf, revisionOf, type StatefulSetObject, withIdentity } from './identity.ts'
+import { claimsFor, hasStaleClaims, ownersOf } from './claims.ts'
+import { newPod, ordinalOf, revisionOf, withIdentity } from './identity.ts'
 import { nextStatus, planPods } from './reconcile.ts'
 
 const NOW = new Date('2026-07-01T12:00:00Z')
@@ -22,11 +23,11 @@ const setOf = (replicas: number, spec: object = {}, status: object = {}) =>
     metadata: { name: 'db', namespace: 'default', uid: 's', generation: 1 },
     spec: { replicas, selector: { matchLabels: LABELS }, template: TEMPLATE, serviceName: 'svc', ...spec },
     status: { replicas: 0, availableReplicas: 0, ...status },
-  } as never) as StatefulSetObject
-const revision = (name: string, set: StatefulSetObject) => ({ name, template: set.spec.template })
+  } as never) as StatefulSet
+const revision = (name: string, set: StatefulSet) => ({ name, template: set.spec.template })
 
 type State = 'ready' | 'pending' | 'unready' | 'going' | 'failed'
-const podOf = (set: StatefulSetObject, ordinal: number, state: State = 'ready', name = 'new'): PodObject => {
+const podOf = (set: StatefulSet, ordinal: number, state: State = 'ready', name = 'new'): Pod => {
   const made = newPod(set, { template: set.spec.template, revision: name }, ordinal)
   const phase = state === 'pending' ? 'Pending' : state === 'failed' ? 'Failed' : 'Running'
   const isReady = state === 'ready' || state === 'going'
@@ -34,9 +35,9 @@ const podOf = (set: StatefulSetObject, ordinal: number, state: State = 'ready', 
     ...made,
     metadata: { ...made.metadata, uid: `p${ordinal}`, ...(state === 'going' && { deletionTimestamp: '2026-07-01T12:00:00Z' }) },
     status: { phase, conditions: isReady ? [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-07-01T11:00:00Z' }] : [] },
-  } as PodObject
+  } as Pod
 }
-const plan = (set: StatefulSetObject, pods: PodObject[], claims: ClaimObject[] = []) =>
+const plan = (set: StatefulSet, pods: Pod[], claims: PersistentVolumeClaim[] = []) =>
   planPods(set, {
     pods,
     current: revision('old', set),
@@ -96,7 +97,7 @@ test('ordinals can begin anywhere', () => {
 })
 
 test('a rolling update goes from the last pod to the partition, with one unavailable at a time', () => {
-  const old = (set: StatefulSetObject, ...states: State[]) => states.map((state, i) => podOf(set, i, state, 'old'))
+  const old = (set: StatefulSet, ...states: State[]) => states.map((state, i) => podOf(set, i, state, 'old'))
   const set = setOf(3)
   assert.deepEqual(plan(set, old(set, 'ready', 'ready', 'ready')), ['delete 2'])
   assert.deepEqual(plan(set, [...old(set, 'ready', 'ready'), podOf(set, 2)]), ['delete 1'])
@@ -113,7 +114,7 @@ test('a rolling update goes from the last pod to the partition, with one unavail
 test('several pods may be missing where that is allowed, and those that are missing anyway go first', () => {
   const rollingUpdate = { maxUnavailable: 2 }
   const ordered = setOf(4, { updateStrategy: { type: 'RollingUpdate', rollingUpdate } })
-  const all = (set: StatefulSetObject, ...states: State[]) => states.map((state, i) => podOf(set, i, state, 'old'))
+  const all = (set: StatefulSet, ...states: State[]) => states.map((state, i) => podOf(set, i, state, 'old'))
   assert.deepEqual(plan(ordered, all(ordered, 'ready', 'ready', 'ready', 'ready')), ['delete 3', 'delete 2'])
   const parallel = setOf(4, { podManagementPolicy: 'Parallel', updateStrategy: { type: 'RollingUpdate', rollingUpdate } })
   assert.deepEqual(plan(parallel, all(parallel, 'unready', 'ready', 'ready', 'ready')), ['delete 0', 'delete 3'])
@@ -155,7 +156,9 @@ test('who owns a claim follows from what becomes of it', () => {
       other: { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' },
       boss: { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'y', controller: true },
     }
-    const claim = { metadata: { name: `data-db-${ordinal}`, ownerReferences: owners.map(owner => reference[owner]) } } as ClaimObject
+    const claim = {
+      metadata: { name: `data-db-${ordinal}`, ownerReferences: owners.map(owner => reference[owner]) },
+    } as PersistentVolumeClaim
     return ownersOf(claim, set, podOf(set, ordinal))?.map(({ uid }) => uid)
   }
   assert.equal(owned('Retain', 'Retain', ['other']), undefined)
@@ -172,8 +175,8 @@ test('who owns a claim follows from what becomes of it', () => {
   assert.equal(owned('Delete', 'Delete', ['earlier']), undefined)
   const set = setOf(1, { volumeClaimTemplates: [DATA], persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete' } })
   const claim = { metadata: { name: 'data-db-0', ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'db-0', uid: 'before' }] } }
-  assert.ok(hasStaleClaims(set, podOf(set, 0), () => claim as ClaimObject))
-  assert.deepEqual(plan(set, [], [claim as ClaimObject]), [])
+  assert.ok(hasStaleClaims(set, podOf(set, 0), () => claim as PersistentVolumeClaim))
+  assert.deepEqual(plan(set, [], [claim as PersistentVolumeClaim]), [])
 })
 
 test('the status counts pods by revision, and an update is complete when all pods are of the new one and ready', () => {

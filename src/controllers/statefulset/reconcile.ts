@@ -4,33 +4,35 @@
  *
  *     web-0 available ─→ create web-1 … available ─→ web-2          scaled down: web-2 ─→ gone ─→ web-1
  */
+import type { StatefulSet } from '../../kinds/apps/statefulset.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { isAvailable, isReady, isTerminal, type PodObject } from '../pods/pod-state.ts'
+import { isAvailable, isReady, isTerminal } from '../pods/pod-state.ts'
 import { type FindClaim, hasStaleClaims, misownedClaims } from './claims.ts'
-import { isInRange, newPod, ordinalOf, revisionOf, type StatefulSetObject, startOrdinal, withIdentity } from './identity.ts'
+import { isInRange, newPod, ordinalOf, revisionOf, startOrdinal, withIdentity } from './identity.ts'
 
-export type StatefulSetStatus = StatefulSetObject['status']
+export type StatefulSetStatus = StatefulSet['status']
 export type Revision = { readonly name: string; readonly template: PodTemplateSpec }
 
 export type Step =
   /** Create its claims and the pod. */
-  | { readonly step: 'create'; readonly pod: PodObject }
+  | { readonly step: 'create'; readonly pod: Pod }
   /** Create the claims that a pod waits for. */
-  | { readonly step: 'claim'; readonly pod: PodObject }
+  | { readonly step: 'claim'; readonly pod: Pod }
   /** Give the pod its labels and volumes, and its claims their owners. */
-  | { readonly step: 'update'; readonly pod: PodObject }
+  | { readonly step: 'update'; readonly pod: Pod }
   /** Give its claims their owners. */
-  | { readonly step: 'own'; readonly pod: PodObject }
-  | { readonly step: 'delete'; readonly pod: PodObject }
+  | { readonly step: 'own'; readonly pod: Pod }
+  | { readonly step: 'delete'; readonly pod: Pod }
 
 /** One after the other. Where pods are managed in parallel, the steps of a phase are begun together, those about one pod in order. */
 export type Phase = readonly (readonly Step[])[]
 
 export type Observed = {
-  readonly pods: readonly PodObject[]
+  readonly pods: readonly Pod[]
   /** The revision that pods come from, and the one that they go to. */
   readonly current: Revision
   readonly update: Revision
@@ -40,18 +42,18 @@ export type Observed = {
 
 type Pods = {
   /** By ordinal. Of those that are not there only the first are among them: a set may ask for more than can ever be counted. */
-  readonly replicas: readonly PodObject[]
+  readonly replicas: readonly Pod[]
   /** How many have not been created. */
   readonly absent: number
-  readonly surplus: readonly PodObject[]
+  readonly surplus: readonly Pod[]
 }
 
-const isCreated = ({ status }: PodObject): boolean => Boolean(status.phase)
-const isGoing = ({ metadata }: PodObject): boolean => Boolean(metadata.deletionTimestamp)
-const isRunning = (pod: PodObject): boolean => pod.status.phase === 'Running' && isReady(pod)
-export const isInOrder = ({ spec }: StatefulSetObject): boolean => spec.podManagementPolicy !== 'Parallel'
+const isCreated = ({ status }: Pod): boolean => Boolean(status.phase)
+const isGoing = ({ metadata }: Pod): boolean => Boolean(metadata.deletionTimestamp)
+const isRunning = (pod: Pod): boolean => pod.status.phase === 'Running' && isReady(pod)
+export const isInOrder = ({ spec }: StatefulSet): boolean => spec.podManagementPolicy !== 'Parallel'
 
-export function planPods(set: StatefulSetObject, observed: Observed): Phase[] {
+export function planPods(set: StatefulSet, observed: Observed): Phase[] {
   const pods = podsOf(set, observed)
   const phases = [() => keepReplicas(set, pods, observed), () => ownSurplus(set, pods, observed), () => endSurplus(set, pods, observed)]
   const decided: Phase[] = []
@@ -65,11 +67,11 @@ export function planPods(set: StatefulSetObject, observed: Observed): Phase[] {
 }
 
 /** The pods that there should be, the first that are missing among them, and the others from the last to the first. */
-function podsOf(set: StatefulSetObject, { pods, current, update }: Observed): Pods {
+function podsOf(set: StatefulSet, { pods, current, update }: Observed): Pods {
   const start = startOrdinal(set)
   const end = start + set.spec.replicas
   const existing = new Map(pods.filter(pod => isInRange(set, pod)).map(pod => [ordinalOf(pod), pod]))
-  const missing: PodObject[] = []
+  const missing: Pod[] = []
   for (let ordinal = start; ordinal < end && missing.length < LIMITS.statefulPodsAtOnce; ordinal++) {
     if (existing.has(ordinal)) continue
     const { name: revision, template } = isKeptBack(set, ordinal) ? current : update
@@ -82,7 +84,7 @@ function podsOf(set: StatefulSetObject, { pods, current, update }: Observed): Po
 }
 
 /** Whether a pod of an ordinal is still made from the current revision. */
-function isKeptBack(set: StatefulSetObject, ordinal: number): boolean {
+function isKeptBack(set: StatefulSet, ordinal: number): boolean {
   const { type, rollingUpdate } = set.spec.updateStrategy
   if (rollingUpdate) return ordinal < startOrdinal(set) + (rollingUpdate.partition ?? 0)
   return type === 'RollingUpdate' && ordinal < startOrdinal(set) + (set.status.currentReplicas ?? 0)
@@ -91,11 +93,7 @@ function isKeptBack(set: StatefulSetObject, ordinal: number): boolean {
 type Decided = { readonly steps: Phase; readonly isWaiting: boolean }
 
 /** Decides for pods in turn; in order, only as far as the first for which something has to be waited for. */
-function inTurn(
-  set: StatefulSetObject,
-  pods: readonly PodObject[],
-  decide: (pod: PodObject) => { steps: Step[]; waits: boolean },
-): Decided {
+function inTurn(set: StatefulSet, pods: readonly Pod[], decide: (pod: Pod) => { steps: Step[]; waits: boolean }): Decided {
   const steps: Step[][] = []
   for (const pod of pods) {
     const { steps: next, waits } = decide(pod)
@@ -105,7 +103,7 @@ function inTurn(
   return { steps, isWaiting: false }
 }
 
-function keepReplicas(set: StatefulSetObject, { replicas }: Pods, { findClaim, now }: Observed): Decided {
+function keepReplicas(set: StatefulSet, { replicas }: Pods, { findClaim, now }: Observed): Decided {
   return inTurn(set, replicas, pod => {
     if (isTerminal(pod)) return { steps: isGoing(pod) ? [] : [{ step: 'delete', pod }], waits: true }
     if (!isCreated(pod)) return { steps: hasStaleClaims(set, pod, findClaim) ? [] : [{ step: 'create', pod }], waits: true }
@@ -116,10 +114,10 @@ function keepReplicas(set: StatefulSetObject, { replicas }: Pods, { findClaim, n
   })
 }
 
-const isAvailableIn = ({ spec }: StatefulSetObject, pod: PodObject, now: Date): boolean => isAvailable(pod, spec.minReadySeconds ?? 0, now)
-const isMissing = (set: StatefulSetObject, pod: PodObject, now: Date): boolean => !isAvailableIn(set, pod, now) || isGoing(pod)
+const isAvailableIn = ({ spec }: StatefulSet, pod: Pod, now: Date): boolean => isAvailable(pod, spec.minReadySeconds ?? 0, now)
+const isMissing = (set: StatefulSet, pod: Pod, now: Date): boolean => !isAvailableIn(set, pod, now) || isGoing(pod)
 
-function ownSurplus(set: StatefulSetObject, { surplus }: Pods, { findClaim }: Observed): Decided {
+function ownSurplus(set: StatefulSet, { surplus }: Pods, { findClaim }: Observed): Decided {
   return inTurn(set, surplus, pod => {
     const isRight = misownedClaims(set, pod, findClaim)[Symbol.iterator]().next().done
     return { steps: isRight ? [] : [{ step: 'own', pod }], waits: false }
@@ -127,7 +125,7 @@ function ownSurplus(set: StatefulSetObject, { surplus }: Pods, { findClaim }: Ob
 }
 
 /** In order, a pod that is not available may only go when it is the first that is not. */
-function endSurplus(set: StatefulSetObject, { replicas, surplus }: Pods, { now }: Observed): Decided {
+function endSurplus(set: StatefulSet, { replicas, surplus }: Pods, { now }: Observed): Decided {
   const firstMissing = [...replicas, ...[...surplus].reverse()].find(pod => isMissing(set, pod, now))
   return inTurn(set, surplus, pod => {
     const isHeld = isInOrder(set) && (!isRunning(pod) || !isAvailableIn(set, pod, now)) && pod !== firstMissing
@@ -136,11 +134,11 @@ function endSurplus(set: StatefulSetObject, { replicas, surplus }: Pods, { now }
 }
 
 /** The pods of an old revision that may go now, from the last to the partition. */
-function replaceOutdated(set: StatefulSetObject, { replicas, absent }: Pods, { update, now }: Observed): PodObject[] {
+function replaceOutdated(set: StatefulSet, { replicas, absent }: Pods, { update, now }: Observed): Pod[] {
   const { type, rollingUpdate } = set.spec.updateStrategy
   if (type !== 'RollingUpdate') return []
   const there = replicas.filter(isCreated)
-  const isOld = (pod: PodObject) => revisionOf(pod) !== update.name && !isGoing(pod)
+  const isOld = (pod: Pod) => revisionOf(pod) !== update.name && !isGoing(pod)
   const allowed = Math.max(1, scaledAmount(rollingUpdate?.maxUnavailable ?? 1, set.spec.replicas, 'down'))
   const lost = there.filter(pod => isMissing(set, pod, now))
   const missing = absent + lost.length
@@ -149,14 +147,14 @@ function replaceOutdated(set: StatefulSetObject, { replicas, absent }: Pods, { u
   if (isInOrder(set)) return outdated.slice(0, Math.max(0, allowed - missing))
   // Those that are missing anyway cost nothing.
   if (missing >= allowed && !lost.some(isOld)) return []
-  const isUsed = (pod: PodObject) => isAvailableIn(set, pod, now)
+  const isUsed = (pod: Pod) => isAvailableIn(set, pod, now)
   return [...outdated.filter(pod => !isUsed(pod)), ...outdated.filter(isUsed).slice(0, Math.max(0, allowed - missing))]
 }
 
 export type Names = { readonly current: string; readonly update: string; readonly collisionCount: number }
 
 /** The status that a set should have; undefined when it has it. */
-export function nextStatus(set: StatefulSetObject, pods: readonly PodObject[], names: Names, now: Date): StatefulSetStatus | undefined {
+export function nextStatus(set: StatefulSet, pods: readonly Pod[], names: Names, now: Date): StatefulSetStatus | undefined {
   const created = pods.filter(isCreated)
   const ready = created.filter(isRunning)
   const staying = created.filter(pod => !isGoing(pod))

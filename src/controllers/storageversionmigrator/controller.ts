@@ -9,7 +9,6 @@ import { CustomResourceDefinition } from '../../kinds/apiextensions/customresour
 import { StorageVersionMigration } from '../../kinds/storagemigration/storageversionmigration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type ControllerContext, defineController, watch } from '../controller.ts'
@@ -45,7 +44,7 @@ const resourceKey = ({ group, resource }: GroupResource): string => `${RESOURCE}
 const MAY_APPEAR_MS = 60_000
 const LOOK_AGAIN_MS = 1000
 
-type Definition = ObjectOf<typeof CustomResourceDefinition>
+type Definition = CustomResourceDefinition
 
 export const storageVersionMigrator = defineController({
   name: NAME,

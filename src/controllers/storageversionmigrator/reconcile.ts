@@ -2,10 +2,9 @@
 import type { StorageVersionMigration } from '../../kinds/storagemigration/storageversionmigration.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
-export type Migration = ObjectOf<typeof StorageVersionMigration>
+export type Migration = StorageVersionMigration
 export type GroupResource = Migration['spec']['resource']
 type Status = Migration['status']
 type Condition = NonNullable<Status['conditions']>[number]

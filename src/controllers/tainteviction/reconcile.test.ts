@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PodObject } from '../pods/pod-state.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { drivingTaints, evictionPatch, timeToLeave } from './reconcile.ts'
 
-const podOf = (...tolerations: object[]) => ({ metadata: { uid: 'u', generation: 3 }, spec: { tolerations } }) as unknown as PodObject
+const podOf = (...tolerations: object[]) => ({ metadata: { uid: 'u', generation: 3 }, spec: { tolerations } }) as unknown as Pod
 const taint = (key: string, effect = 'NoExecute') => ({ key, value: 'v', effect })
 
 test('only NoExecute taints evict pods', () => {

@@ -1,6 +1,6 @@
 /** MutatingAdmissionPolicy mutates objects at admission, by CEL expressions; bindings put it into force. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { expressionsWork } from '../../schema/rule-work.ts'
 import { atomic, message, type Static, string } from '../../schema/types.ts'
@@ -84,6 +84,9 @@ export const MutatingAdmissionPolicy = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind MutatingAdmissionPolicy. */
+export type MutatingAdmissionPolicy = ObjectOf<typeof MutatingAdmissionPolicy>
 
 /** The field of each patch type. */
 const PATCH_TYPES = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const

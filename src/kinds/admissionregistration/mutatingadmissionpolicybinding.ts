@@ -1,7 +1,7 @@
 /** MutatingAdmissionPolicyBinding puts a mutating policy into force, with its parameters, for what it matches. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { message, string } from '../../schema/types.ts'
 import { validateMatchResources, validateMutableOperations } from './match-rules.ts'
 import { MatchResources } from './match-shapes.ts'
@@ -50,3 +50,6 @@ export const MutatingAdmissionPolicyBinding = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind MutatingAdmissionPolicyBinding. */
+export type MutatingAdmissionPolicyBinding = ObjectOf<typeof MutatingAdmissionPolicyBinding>

@@ -1,6 +1,6 @@
 /** MutatingWebhookConfiguration names webhooks that may change the object of a request, or refuse it. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { keyed } from '../../schema/types.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 import { validateWebhooks, warnAboutRules, webhooksWork } from './webhook-rules.ts'
@@ -35,3 +35,6 @@ export const MutatingWebhookConfiguration = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind MutatingWebhookConfiguration. */
+export type MutatingWebhookConfiguration = ObjectOf<typeof MutatingWebhookConfiguration>

@@ -1,7 +1,7 @@
 /** ValidatingAdmissionPolicy accepts or refuses requests by expressions; bindings put it into force. */
 import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { expressionsWork } from '../../schema/rule-work.ts'
 import { atomic, int64, keyed, message, type Static, string } from '../../schema/types.ts'
@@ -139,6 +139,9 @@ export const ValidatingAdmissionPolicy = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ValidatingAdmissionPolicy. */
+export type ValidatingAdmissionPolicy = ObjectOf<typeof ValidatingAdmissionPolicy>
 
 const REASONS: readonly string[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 const NOT_BLANK = 'must be non-empty if specified'

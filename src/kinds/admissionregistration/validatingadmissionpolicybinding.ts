@@ -1,7 +1,7 @@
 /** ValidatingAdmissionPolicyBinding puts a validating policy into force, with its parameters, for what it matches. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { message, set, string } from '../../schema/types.ts'
 import { validateMatchResources } from './match-rules.ts'
@@ -50,6 +50,9 @@ export const ValidatingAdmissionPolicyBinding = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ValidatingAdmissionPolicyBinding. */
+export type ValidatingAdmissionPolicyBinding = ObjectOf<typeof ValidatingAdmissionPolicyBinding>
 
 const ACTIONS: readonly string[] = ['Audit', 'Deny', 'Warn']
 

@@ -1,6 +1,6 @@
 /** ValidatingWebhookConfiguration names webhooks that may refuse a request, without changing it. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { keyed } from '../../schema/types.ts'
 import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 import { validateWebhooks, warnAboutRules, webhooksWork } from './webhook-rules.ts'
@@ -33,3 +33,6 @@ export const ValidatingWebhookConfiguration = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ValidatingWebhookConfiguration. */
+export type ValidatingWebhookConfiguration = ObjectOf<typeof ValidatingWebhookConfiguration>

@@ -2,7 +2,7 @@
 import { compareText, goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
 import { compilingExpressions, definitionWork } from './compiling-expressions.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
@@ -80,6 +80,9 @@ export const CustomResourceDefinition = defineKind({
     Established: ['boolean', o => isConditionTrue(o.status, 'Established'), 'Established status', 'wide'],
   },
 })
+
+/** An object of the kind CustomResourceDefinition. */
+export type CustomResourceDefinition = ObjectOf<typeof CustomResourceDefinition>
 
 /** The finalizer that keeps a definition until its custom objects are deleted. */
 export const cleanupFinalizer = (groupDomain: string) => `customresourcecleanup.apiextensions.${groupDomain}`

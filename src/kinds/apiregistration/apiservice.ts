@@ -3,7 +3,7 @@ import { goQuote } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isValidPathSegmentName, isValidPortNum, nameIsPathSegment } from '../../lib/names.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, bytes, int32, keyed, message, type Static, string } from '../../schema/types.ts'
 import { workloadCondition } from '../rules/workload.ts'
@@ -79,6 +79,9 @@ export const APIService = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind APIService. */
+export type APIService = ObjectOf<typeof APIService>
 
 const LOCAL = { reason: 'Local', message: 'Local APIServices are always available' }
 const STATUSES = ['True', 'False', 'Unknown']

@@ -1,7 +1,7 @@
 /** ControllerRevision is a snapshot of state that a controller can go back to. */
 import { deepEqual, isObject } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, required, withValue } from '../../schema/refs.ts'
 import { int64, raw } from '../../schema/types.ts'
@@ -32,6 +32,9 @@ export const ControllerRevision = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ControllerRevision. */
+export type ControllerRevision = ObjectOf<typeof ControllerRevision>
 
 /** `daemonset.apps/name` for the owner that is in control, if any. */
 function formatController({ ownerReferences = [] }: ObjectMeta): string {

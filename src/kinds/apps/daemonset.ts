@@ -2,7 +2,7 @@
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { age, formatLabels } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { badRequest } from '../../schema/status-error.ts'
@@ -162,6 +162,9 @@ export const DaemonSet = defineKind({
     ],
   },
 })
+
+/** An object of the kind DaemonSet. */
+export type DaemonSet = ObjectOf<typeof DaemonSet>
 
 /** Counts changes of the template; an annotation since the field for it went. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'

@@ -1,6 +1,6 @@
 /** Deployment keeps identical pods running and replaces them step by step when their template changes. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, int64, intOrString, keyed, message, type Static, string, time } from '../../schema/types.ts'
 import { LabelSelector, labelTermsOf, selectorText } from '../rules/meta.ts'
@@ -142,6 +142,9 @@ export const Deployment = defineKind({
     ],
   },
 })
+
+/** An object of the kind Deployment. */
+export type Deployment = ObjectOf<typeof Deployment>
 
 function* validateStrategy({ type, rollingUpdate }: Strategy, at: Ref<Strategy>): Iterable<FieldError> {
   switch (type) {

@@ -1,6 +1,6 @@
 /** ReplicaSet keeps a set of identical pods at a wanted size. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { int64, keyed, message, string } from '../../schema/types.ts'
 import { LabelSelector, selectorText } from '../rules/meta.ts'
@@ -98,3 +98,6 @@ export const ReplicaSet = defineKind({
     ],
   },
 })
+
+/** An object of the kind ReplicaSet. */
+export type ReplicaSet = ObjectOf<typeof ReplicaSet>

@@ -3,7 +3,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, int32, int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
@@ -159,6 +159,9 @@ export const StatefulSet = defineKind({
     Images: imagesColumn,
   },
 })
+
+/** An object of the kind StatefulSet. */
+export type StatefulSet = ObjectOf<typeof StatefulSet>
 
 type Write = { readonly old: StatefulSetSpec | undefined; readonly gate: RequestContext['gate'] }
 

@@ -1,6 +1,6 @@
 /** SelfSubjectReview returns the user that sent the request. */
 import { formatTime, instantOf } from '../../lib/time.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { message } from '../../schema/types.ts'
 import { UserInfo, userInfoOf } from './user-info.ts'
 
@@ -28,3 +28,6 @@ export const SelfSubjectReview = defineKind({
     }),
   },
 })
+
+/** An object of the kind SelfSubjectReview. */
+export type SelfSubjectReview = ObjectOf<typeof SelfSubjectReview>

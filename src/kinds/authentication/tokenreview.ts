@@ -1,5 +1,5 @@
 /** TokenReview authenticates a bearer token. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { atomic, bool, message, string } from '../../schema/types.ts'
 import { UserInfo, userInfoOf } from './user-info.ts'
@@ -43,3 +43,6 @@ export const TokenReview = defineKind({
     },
   },
 })
+
+/** An object of the kind TokenReview. */
+export type TokenReview = ObjectOf<typeof TokenReview>

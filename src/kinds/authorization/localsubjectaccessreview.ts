@@ -1,5 +1,5 @@
 /** LocalSubjectAccessReview checks whether a user may perform an action in one namespace. Permission to create it can be granted per namespace. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import {
   review,
@@ -35,3 +35,6 @@ export const LocalSubjectAccessReview = defineKind({
   },
   virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), ctx) }) },
 })
+
+/** An object of the kind LocalSubjectAccessReview. */
+export type LocalSubjectAccessReview = ObjectOf<typeof LocalSubjectAccessReview>

@@ -1,5 +1,5 @@
 /** SelfSubjectAccessReview checks whether the current user may perform an action. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { review, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus, validateNoMetadata, validateWanted } from './access.ts'
 
 export const SelfSubjectAccessReview = defineKind({
@@ -22,3 +22,6 @@ export const SelfSubjectAccessReview = defineKind({
   },
   virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, ctx.user, ctx) }) },
 })
+
+/** An object of the kind SelfSubjectAccessReview. */
+export type SelfSubjectAccessReview = ObjectOf<typeof SelfSubjectAccessReview>

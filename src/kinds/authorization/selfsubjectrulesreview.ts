@@ -1,5 +1,5 @@
 /** SelfSubjectRulesReview lists the actions that the current user may perform in a namespace. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { atomic, bool, message, type Static, string } from '../../schema/types.ts'
 
@@ -47,3 +47,6 @@ export const SelfSubjectRulesReview = defineKind({
     },
   },
 })
+
+/** An object of the kind SelfSubjectRulesReview. */
+export type SelfSubjectRulesReview = ObjectOf<typeof SelfSubjectRulesReview>

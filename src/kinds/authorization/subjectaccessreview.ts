@@ -1,5 +1,5 @@
 /** SubjectAccessReview checks whether a user may perform an action. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { review, SubjectAccessReviewSpec, SubjectAccessReviewStatus, subjectOf, validateNoMetadata, validateSpec } from './access.ts'
 
 export const SubjectAccessReview = defineKind({
@@ -22,3 +22,6 @@ export const SubjectAccessReview = defineKind({
   },
   virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, subjectOf(o.spec), ctx) }) },
 })
+
+/** An object of the kind SubjectAccessReview. */
+export type SubjectAccessReview = ObjectOf<typeof SubjectAccessReview>

@@ -1,5 +1,5 @@
 /** The first version of HorizontalPodAutoscaler, which supports CPU utilization only; other fields are kept in annotations. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { int32, int64, message, string, time } from '../../schema/types.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
@@ -11,7 +11,6 @@ import {
   HorizontalPodAutoscalerBehavior,
   hasRoundTripAnnotations,
   FORM_ANNOTATIONS as KEYS,
-  type HorizontalPodAutoscalerObject as Stored,
 } from './horizontalpodautoscaler.ts'
 import { readBehavior, readConditions, readMeasurements, readMetrics, writeMeasurements, writeMetrics } from './metric-annotations.ts'
 import type { MetricSpec, MetricStatus } from './metric-shapes.ts'
@@ -77,7 +76,7 @@ export const HorizontalPodAutoscalerV1 = defineKind({
         },
       }
     },
-    fromStored({ metadata, spec, status }: Stored) {
+    fromStored({ metadata, spec, status }: HorizontalPodAutoscaler) {
       const { metrics = [] } = spec
       const measured = status.currentMetrics ?? []
       const used = measured.findLast(m => isCpu(m) && m.resource!.current.averageUtilization !== undefined)
@@ -98,6 +97,9 @@ export const HorizontalPodAutoscalerV1 = defineKind({
     },
   },
 })
+
+/** An object of the kind HorizontalPodAutoscalerV1. */
+export type HorizontalPodAutoscalerV1 = ObjectOf<typeof HorizontalPodAutoscalerV1>
 
 type Common = { observedGeneration?: number | bigint; lastScaleTime?: string; currentReplicas?: number; desiredReplicas: number }
 const common = ({ observedGeneration, lastScaleTime, currentReplicas = 0, desiredReplicas }: Common) => ({
@@ -124,7 +126,7 @@ function plain(metadata: ObjectMeta): ObjectMeta {
 }
 
 /** What this version has no fields for, as annotations. */
-function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<Stored, 'spec' | 'status'>): ObjectMeta {
+function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<HorizontalPodAutoscaler, 'spec' | 'status'>): ObjectMeta {
   const others = (spec.metrics ?? []).filter(metric => !isAverageCpu(metric))
   const { currentMetrics, conditions = [] } = status
   const added = {

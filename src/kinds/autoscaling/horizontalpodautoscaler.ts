@@ -127,7 +127,9 @@ export const HorizontalPodAutoscaler = defineKind({
     Age: age,
   },
 })
-export type HorizontalPodAutoscalerObject = ObjectOf<typeof HorizontalPodAutoscaler>
+
+/** An object of the kind HorizontalPodAutoscaler. */
+export type HorizontalPodAutoscaler = ObjectOf<typeof HorizontalPodAutoscaler>
 
 export const DEFAULT_UTILIZATION = 80
 

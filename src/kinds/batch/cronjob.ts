@@ -2,7 +2,7 @@
 import { cronFault } from '../../lib/cron.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
 import { age, since } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported } from '../../schema/refs.ts'
 import { atomic, bool, int32, int64, message, type Static, string, time } from '../../schema/types.ts'
@@ -103,6 +103,9 @@ export const CronJob = defineKind({
     ],
   },
 })
+
+/** An object of the kind CronJob. */
+export type CronJob = ObjectOf<typeof CronJob>
 
 const ZONE_IN_SCHEDULE =
   'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details'

@@ -3,7 +3,7 @@ import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { humanDuration, millisecondsOf, parseTime } from '../../lib/time.ts'
 import { age, type CellContext } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidUnshown, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
@@ -75,6 +75,9 @@ export const Job = defineKind({
     ],
   },
 })
+
+/** An object of the kind Job. */
+export type Job = ObjectOf<typeof Job>
 
 /** Drops what the features that are off would add, unless it is stored already. */
 export function dropDisabledJobFields(spec: JobSpec, old: JobSpec | undefined, { gate }: RequestContext): void {

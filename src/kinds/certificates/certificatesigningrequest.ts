@@ -9,7 +9,7 @@ import { readCertificates } from '../../lib/x509/certificate.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bytes, int32, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'
@@ -254,6 +254,9 @@ The minimum valid value for expirationSeconds is 600, i.e. 10 minutes.`,
     Condition: ['string', o => stateOf(o.status), 'Conditions applied to the request, such as approval or denial.'],
   },
 })
+
+/** An object of the kind CertificateSigningRequest. */
+export type CertificateSigningRequest = ObjectOf<typeof CertificateSigningRequest>
 
 /** The requesting user is set by the server, over what the request contains. */
 function recordUser(spec: CertificateSigningRequestSpec, { name, uid, groups, extra = {} }: User): void {

@@ -3,7 +3,7 @@
 import { type PemBlock, pemBlocks } from '../../lib/pem.ts'
 import { readCertificate } from '../../lib/x509/certificate.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { message, string } from '../../schema/types.ts'
 import { trustBundleNameFaults, validateSignerName } from '../rules/pod/volumes/signer-rules.ts'
@@ -54,6 +54,9 @@ List/watch requests for ClusterTrustBundles can filter on this field using a \`s
     ],
   },
 })
+
+/** An object of the kind ClusterTrustBundle. */
+export type ClusterTrustBundle = ObjectOf<typeof ClusterTrustBundle>
 
 /** At least one authority, each once; missing and duplicate ones are only reported if all can be parsed. */
 function* validateBundle(text: string, at: Ref<string>): Iterable<FieldError> {

@@ -8,7 +8,7 @@ import { type Certificate, readCertificate } from '../../lib/x509/certificate.ts
 import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
 import { formatLabels } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import {
   type FieldError,
   invalid,
@@ -106,6 +106,9 @@ export const PodCertificateRequest = defineKind({
     ],
   },
 })
+
+/** An object of the kind PodCertificateRequest. */
+export type PodCertificateRequest = ObjectOf<typeof PodCertificateRequest>
 
 const stateOf = ({ conditions = [] }: PodCertificateRequestStatus) =>
   conditions.findLast(({ type }) => type === 'Issued' || type === 'Denied' || type === 'Failed')?.type ?? 'Pending'

@@ -2,7 +2,7 @@
 
 import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, message, microTime, string } from '../../schema/types.ts'
 
@@ -56,6 +56,9 @@ export const Lease = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind Lease. */
+export type Lease = ObjectOf<typeof Lease>
 
 /** The path names the field twice: as in kube-apiserver. */
 function* validateStrategy(strategy: string, at: Ref<string>): Iterable<FieldError> {

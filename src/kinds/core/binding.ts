@@ -1,5 +1,5 @@
 /** Binding assigns a pod to a node: the older way of sending a pod its binding. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectReference } from '../rules/references.ts'
 
 export const Binding = defineKind({
@@ -15,3 +15,6 @@ export const Binding = defineKind({
   },
   virtual: { forwardsTo: { group: '', version: 'v1', plural: 'pods', subresource: 'binding' } },
 })
+
+/** An object of the kind Binding. */
+export type Binding = ObjectOf<typeof Binding>

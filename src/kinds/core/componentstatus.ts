@@ -1,5 +1,5 @@
 /** ComponentStatus shows whether a component of the control plane is healthy. Deprecated: use the health endpoints. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { keyed, message, string } from '../../schema/types.ts'
 
 const ComponentCondition = message('ComponentCondition', {
@@ -39,6 +39,9 @@ export const ComponentStatus = defineKind({
     Error: ['string', o => healthOf(o)?.error ?? '', 'Error of the component conditions'],
   },
 })
+
+/** An object of the kind ComponentStatus. */
+export type ComponentStatus = ObjectOf<typeof ComponentStatus>
 
 type Condition = { type: string; status: string; message?: string; error?: string }
 const healthOf = ({ conditions }: { conditions?: Condition[] }) => conditions?.find(({ type }) => type === 'Healthy')

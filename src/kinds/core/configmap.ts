@@ -1,7 +1,7 @@
 /** ConfigMap holds configuration as keys and values. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { forbidden, refTo, tooLong } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
 import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../rules/data.ts'
@@ -44,3 +44,6 @@ export const ConfigMap = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ConfigMap. */
+export type ConfigMap = ObjectOf<typeof ConfigMap>

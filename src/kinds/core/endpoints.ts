@@ -3,7 +3,7 @@ import { isValidIPForLegacyField, warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, message, type Static, string } from '../../schema/types.ts'
 import { validateEndpointIP } from '../rules/endpoint-ip-rules.ts'
@@ -70,6 +70,9 @@ export const Endpoints = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind Endpoints. */
+export type Endpoints = ObjectOf<typeof Endpoints>
 
 function* validateSubset(subset: EndpointSubset, at: Ref<EndpointSubset>): Iterable<FieldError> {
   const { ports = [] } = subset

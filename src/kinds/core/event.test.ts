@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cells, check, withDefaults } from '../../../test/kits/kinds/kinds.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { Event } from './event.ts'
 import { validateStrictChange, validateStrictEvent } from './event-rules.ts'
@@ -51,7 +50,7 @@ test('an event of the new style says who reported what', () => {
 
 test('the events group is strict about the new style', () => {
   const strict = (draft: object) => {
-    const o: ObjectOf<typeof Event> = withDefaults(Event, { ...draft })
+    const o: Event = withDefaults(Event, { ...draft })
     return show(validateStrictEvent(o, refTo(o)))
   }
   assert.deepEqual(strict(modern), [])
@@ -70,7 +69,7 @@ test('through the events group only the series moves on', () => {
   const old = withDefaults(Event, modern)
   const series = { count: 2, lastObservedTime: '2026-07-01T11:30:00.000000Z' }
   const change = (more: object) => {
-    const o: ObjectOf<typeof Event> = withDefaults(Event, { ...modern, ...more })
+    const o: Event = withDefaults(Event, { ...modern, ...more })
     return show(validateStrictChange(o, old, refTo(o)))
   }
   assert.deepEqual(change({ series }), [])

@@ -1,7 +1,7 @@
 /** Event records what happened to an object; it expires after a while. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { type CellContext, NAME_DOC, since } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateEvent } from './event-rules.ts'
 import { type EventFields, eventFields } from './event-shapes.ts'
 
@@ -59,6 +59,9 @@ export const Event = defineKind({
     Name: ['string', o => o.metadata.name, NAME_DOC, { wide: true, format: 'name' }],
   },
 })
+
+/** An object of the kind Event. */
+export type Event = ObjectOf<typeof Event>
 
 function firstSeen({ firstTimestamp, eventTime }: EventFields, ctx: CellContext): string {
   return since(firstTimestamp || eventTime, ctx)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
 import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from '../rules/pod/resources/resource-rules.ts'
@@ -52,6 +52,9 @@ export const LimitRange = defineKind({
     }
   },
 })
+
+/** An object of the kind LimitRange. */
+export type LimitRange = ObjectOf<typeof LimitRange>
 
 const AMOUNTS = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
 type Part = (typeof AMOUNTS)[number]

@@ -1,7 +1,7 @@
 /** Namespace parts a cluster into spaces within which names are unique. */
 import { isQualifiedName, nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateFinalizerDomain } from '../../schema/meta-rules.ts'
 import { type FieldError, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
 import { atomic, keyed, message, string, time } from '../../schema/types.ts'
@@ -91,6 +91,9 @@ export const Namespace = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind Namespace. */
+export type Namespace = ObjectOf<typeof Namespace>
 
 function labelWithName({ metadata }: { metadata: { name?: string; labels?: Record<string, string> } }): void {
   if (metadata.name) metadata.labels = { ...metadata.labels, [NAME_LABEL]: metadata.name }

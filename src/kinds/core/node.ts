@@ -6,7 +6,7 @@ import { isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } fro
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import {
   duplicate,
@@ -244,6 +244,9 @@ export const Node = defineKind({
   },
 })
 
+/** An object of the kind Node. */
+export type Node = ObjectOf<typeof Node>
+
 const UNKNOWN = '<unknown>'
 
 function formatStatus({ spec, status }: { spec: NodeSpec; status: NodeStatus }): string {
@@ -275,13 +278,14 @@ function formatKernel({ nodeInfo: { kernelVersion, architecture } }: NodeStatus)
   return `${kernelVersion || UNKNOWN}${architecture ? ` (${architecture})` : ''}`
 }
 
-type Node = { metadata: ObjectMeta; spec: NodeSpec; status: NodeStatus }
+/** The parts of a node that its rules are about. */
+type NodeParts = { metadata: ObjectMeta; spec: NodeSpec; status: NodeStatus }
 
 const TAINTS_ANNOTATION = 'scheduler.alpha.kubernetes.io/taints'
 const AVOID_PODS_ANNOTATION = 'scheduler.alpha.kubernetes.io/preferAvoidPods'
 
 /** Rules on a whole node. Some paths begin in metadata although the fields are in spec: as in kube-apiserver. */
-function* validateNode({ metadata, spec, status }: Node, at: Ref<Node>): Iterable<FieldError> {
+function* validateNode({ metadata, spec, status }: NodeParts, at: Ref<NodeParts>): Iterable<FieldError> {
   yield* validateAnnotations(metadata.annotations, at.metadata.annotations)
   yield* validateTaints(spec.taints ?? [], refTo(spec.taints ?? [], 'metadata.taints'))
   const swap = status.nodeInfo.swap?.capacity
@@ -299,7 +303,7 @@ function* validateNodeStatus(status: NodeStatus, at: Ref<NodeStatus>): Iterable<
 }
 
 /** Rules on a change of a node. */
-function* validateNodeChange({ spec, status }: Node, old: Node, at: Ref<Node>): Iterable<FieldError> {
+function* validateNodeChange({ spec, status }: NodeParts, old: NodeParts, at: Ref<NodeParts>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { type, address }] of (status.addresses ?? []).entries()) {
     const key = `${type} ${address}`

@@ -2,7 +2,7 @@
 import { getOwn } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, type Ref, refTo } from '../../schema/refs.ts'
 import { message, string, time } from '../../schema/types.ts'
 import { type PersistentVolumeSource, PersistentVolumeSpec } from '../rules/persistent-volume/volume.ts'
@@ -121,6 +121,9 @@ export const PersistentVolume = defineKind({
     ],
   },
 })
+
+/** An object of the kind PersistentVolume. */
+export type PersistentVolume = ObjectOf<typeof PersistentVolume>
 
 const OUTDATED: readonly (readonly [source: keyof PersistentVolumeSource, advice: string, shown?: string])[] = [
   ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],

@@ -3,7 +3,7 @@ import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import {
   entry,
@@ -90,6 +90,9 @@ export const PersistentVolumeClaim = defineKind({
     ],
   },
 })
+
+/** An object of the kind PersistentVolumeClaim. */
+export type PersistentVolumeClaim = ObjectOf<typeof PersistentVolumeClaim>
 
 /** Rules that the stored claim already violates do not apply. */
 function ratchetedOptions(old: PersistentVolumeClaimSpec | undefined): ClaimOptions {

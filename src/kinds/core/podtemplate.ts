@@ -1,6 +1,6 @@
 /** PodTemplate stores a pod template as an object. */
 import { formatLabels } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
 import { gatedPodOptions, podOptionsFor } from '../rules/pod/ratchet-rules.ts'
@@ -45,5 +45,8 @@ export const PodTemplate = defineKind({
     'Pod Labels': ['string', o => formatLabels(o.template.metadata.labels), 'The labels for the pod template.'],
   },
 })
+
+/** An object of the kind PodTemplate. */
+export type PodTemplate = ObjectOf<typeof PodTemplate>
 
 const containersOf = ({ spec }: PodTemplateSpec) => spec.containers ?? []

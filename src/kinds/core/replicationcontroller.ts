@@ -3,7 +3,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
 import { age, formatLabels } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, notFoundValue, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { printLabelSelector, sortedByKey } from '../../schema/selectors.ts'
 import { int64, keyed, mapOf, message, type Static, string } from '../../schema/types.ts'
@@ -103,6 +103,9 @@ export const ReplicationController = defineKind({
     ],
   },
 })
+
+/** An object of the kind ReplicationController. */
+export type ReplicationController = ObjectOf<typeof ReplicationController>
 
 function* validateSpec({ selector = {}, template }: Spec, at: Ref<Spec>, stored: Stored): Iterable<FieldError> {
   if (Object.keys(selector).length === 0) yield required(at.selector)

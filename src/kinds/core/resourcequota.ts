@@ -2,7 +2,7 @@
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { entry, type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
 import {
@@ -95,6 +95,9 @@ export const ResourceQuota = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ResourceQuota. */
+export type ResourceQuota = ObjectOf<typeof ResourceQuota>
 
 type Amounts = Record<string, string>
 

@@ -5,7 +5,7 @@ import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, isObject, jsonTypeName, setOwn } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
 import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../rules/data.ts'
@@ -88,6 +88,9 @@ export const Secret = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind Secret. */
+export type Secret = ObjectOf<typeof Secret>
 
 const decode = (base64 = '') => Buffer.from(base64, 'base64')
 

@@ -1,6 +1,6 @@
 /** ServiceAccount is who a pod, or another program in the cluster, is. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, bool, keyed } from '../../schema/types.ts'
 import { token } from '../authentication/token-request.ts'
 import { LocalObjectReference, ObjectReference } from '../rules/references.ts'
@@ -31,6 +31,9 @@ export const ServiceAccount = defineKind({
   subresources: { creates: { token } },
   columns: { Age: age },
 })
+
+/** An object of the kind ServiceAccount. */
+export type ServiceAccount = ObjectOf<typeof ServiceAccount>
 
 /** Secrets are in the account's own namespace: only their names are used. */
 function keepNamesOfSecrets(o: { secrets?: ObjectReference[] }): void {

@@ -3,7 +3,7 @@ import { isValidIP, isValidIPForLegacyField, parseIPSloppy, warningsForIP } from
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isFullyQualifiedDomainName, isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
@@ -101,6 +101,9 @@ export const EndpointSlice = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind EndpointSlice. */
+export type EndpointSlice = ObjectOf<typeof EndpointSlice>
 
 /** Topology is written only by clients of older versions; the node's name in it is kept where it was before. */
 function dropTopology({ endpoints }: Slice, old: Slice | undefined): void {

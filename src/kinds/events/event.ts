@@ -10,7 +10,7 @@ import { validateEvent, validateStrictChange, validateStrictEvent } from '../cor
 import { EventSource } from '../core/event-shapes.ts'
 import { ObjectReference } from '../rules/references.ts'
 
-type Stored = ObjectOf<typeof CoreEvent>
+type Stored = CoreEvent
 
 const EventSeries = message('EventSeries', {
   count: [1, int32.always(), 'How often it has happened until the last time it was observed.'],
@@ -109,6 +109,9 @@ export const Event = defineKind({
     },
   },
 })
+
+/** An object of the kind Event. */
+export type Event = ObjectOf<typeof Event>
 
 /** Names of events are subdomains in this group, whatever the core group accepts. */
 function* validateNames({ name, generateName }: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {

@@ -2,7 +2,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, message, type Static, set, string } from '../../schema/types.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
@@ -124,6 +124,9 @@ export const FlowSchema = defineKind({
     ],
   },
 })
+
+/** An object of the kind FlowSchema. */
+export type FlowSchema = ObjectOf<typeof FlowSchema>
 
 const everythingBy = (...groups: string[]) => [
   {

@@ -1,7 +1,7 @@
 /** PriorityLevelConfiguration says how much of the server the requests of one level get, and what happens to those beyond. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, message, type Static, string } from '../../schema/types.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
@@ -105,6 +105,9 @@ export const PriorityLevelConfiguration = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind PriorityLevelConfiguration. */
+export type PriorityLevelConfiguration = ObjectOf<typeof PriorityLevelConfiguration>
 
 function* validateSpec({ type, limited, exempt }: Spec, at: Ref<Spec>, name: string): Iterable<FieldError> {
   if ((name === 'exempt') !== (type === 'Exempt')) yield invalid(at.type, "must be 'Exempt' if and only if `name` is 'exempt'")

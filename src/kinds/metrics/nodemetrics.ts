@@ -1,6 +1,6 @@
 /** NodeMetrics is what a node uses of its resources. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duration, mapOf, quantity, time } from '../../schema/types.ts'
 
 export const NodeMetrics = defineKind({
@@ -26,3 +26,6 @@ export const NodeMetrics = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind NodeMetrics. */
+export type NodeMetrics = ObjectOf<typeof NodeMetrics>

@@ -1,6 +1,6 @@
 /** PodMetrics is what the containers of a pod use. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, duration, mapOf, message, quantity, string, time } from '../../schema/types.ts'
 
 const ContainerMetrics = message('ContainerMetrics', {
@@ -29,3 +29,6 @@ export const PodMetrics = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind PodMetrics. */
+export type PodMetrics = ObjectOf<typeof PodMetrics>

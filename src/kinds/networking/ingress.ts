@@ -11,7 +11,7 @@ import {
   nameIsDNSSubdomain,
 } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, inlined, int32, message, type Static, string } from '../../schema/types.ts'
 import { TypedLocalObjectReference } from '../rules/references.ts'
@@ -135,6 +135,9 @@ export const Ingress = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind Ingress. */
+export type Ingress = ObjectOf<typeof Ingress>
 
 const HOSTS_SHOWN = 3
 

@@ -1,7 +1,7 @@
 /** IngressClass says which controller serves the Ingresses that name it. */
 import { isDNS1123Subdomain, isDomainPrefixedPath, isValidPathSegmentName, nameIsDNSLabel } from '../../lib/names.ts'
 import { age, NAME_DOC } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
 
@@ -54,6 +54,9 @@ export const IngressClass = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind IngressClass. */
+export type IngressClass = ObjectOf<typeof IngressClass>
 
 function* validateParameters({ apiGroup, kind, name, scope, namespace }: Parameters, at: Ref<Parameters>): Iterable<FieldError> {
   if (apiGroup !== undefined) yield* invalidEach(at.apiGroup, isDNS1123Subdomain(apiGroup))

@@ -3,7 +3,7 @@ import { isValidIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
 
@@ -46,6 +46,9 @@ export const IPAddress = defineKind({
     Age: ['string', age[1], '', 'unnamed'],
   },
 })
+
+/** An object of the kind IPAddress. */
+export type IPAddress = ObjectOf<typeof IPAddress>
 
 function* validateReference(reference: ParentReference, at: Ref<ParentReference>): Iterable<FieldError> {
   if (reference.group) yield* invalidEach(at.group, isDNS1123Subdomain(reference.group))

@@ -2,7 +2,7 @@
 import { cidrContains, isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
 import { isValidPortName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import {
   type FieldError,
   forbidden,
@@ -101,6 +101,9 @@ export const NetworkPolicy = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind NetworkPolicy. */
+export type NetworkPolicy = ObjectOf<typeof NetworkPolicy>
 
 /** What was stored before it was checked may stay. */
 type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: ReadonlySet<string> }

@@ -1,7 +1,7 @@
 /** ServiceCIDR names blocks of addresses from which Services get their cluster addresses. */
 import { isValidCIDR, parseInterfaceAddress } from '../../lib/ip.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, keyed, message, type Static, string } from '../../schema/types.ts'
 import { Condition } from '../rules/meta.ts'
@@ -44,6 +44,9 @@ export const ServiceCIDR = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ServiceCIDR. */
+export type ServiceCIDR = ObjectOf<typeof ServiceCIDR>
 
 const IMMUTABLE = 'field is immutable'
 

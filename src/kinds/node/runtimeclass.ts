@@ -1,7 +1,7 @@
 /** RuntimeClass says how the containers of pods that name it are run. */
 import { nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateLabels } from '../../schema/meta-rules.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import { atomic, mapOf, message, quantity, type Static, string } from '../../schema/types.ts'
@@ -56,6 +56,9 @@ export const RuntimeClass = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind RuntimeClass. */
+export type RuntimeClass = ObjectOf<typeof RuntimeClass>
 
 /** Errors name the amounts `limits`, as those of a container. */
 const limitsOf = ({ podFixed = {} }: Static<typeof Overhead>, at: Ref<unknown>): Ref<ResourceRequirements> =>

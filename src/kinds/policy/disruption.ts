@@ -1,7 +1,6 @@
 /** What a disruption budget says to an eviction. */
 import { setOwn } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import type { Approval } from '../../schema/subresources.ts'
@@ -9,7 +8,7 @@ import { matchesLabels } from '../rules/meta.ts'
 import type { PodStatus } from '../rules/pod/status/status.ts'
 import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 
-export type Budget = ObjectOf<typeof PodDisruptionBudget>
+export type Budget = PodDisruptionBudget
 type Pod = { readonly metadata: ObjectMeta; readonly status: PodStatus }
 
 /** The maximum of evictions that the disruption controller has not observed yet; with more than that, the controller is not working. */

@@ -3,7 +3,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import { int32, int64, intOrString, keyed, mapOf, message, type Static, string, time } from '../../schema/types.ts'
 import { Condition, isEmptySelector, LabelSelector, validateConditions, validateLabelSelector } from '../rules/meta.ts'
@@ -69,6 +69,9 @@ export const PodDisruptionBudget = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind PodDisruptionBudget. */
+export type PodDisruptionBudget = ObjectOf<typeof PodDisruptionBudget>
 
 function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterable<FieldError> {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec

@@ -1,6 +1,6 @@
 /** ClusterRole permits what its rules say in the whole cluster, or in a namespace when bound there. */
 import { nameIsPathSegment } from '../../lib/names.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { atomic, message, type Static } from '../../schema/types.ts'
 import { LabelSelector, labelTermsOf, validateLabelSelector } from '../rules/meta.ts'
@@ -35,6 +35,9 @@ export const ClusterRole = defineKind({
     yield* validateVerbs(rules, at.rules)
   },
 })
+
+/** An object of the kind ClusterRole. */
+export type ClusterRole = ObjectOf<typeof ClusterRole>
 
 function* validateAggregation(
   { clusterRoleSelectors: selectors = [] }: AggregationRule,

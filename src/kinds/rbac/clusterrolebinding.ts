@@ -1,6 +1,6 @@
 /** ClusterRoleBinding gives a cluster role to users, groups and service accounts everywhere. */
 import { nameIsPathSegment } from '../../lib/names.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'
 
 export const ClusterRoleBinding = defineKind({
@@ -19,3 +19,6 @@ export const ClusterRoleBinding = defineKind({
 
   columns: bindingColumns('clusterRoleBinding', 'roleRef can only reference a ClusterRole in the global namespace'),
 })
+
+/** An object of the kind ClusterRoleBinding. */
+export type ClusterRoleBinding = ObjectOf<typeof ClusterRoleBinding>

@@ -1,6 +1,6 @@
 /** Role permits what its rules say in one namespace, to those it is bound to. */
 import { nameIsPathSegment } from '../../lib/names.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic } from '../../schema/types.ts'
 import { PolicyRule, validatePolicyRules, validateVerbs } from './policy-rule.ts'
 
@@ -22,3 +22,6 @@ export const Role = defineKind({
     yield* validateVerbs(rules, at)
   },
 })
+
+/** An object of the kind Role. */
+export type Role = ObjectOf<typeof Role>

@@ -1,6 +1,6 @@
 /** RoleBinding gives a role to users, groups and service accounts in one namespace. */
 import { nameIsPathSegment } from '../../lib/names.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'
 
 export const RoleBinding = defineKind({
@@ -20,3 +20,6 @@ export const RoleBinding = defineKind({
 
   columns: bindingColumns('roleBinding', 'roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace'),
 })
+
+/** An object of the kind RoleBinding. */
+export type RoleBinding = ObjectOf<typeof RoleBinding>

@@ -3,7 +3,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, message, string } from '../../schema/types.ts'
 import { MAX_CONFIGURATIONS } from './claim-rules.ts'
 import { DeviceClassConfiguration, DeviceSelector } from './claim-shapes.ts'
@@ -47,3 +47,6 @@ export const DeviceClass = defineKind({
   deletion: { returns: 'object' },
   columns: { Age: age },
 })
+
+/** An object of the kind DeviceClass. */
+export type DeviceClass = ObjectOf<typeof DeviceClass>

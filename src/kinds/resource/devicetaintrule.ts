@@ -2,7 +2,7 @@
 import { isDNS1123Label } from '../../lib/names.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { age, since } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { invalidEach, type Ref, tooMany } from '../../schema/refs.ts'
 import { keyed, message, type Static, string } from '../../schema/types.ts'
 import { Condition, validateConditions } from '../rules/meta.ts'
@@ -77,6 +77,9 @@ export const DeviceTaintRule = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind DeviceTaintRule. */
+export type DeviceTaintRule = ObjectOf<typeof DeviceTaintRule>
 
 function* validateSpec({ deviceSelector, taint }: Spec, at: Ref<Spec>, old: Spec | undefined): Iterable<Finding> {
   const { driver, pool, device } = deviceSelector ?? {}

@@ -1,6 +1,6 @@
 /** ResourceClaim requests devices, and records their allocation. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { meansTheSame } from '../rules/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
@@ -60,6 +60,9 @@ export const ResourceClaim = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ResourceClaim. */
+export type ResourceClaim = ObjectOf<typeof ResourceClaim>
 
 const administered = (allocation: AllocationResult | undefined): number =>
   (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess)

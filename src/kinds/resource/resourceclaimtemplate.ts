@@ -1,6 +1,6 @@
 /** ResourceClaimTemplate is what claims of pods are made from. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import { invalid, withValue } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
@@ -47,3 +47,6 @@ export const ResourceClaimTemplate = defineKind({
   deletion: { returns: 'object' },
   columns: { Age: age },
 })
+
+/** An object of the kind ResourceClaimTemplate. */
+export type ResourceClaimTemplate = ObjectOf<typeof ResourceClaimTemplate>

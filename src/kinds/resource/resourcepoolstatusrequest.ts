@@ -1,7 +1,7 @@
 /** ResourcePoolStatusRequest requests the number of available devices in a driver's pools, and is completed once. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { type CellContext, since } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import {
   duplicate,
   type FieldError,
@@ -144,6 +144,9 @@ export const ResourcePoolStatusRequest = defineKind({
     Completed: ['string', (o, ctx) => completedOf(o, ctx), 'Time since the observation completed.'],
   },
 })
+
+/** An object of the kind ResourcePoolStatusRequest. */
+export type ResourcePoolStatusRequest = ObjectOf<typeof ResourcePoolStatusRequest>
 
 /** The condition that ends the request, Complete or Failed. */
 const outcomeOf = ({ status }: Request) =>

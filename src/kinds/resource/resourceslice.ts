@@ -4,7 +4,7 @@ import { goQuote } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { entry, type FieldError, forbidden, invalid, invalidEach, type Ref, required, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
@@ -67,6 +67,9 @@ export const ResourceSlice = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind ResourceSlice. */
+export type ResourceSlice = ObjectOf<typeof ResourceSlice>
 
 const MAX_DEVICES = 128
 const MAX_COSTLY_DEVICES = 64

@@ -1,6 +1,6 @@
 /** PriorityClass sets the scheduling priority of pods that name it. */
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { forbidden, invalid, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, int32, string } from '../../schema/types.ts'
 
@@ -81,6 +81,9 @@ export const PriorityClass = defineKind({
     ],
   },
 })
+
+/** An object of the kind PriorityClass. */
+export type PriorityClass = ObjectOf<typeof PriorityClass>
 
 /** Why a class is not one of the system's. */
 function systemFault(name: string, value: number, globalDefault: boolean): string | undefined {

@@ -1,7 +1,7 @@
 /** CSIDriver describes how Kubernetes uses a storage driver. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, bool, int64, message, type Static, set, string } from '../../schema/types.ts'
@@ -119,6 +119,9 @@ export const CSIDriver = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind CSIDriver. */
+export type CSIDriver = ObjectOf<typeof CSIDriver>
 
 /** A field of a feature that is off is kept only where it is already. */
 function dropUnserved(spec: CSIDriverSpec, old: CSIDriverSpec | undefined, { gate }: RequestContext): void {

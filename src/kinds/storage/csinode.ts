@@ -1,7 +1,7 @@
 /** CSINode lists the storage drivers that run on a node. */
 import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import {
   duplicate,
   type FieldError,
@@ -108,6 +108,9 @@ export const CSINode = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind CSINode. */
+export type CSINode = ObjectOf<typeof CSINode>
 
 function* validateDrivers(drivers: readonly CSINodeDriver[], at: Ref<CSINodeDriver[]>): Iterable<FieldError> {
   const seen = new Set<string>()

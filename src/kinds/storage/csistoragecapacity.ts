@@ -1,7 +1,7 @@
 /** CSIStorageCapacity shows the capacity that a driver has left for a storage class in one topology segment. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { hasErrors, invalid, invalidEach, refTo } from '../../schema/refs.ts'
 import { quantity, string } from '../../schema/types.ts'
 import { LabelSelector, validateLabelSelector } from '../rules/meta.ts'
@@ -45,3 +45,6 @@ export const CSIStorageCapacity = defineKind({
     }
   },
 })
+
+/** An object of the kind CSIStorageCapacity. */
+export type CSIStorageCapacity = ObjectOf<typeof CSIStorageCapacity>

@@ -1,7 +1,7 @@
 /** StorageClass says how volumes are made for the claims that name it. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age, NAME_DOC } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateLabelKey } from '../../schema/meta-rules.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -97,6 +97,9 @@ export const StorageClass = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind StorageClass. */
+export type StorageClass = ObjectOf<typeof StorageClass>
 
 /** Whether of all listed classes this is the one that claims without a class get. */
 const isInForce = (name: string | undefined, list: readonly AnyObject[] | undefined): boolean =>

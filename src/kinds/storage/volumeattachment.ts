@@ -1,7 +1,7 @@
 /** VolumeAttachment requests that a driver attach a volume to a node, and records whether that is done. */
 import { inclusiveRangeMessage, isDNS1123SubdomainCaseless, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 import type { Rule } from '../../schema/rules.ts'
@@ -98,6 +98,9 @@ export const VolumeAttachment = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind VolumeAttachment. */
+export type VolumeAttachment = ObjectOf<typeof VolumeAttachment>
 
 function* validateAttacher(attacher: string, at: Ref<string>): Iterable<FieldError> {
   if (!attacher) return yield required(at)

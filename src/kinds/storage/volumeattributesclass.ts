@@ -1,7 +1,7 @@
 /** VolumeAttributesClass names properties of volumes that may change while they are used, such as their speed. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { forbidden, required } from '../../schema/refs.ts'
 import { mapOf, string } from '../../schema/types.ts'
 import { validateDriver, validateParameters } from './parameter-rules.ts'
@@ -35,3 +35,6 @@ export const VolumeAttributesClass = defineKind({
     Age: age,
   },
 })
+
+/** An object of the kind VolumeAttributesClass. */
+export type VolumeAttributesClass = ObjectOf<typeof VolumeAttributesClass>

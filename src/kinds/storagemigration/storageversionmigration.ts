@@ -2,7 +2,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { NAME_DOC } from '../../schema/columns.ts'
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import { keyed, message, type Static, string } from '../../schema/types.ts'
 import { Condition, validateConditions } from '../rules/meta.ts'
@@ -82,6 +82,9 @@ export const StorageVersionMigration = defineKind({
     ],
   },
 })
+
+/** An object of the kind StorageVersionMigration. */
+export type StorageVersionMigration = ObjectOf<typeof StorageVersionMigration>
 
 const STATES = ['Running', 'Failed', 'Succeeded']
 const holds = ({ conditions = [] }: Status, type: string) => conditions.find(condition => condition.type === type)?.status === 'True'

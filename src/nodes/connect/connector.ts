@@ -2,22 +2,23 @@
  * Requests that a node answers: the log of a pod, exec, attach, port-forward and proxy. Here it is found out which pod, container
  * and node are meant; what answers for the node is a `NodeConnection`.
  */
+
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { Service } from '../../kinds/core/service/service.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Connect, Connection, Result } from '../../registry/api.ts'
 import { badRequest, notFound } from '../../schema/status-error.ts'
 import { AddressNotAllowed, type ReportedDestination } from '../../transport/destination.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
 import type { NodeConnection } from './node-connection.ts'
-import { type ServiceObject, serviceUpstream } from './service-proxy.ts'
+import { serviceUpstream } from './service-proxy.ts'
 
 export type ConnectorParts = {
   readonly client: Client
   /** What answers for a node. */
-  readonly connectionTo: (node: NodeObject) => NodeConnection
+  readonly connectionTo: (node: Node) => NodeConnection
   /** Where this server may connect. */
   readonly reported: ReportedDestination
   /** Which of several endpoints of a Service is taken; from 0 to 1. */
@@ -29,10 +30,10 @@ export function nodeConnector(parts: ConnectorParts): Connect {
   const nodes = client.of(Node)
   const connect = ({ call, object, ctx }: Connection): MaybePromise<Result> => {
     const { name = '' } = object.metadata
-    if (call.resource.plural === 'nodes') return connectionTo(object as unknown as NodeObject).node(name, call, ctx)
+    if (call.resource.plural === 'nodes') return connectionTo(object as unknown as Node).node(name, call, ctx)
     if (call.resource.plural === 'services')
-      return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as ServiceObject, parts) }
-    const pod = object as unknown as PodObject
+      return { type: 'forward', upstream: serviceUpstream(call.name, object as unknown as Service, parts) }
+    const pod = object as unknown as Pod
     const container = OF_CONTAINER.includes(call.subresource) ? containerOf(pod, call.query.get('container') ?? '') : ''
     const { nodeName } = pod.spec
     if (!nodeName) {
@@ -55,7 +56,7 @@ export function nodeConnector(parts: ConnectorParts): Connect {
 const OF_CONTAINER = ['log', 'exec', 'attach']
 
 /** The container that is asked for, or the only one. */
-function containerOf(pod: PodObject, asked: string): string {
+function containerOf(pod: Pod, asked: string): string {
   const { name = '' } = pod.metadata
   const names = containersOf(pod.spec).map(each => each.name)
   if (asked !== '') {

@@ -2,11 +2,12 @@
  * What a kubelet tells of itself and its pods, at `/api/v1/nodes/NAME/proxy/…`: its health, its pods, what they use, and metrics for
  * Prometheus.
  */
+
 import type { Client } from '../../client/client.ts'
 import type { ObjectRevision } from '../../client/object-revision.ts'
 import { stringifyJson } from '../../codec/json.ts'
+import type { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { exposition, type Family } from '../../lib/exposition.ts'
 import type { Json } from '../../lib/json-value.ts'
@@ -15,7 +16,6 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import { trimEnd } from '../../lib/trim-end.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import { CLUSTER_DOMAIN } from '../container/identity.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
 import { bytesOf, type Look, running, total, wholeNode } from '../usage/node-usage.ts'
 import type { Measured } from '../usage/usage.ts'
 import { cadvisorFamilies, ownFamilies, resourceFamilies } from './kubelet-metrics.ts'
@@ -25,14 +25,14 @@ export type KubeletAnswer = { readonly mediaType: string; readonly body: Uint8Ar
 type Endpoint = (look: Look) => { readonly mediaType: string; readonly text: string }
 
 /** Undefined where a kubelet tells nothing. */
-export function kubeletAnswer(client: Client, node: NodeObject, path: string): KubeletAnswer | undefined {
+export function kubeletAnswer(client: Client, node: Node, path: string): KubeletAnswer | undefined {
   const asked = trimEnd(path, '/')
   const { name = '' } = node.metadata
   const selection = { field: { key: 'spec.nodeName', value: name } }
   if (asked === '/pods') return { mediaType: 'application/json', body: storedPods([...client.of(Pod).revisions(selection)]) }
   const endpoint = ENDPOINTS.get(asked)
   if (!endpoint) return undefined
-  const pods = [...client.of(Pod).list(selection)] as unknown as PodObject[]
+  const pods = [...client.of(Pod).list(selection)] as unknown as Pod[]
   const { mediaType, text } = endpoint({ node, pods, now: client.now.getTime() })
   return { mediaType, body: Buffer.from(text) }
 }
@@ -78,7 +78,7 @@ const ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map([
 ])
 
 /** What the container runtime knows of a pod. */
-function runningPod({ metadata, spec }: PodObject, containers: readonly Measured[]): object {
+function runningPod({ metadata, spec }: Pod, containers: readonly Measured[]): object {
   const images = new Map(containersOf(spec).map(({ name, image }) => [name, image]))
   const { name, namespace, uid } = metadata
   return {
@@ -89,7 +89,7 @@ function runningPod({ metadata, spec }: PodObject, containers: readonly Measured
 }
 
 /** What of a kubelet's configuration can be told from what the node does. */
-function configuration({ spec, status }: NodeObject): object {
+function configuration({ spec, status }: Node): object {
   return {
     enableServer: true,
     port: status.daemonEndpoints?.kubeletEndpoint?.Port,

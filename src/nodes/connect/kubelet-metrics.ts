@@ -1,5 +1,5 @@
 /** The metrics of a kubelet, as far as there is something behind them. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
 import { bytesOf, type Look, running, total, wholeNode } from '../usage/node-usage.ts'
@@ -117,7 +117,7 @@ export function cadvisorFamilies(look: Look): Family[] {
   ]
 }
 
-const labelsOf = ({ metadata }: PodObject): Record<string, string> => ({ namespace: metadata.namespace ?? '', pod: metadata.name ?? '' })
+const labelsOf = ({ metadata }: Pod): Record<string, string> => ({ namespace: metadata.namespace ?? '', pod: metadata.name ?? '' })
 const everyContainer = (look: Look) =>
   running(look).flatMap(({ pod, containers }) => containers.map(each => ({ ...each, labels: { container: each.name, ...labelsOf(pod) } })))
 

@@ -1,12 +1,12 @@
 /** What real nodes answer: requests are passed on to their kubelet, those for a proxy of a pod to the pod itself. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { addressedBy, portNumberOf } from '../../lib/addressed-name.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { parseIPSloppy } from '../../lib/ip.ts'
 import type { Result, UpstreamTls } from '../../registry/api.ts'
 import { badRequest, internalError } from '../../schema/status-error.ts'
 import type { Destination, ReportedDestination } from '../../transport/destination.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 export type KubeletParts = {
@@ -21,7 +21,7 @@ export type KubeletParts = {
 const DEFAULT_PORT = 10250
 
 /** Throws AddressNotAllowed, as connections do. */
-export function kubeletConnection(target: NodeObject, parts: KubeletParts): NodeConnection {
+export function kubeletConnection(target: Node, parts: KubeletParts): NodeConnection {
   const destination = (port: number): Destination => parts.reported(hostOf(target, parts.addressTypes), port)
   return {
     pod(request) {
@@ -61,9 +61,9 @@ function portOf(asked: string, usual: number | undefined): { readonly scheme: st
   return { scheme, port: number }
 }
 
-const kubeletPort = ({ status }: NodeObject): number => status?.daemonEndpoints?.kubeletEndpoint?.Port || DEFAULT_PORT
+const kubeletPort = ({ status }: Node): number => status?.daemonEndpoints?.kubeletEndpoint?.Port || DEFAULT_PORT
 
-function hostOf(node: NodeObject, types: readonly string[]): string {
+function hostOf(node: Node, types: readonly string[]): string {
   const addresses = node.status?.addresses ?? []
   const host = types.map(type => addresses.find(address => address.type === type)?.address).find(Boolean)
   if (!host)
@@ -95,7 +95,7 @@ function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
 }
 
 /** Pods are reached at their own address. */
-function proxyToPod({ spec, status }: PodObject, asked: string, reported: ReportedDestination): Result {
+function proxyToPod({ spec, status }: Pod, asked: string, reported: ReportedDestination): Result {
   const ip = status?.podIP || status?.podIPs?.[0]?.ip || ''
   if (!parseIPSloppy(ip)) throw badRequest('address not allowed')
   const { scheme, port } = portOf(asked, (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])[0]?.containerPort)

@@ -1,6 +1,7 @@
 /** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
+
 import type { LogOptions } from '../../kinds/core/pod/log-options.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -12,7 +13,7 @@ import { startOf, timeOf } from '../pod/container-state.ts'
 export type LoggedRun = { readonly id: string | undefined; readonly number: number; readonly startedAt: number }
 
 /** The run that is asked for; throws a StatusError while there is none, in the words of a kubelet. */
-export function loggedRun(pod: PodObject, { container, previous }: Pick<LogOptions, 'container' | 'previous'>): LoggedRun {
+export function loggedRun(pod: Pod, { container, previous }: Pick<LogOptions, 'container' | 'previous'>): LoggedRun {
   const status = statusOf(pod, container)
   const about = `container ${goQuote(container)} in pod ${goQuote(pod.metadata.name ?? '')}`
   if (!status) throw badRequest(`${about} is not available`)
@@ -34,7 +35,7 @@ const WAITING: Readonly<Record<string, string>> = {
   ImagePullBackOff: 'trying and failing to pull image',
 }
 
-export function statusOf({ status }: PodObject, container: string): ContainerStatus | undefined {
+export function statusOf({ status }: Pod, container: string): ContainerStatus | undefined {
   const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = status
   return [...(containerStatuses ?? []), ...(initContainerStatuses ?? []), ...(ephemeralContainerStatuses ?? [])].find(
     ({ name }) => name === container,

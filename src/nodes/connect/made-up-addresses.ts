@@ -7,7 +7,6 @@ import type { IndexDefinition } from '../../client/informer.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { isSimulated } from '../node/is-simulated.ts'
 
 const canonical = (texts: readonly (string | undefined)[]): string[] => {
@@ -15,13 +14,13 @@ const canonical = (texts: readonly (string | undefined)[]): string[] => {
   return [...new Set(ips.map(formatIP))]
 }
 
-const POD_ADDRESSES: IndexDefinition<ObjectOf<typeof Pod>> = {
+const POD_ADDRESSES: IndexDefinition<Pod> = {
   name: 'address',
   // A pod that has no address yet need not be decoded to know that.
   valuesOf: pod => (pod.fields['status.podIP'] ? canonical((pod.object?.status?.podIPs ?? []).map(({ ip }) => ip)) : []),
 }
 
-const NODE_ADDRESSES: IndexDefinition<ObjectOf<typeof Node>> = {
+const NODE_ADDRESSES: IndexDefinition<Node> = {
   name: 'address',
   valuesOf: ({ object }) => canonical((object?.status?.addresses ?? []).map(({ address }) => address)),
 }

@@ -1,14 +1,14 @@
 /** What answers for a node: a kubelet, or the simulation of one. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Call, CallContext, Result } from '../../registry/api.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
 
 export type PodRequest = {
-  readonly pod: PodObject
+  readonly pod: Pod
   /** The one that is meant; empty where the request is not about one. */
   readonly container: string
-  readonly node: NodeObject
+  readonly node: Node
   readonly call: Call
   readonly ctx: CallContext
 }

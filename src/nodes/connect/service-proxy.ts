@@ -5,16 +5,14 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { addressedBy } from '../../lib/addressed-name.ts'
 import type { Upstream } from '../../registry/api.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { unavailable } from '../../schema/status-error.ts'
 import { MadeUpAddress, oneDestination, type ReportedDestination } from '../../transport/destination.ts'
 import { tlsOf } from './kubelet.ts'
 
-export type ServiceObject = ObjectOf<typeof Service>
 export type ServiceProxyParts = { readonly client: Client; readonly reported: ReportedDestination; readonly random: () => number }
 
 /** Throws AddressNotAllowed, as connections do. */
-export function serviceUpstream(asked: string, { metadata, spec }: ServiceObject, parts: ServiceProxyParts): Upstream {
+export function serviceUpstream(asked: string, { metadata, spec }: Service, parts: ServiceProxyParts): Upstream {
   const { client, reported, random } = parts
   const { scheme = '', name = '', port = '' } = addressedBy(asked) ?? {}
   const portName = /^\d+$/.test(port) ? spec.ports?.find(each => each.port === Number(port)) : { name: port }

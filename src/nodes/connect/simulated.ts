@@ -3,13 +3,12 @@ import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import type { Result } from '../../registry/api.ts'
 import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
-import { FAILURE_ANNOTATION, internalIPs, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import { FAILURE_ANNOTATION, internalIPs, isAlive } from '../node/simulated-node.ts'
 import type { CommandRuns } from '../script/command-runs.ts'
 import { annotatedScript, scriptOfRun } from '../script/script.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
@@ -36,16 +35,16 @@ export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): N
   },
   node(name, call, ctx) {
     const node = client.of(Node).get({ name })
-    if (!isAlive(node as NodeObject | undefined))
+    if (!isAlive(node as Node | undefined))
       throw unavailable(`node "${name}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
     const path = call.query.get('path') ?? ''
     const [, namespace, podName = '', container = ''] = LOG_PATH.exec(path) ?? []
     if (namespace !== undefined && call.verb === 'get') {
-      const pod = client.of(Pod).get({ namespace, name: podName }) as PodObject | undefined
+      const pod = client.of(Pod).get({ namespace, name: podName }) as Pod | undefined
       if (pod?.spec.nodeName !== name) throw notFound({ group: '', plural: 'pods', kind: 'Pod' }, podName)
-      return readLog({ client, runs, signal }, { pod, container, node: node as NodeObject, call, ctx })
+      return readLog({ client, runs, signal }, { pod, container, node: node as Node, call, ctx })
     }
-    const answer = call.verb === 'get' ? kubeletAnswer(client, node as NodeObject, path) : undefined
+    const answer = call.verb === 'get' ? kubeletAnswer(client, node as Node, path) : undefined
     if (!answer) throw notImplemented(`node "${name}" is simulated: there is no kubelet that could answer ${path || '/'}`)
     return { type: 'bytes', code: 200, ...answer }
   },
@@ -88,13 +87,13 @@ async function* inTurns(first: readonly Uint8Array[], others: Iterable<Uint8Arra
   }
 }
 
-const isRunning = (pod: PodObject, container: string, { id }: LoggedRun): boolean => {
+const isRunning = (pod: Pod, container: string, { id }: LoggedRun): boolean => {
   const status = statusOf(pod, container)
   return status?.state.running !== undefined && status.containerID === id
 }
 
 type Follow = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly container: string
   readonly run: LoggedRun
   readonly pieces: Iterable<Uint8Array>
@@ -110,8 +109,8 @@ async function* followLog(client: Client, { pod, container, run, pieces, signals
     for (const signal of signals) signal.addEventListener('abort', () => resolve(), { once: true, signal: ending.signal })
     const look = ({ name: changed, namespace: where }: { name: string; namespace: string }) => {
       if (changed !== name || where !== namespace) return
-      const now = client.of(Pod).get({ namespace, name }) as PodObject | undefined
-      if (now?.metadata.uid !== uid || !isRunning(now as PodObject, container, run)) resolve()
+      const now = client.of(Pod).get({ namespace, name }) as Pod | undefined
+      if (now?.metadata.uid !== uid || !isRunning(now as Pod, container, run)) resolve()
     }
     void client.of(Pod).watch(({ current, type }) => (type === 'deleted' && current.uid === uid ? resolve() : look(current)), ending.signal)
   })

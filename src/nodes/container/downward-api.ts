@@ -1,12 +1,12 @@
 /** What a pod can be told about itself, in variables and files: fields of its own, and resources of its containers. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import type { ResourceFieldSelector } from '../../kinds/rules/pod/containers/downward-api.ts'
 import { compareText, goWholeQuote } from '../../lib/go-text.ts'
 import { integerValue, milliValue, parseQuantity } from '../../lib/quantity.ts'
 
 /** The text of a field; empty when it is not set. */
-export function fieldText({ metadata, spec, status }: PodObject, path: string): string {
+export function fieldText({ metadata, spec, status }: Pod, path: string): string {
   const [, map = '', key = ''] = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path) ?? []
   if (map !== '') return metadata[map as 'labels' | 'annotations']?.[key] ?? ''
   switch (path) {
@@ -50,7 +50,7 @@ type Amounts = Readonly<Record<string, string>> | null | undefined
 
 /** An amount of a resource, rounded up to the unit that is asked for. What is not limited is limited by the node. */
 export function resourceText(
-  { spec }: PodObject,
+  { spec }: Pod,
   { containerName, resource, divisor }: ResourceFieldSelector,
   { own, allocatable }: { readonly own?: Container; readonly allocatable: Amounts },
 ): string {

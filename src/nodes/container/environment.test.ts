@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { Budget } from './budget.ts'
 import { expand } from './expansion.ts'
@@ -28,7 +28,7 @@ const podOf = (spec: object = {}) =>
     metadata: { name: 'web-0', namespace: 'shop', uid: 'u1', labels: { b: '2', a: 'one "two"' }, annotations: { note: 'x' } },
     spec: { nodeName: 'n1', serviceAccountName: 'robot', ...spec },
     status: { hostIP: '172.18.0.2', podIP: '10.244.0.5', podIPs: [{ ip: '10.244.0.5' }, { ip: 'fd00::5' }] },
-  }) as unknown as PodObject
+  }) as unknown as Pod
 
 const inputs = (container: object, spec?: object) => inputsOf({ name: 'c', ...container } as Container, podOf(spec), sources)
 const value = (container: object, name: string) => inputs(container).variables().get(name)

@@ -1,11 +1,10 @@
 /** The environment variables of a container, as a kubelet makes them. */
 
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { EnvVar } from '../../kinds/rules/pod/containers/environment.ts'
 import { isRelaxedEnvVarName } from '../../lib/names.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
 import { namesOf } from './identity.ts'
@@ -15,7 +14,7 @@ import type { Sources } from './sources.ts'
 const LARGEST = 1 << 20
 
 /** Those of services first, then whole objects, then each variable, which can refer to the ones before it. */
-export function environmentOf(pod: PodObject, container: Container, sources: Sources): ReadonlyMap<string, string> {
+export function environmentOf(pod: Pod, container: Container, sources: Sources): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   let size = 0
   const give = (name: string, value: string) => {
@@ -41,7 +40,7 @@ export function environmentOf(pod: PodObject, container: Container, sources: Sou
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 type At = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly container: Container
   readonly sources: Sources
   readonly known: (name: string) => string | undefined
@@ -58,7 +57,7 @@ function variableValue({ value = '', valueFrom }: EnvVar, { pod, container, sour
 }
 
 /** Where services are, in two conventions: that of Kubernetes and that of linked containers. */
-function* serviceVariables(services: Iterable<ObjectOf<typeof Service>>): Iterable<[string, string]> {
+function* serviceVariables(services: Iterable<Service>): Iterable<[string, string]> {
   for (const { metadata, spec } of services) {
     const { clusterIP = '', ports } = spec
     const [first] = ports ?? []

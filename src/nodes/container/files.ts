@@ -1,6 +1,7 @@
 /** The files that the volumes of a pod bring into a container, as a kubelet writes them. */
+
 import { posix } from 'node:path'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf, type VolumeMount } from '../../kinds/rules/pod/containers/container.ts'
 import type { DownwardAPIVolumeFile, KeyToPath, VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 import type { Volume } from '../../kinds/rules/pod/volumes/volumes.ts'
@@ -12,7 +13,7 @@ import { expand } from './expansion.ts'
 import { namesOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
-type Around = { readonly pod: PodObject; readonly container: Container; readonly sources: Sources }
+type Around = { readonly pod: Pod; readonly container: Container; readonly sources: Sources }
 type Variables = () => ReadonlyMap<string, string>
 
 /** What is at a path of a container. */
@@ -44,14 +45,14 @@ export function fileAt(path: string, around: Around, variables: Variables): File
 }
 
 /** Whether a path is in an emptyDir that only this container mounts. */
-export function isOwnPath(path: string, { spec }: PodObject, container: Container): boolean {
+export function isOwnPath(path: string, { spec }: Pod, container: Container): boolean {
   const mount = mountOf(posix.normalize(path), container)
   if (!mount || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return false
   return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
 }
 
 /** Whether a path is in a volume that is mounted for reading only, or in an image to which nothing can be written. */
-export function isReadOnlyPath(path: string, { spec }: PodObject, container: Container): boolean {
+export function isReadOnlyPath(path: string, { spec }: Pod, container: Container): boolean {
   const wanted = posix.normalize(path)
   const mount = mountOf(wanted, container)
   if (!mount) return container.securityContext?.readOnlyRootFilesystem === true && !/^\/(dev|proc|sys)\//.test(wanted)
@@ -60,13 +61,13 @@ export function isReadOnlyPath(path: string, { spec }: PodObject, container: Con
 }
 
 /** Files outside volumes that a kubelet, or the container runtime, writes for every pod. */
-function managedFile(path: string, pod: PodObject): File | undefined {
+function managedFile(path: string, pod: Pod): File | undefined {
   const content = path === '/etc/hosts' ? hostsFile(pod) : path === '/etc/hostname' ? `${namesOf(pod).hostName}\n` : undefined
   return content === undefined ? undefined : { content, mode: 0o644, group: 0 }
 }
 
 /** Pods in the network of their node get the node's. */
-function hostsFile(pod: PodObject): string {
+function hostsFile(pod: Pod): string {
   const { hostName, fullName } = namesOf(pod)
   const own = [...new Set([fullName, hostName])].join('\t')
   const header = `# Kubernetes-managed hosts file${pod.spec.hostNetwork ? ' (host network)' : ''}.\n`

@@ -1,5 +1,5 @@
 /** Who a container is: its names in the network, and the user that its programs run as. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { normalName } from '../pod/sysctls.ts'
 
@@ -21,7 +21,7 @@ export const CLUSTER_DOMAIN = 'cluster.local'
 /** Linux takes no longer name. */
 const LONGEST_HOST_NAME = 63
 
-export function identityOf(pod: PodObject, container: Container): Identity {
+export function identityOf(pod: Pod, container: Container): Identity {
   const { spec, status } = pod
   const { runAsUser: podUser, runAsGroup: podGroup, fsGroup, supplementalGroups, sysctls } = spec.securityContext ?? {}
   const { runAsUser = podUser, runAsGroup = podGroup } = container.securityContext ?? {}
@@ -38,7 +38,7 @@ export function identityOf(pod: PodObject, container: Container): Identity {
 }
 
 /** Why a container may not run as the user that it asks for, in the words of a kubelet. Which user an image names is not known. */
-export function userProblem({ metadata, spec }: PodObject, { name, securityContext }: Container): string | undefined {
+export function userProblem({ metadata, spec }: Pod, { name, securityContext }: Container): string | undefined {
   const isBarred = (securityContext?.runAsNonRoot ?? spec.securityContext?.runAsNonRoot) === true
   const user = securityContext?.runAsUser ?? spec.securityContext?.runAsUser
   if (!isBarred || user === undefined || Number(user) !== 0) return undefined
@@ -46,7 +46,7 @@ export function userProblem({ metadata, spec }: PodObject, { name, securityConte
 }
 
 /** The names that a kubelet gives to a pod. */
-export function namesOf({ metadata, spec }: PodObject): Pick<Identity, 'hostName' | 'fullName'> {
+export function namesOf({ metadata, spec }: Pod): Pick<Identity, 'hostName' | 'fullName'> {
   if (spec.hostNetwork) return { hostName: spec.nodeName ?? '', fullName: spec.nodeName ?? '' }
   const name = (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, LONGEST_HOST_NAME).replace(/[-.]+$/, '')
   // A name that overrides all others has no domain.

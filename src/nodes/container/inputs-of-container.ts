@@ -1,5 +1,5 @@
 /** What a pod gives to one of its containers. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
@@ -7,7 +7,7 @@ import { fileAt, isOwnPath, isReadOnlyPath } from './files.ts'
 import { identityOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
-export function inputsOf(container: Container, pod: PodObject, sources: Sources): ContainerInputs {
+export function inputsOf(container: Container, pod: Pod, sources: Sources): ContainerInputs {
   let made: ReadonlyMap<string, string> | undefined
   const variables = () => {
     made ??= environmentOf(pod, container, sources)
@@ -23,9 +23,9 @@ export function inputsOf(container: Container, pod: PodObject, sources: Sources)
 }
 
 /** The pod with the addresses that it is about to get. */
-export function withAddresses(pod: PodObject, hostIPs: readonly string[], podIPs: readonly string[]): PodObject {
+export function withAddresses(pod: Pod, hostIPs: readonly string[], podIPs: readonly string[]): Pod {
   if (pod.status.podIP) return pod
   const addresses = (ips: readonly string[]) => ips.map(ip => ({ ip }))
   const status = { hostIP: hostIPs[0], hostIPs: addresses(hostIPs), podIP: podIPs[0], podIPs: addresses(podIPs) }
-  return { ...pod, status: { ...pod.status, ...status } } as PodObject
+  return { ...pod, status: { ...pod.status, ...status } } as Pod
 }

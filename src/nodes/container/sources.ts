@@ -3,7 +3,6 @@ import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
 export type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
 export type Entries = ReadonlyMap<string, () => string>
@@ -12,7 +11,7 @@ export type Sources = {
   /** The entries of an object in the namespace of the pod; undefined when there is none. */
   readonly entries: (plural: 'configmaps' | 'secrets', name: string | undefined) => Entries | undefined
   /** The services that pods are told of: the API server's, and those of their namespace. */
-  readonly services: (withOwn: boolean) => Iterable<ObjectOf<typeof Service>>
+  readonly services: (withOwn: boolean) => Iterable<Service>
   /** The certificates of trust bundles, one text for each of them. */
   readonly bundles: (projection: TrustBundleProjection) => readonly string[]
   readonly allocatable: Readonly<Record<string, string>> | undefined
@@ -20,9 +19,9 @@ export type Sources = {
 
 const decoded = ([key, value]: [string, string]) => [key, () => Buffer.from(value, 'base64').toString()] as const
 
-export const entriesOfSecret = ({ data }: ObjectOf<typeof Secret>): Entries => new Map(Object.entries(data ?? {}).map(decoded))
+export const entriesOfSecret = ({ data }: Secret): Entries => new Map(Object.entries(data ?? {}).map(decoded))
 
-export function entriesOfMap({ data, binaryData }: ObjectOf<typeof ConfigMap>): Entries {
+export function entriesOfMap({ data, binaryData }: ConfigMap): Entries {
   const texts = Object.entries(data ?? {}).map(([key, value]) => [key, () => value] as const)
   return new Map([...texts, ...Object.entries(binaryData ?? {}).map(decoded)])
 }

@@ -3,11 +3,6 @@ import type { Service } from '../../kinds/core/service/service.ts'
 import type { Ingress } from '../../kinds/networking/ingress.ts'
 import type { IngressClass } from '../../kinds/networking/ingressclass.ts'
 import { addressAt, formatIP, parseCIDR, parseIP } from '../../lib/ip.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
-
-export type ServiceObject = ObjectOf<typeof Service>
-export type IngressObject = ObjectOf<typeof Ingress>
-type IngressClassObject = ObjectOf<typeof IngressClass>
 
 /** The class of load balancers and the controller of ingresses that are simulated. */
 export const SIMULATED_CLASS = 'keelson.dev/simulated'
@@ -20,14 +15,14 @@ const INGRESS_ADDRESS = '198.19.255.254'
 const MOST = 1n << 16n
 
 /** Whether a service is given an address here: services of type LoadBalancer of no class are, as by the controller of a cloud. */
-export const isBalanced = ({ spec, metadata }: ServiceObject): boolean =>
+export const isBalanced = ({ spec, metadata }: Service): boolean =>
   spec.type === 'LoadBalancer' && (spec.loadBalancerClass ?? SIMULATED_CLASS) === SIMULATED_CLASS && !metadata.deletionTimestamp
 
 /** The addresses that a service has. */
-export const addressesOf = ({ status }: ServiceObject): string[] => (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? [])
+export const addressesOf = ({ status }: Service): string[] => (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? [])
 
 /** The addresses for a service that has none: one of each of its families, that which it asks for if it can have it. */
-export function newAddresses({ spec }: ServiceObject, taken: ReadonlySet<string>): string[] {
+export function newAddresses({ spec }: Service, taken: ReadonlySet<string>): string[] {
   const { loadBalancerIP } = spec
   const wanted = loadBalancerIP ? parseIP(loadBalancerIP) : undefined
   return (spec.ipFamilies ?? ['IPv4']).flatMap(family => {
@@ -43,11 +38,11 @@ export function newAddresses({ spec }: ServiceObject, taken: ReadonlySet<string>
 }
 
 /** The class that an ingress names, by its field or by the older annotation. */
-export const classOf = ({ spec, metadata }: IngressObject): string | undefined =>
+export const classOf = ({ spec, metadata }: Ingress): string | undefined =>
   spec.ingressClassName ?? metadata.annotations?.['kubernetes.io/ingress.class']
 
 /** The status that an ingress is to have; undefined when it stays as it is. */
-export function ingressStatus(ingress: IngressObject, ingressClass: IngressClassObject | undefined): IngressObject['status'] | undefined {
+export function ingressStatus(ingress: Ingress, ingressClass: IngressClass | undefined): Ingress['status'] | undefined {
   const isOurs = ingressClass?.spec.controller === SIMULATED_CLASS
   const has = ingress.status?.loadBalancer?.ingress?.some(({ ip }) => ip === INGRESS_ADDRESS) ?? false
   if (isOurs === has) return undefined

@@ -11,7 +11,7 @@ import { formatMicroTime, instantOf, millisecondsOf, parseMicroTime } from '../.
 import { freeNodeAddress, freePodCIDR } from './addresses.ts'
 import { nodeIdentity } from './identity.ts'
 import { SIMULATED_LABEL } from './is-simulated.ts'
-import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, type NodeObject, nodeName, nodeStatus } from './simulated-node.ts'
+import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, nodeName, nodeStatus } from './simulated-node.ts'
 
 export type SimulatedNodesParts = {
   /** How many nodes there are when the server starts. */
@@ -48,7 +48,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       // What nodes have been given, be it stored already or not.
       const given = new Map<string, Allotment>()
 
-      function allotmentOf(name: string, node: NodeObject | undefined): Allotment {
+      function allotmentOf(name: string, node: Node | undefined): Allotment {
         const known = given.get(name)
         if (known) return known
         const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== name)
@@ -68,8 +68,8 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
 
       async function register(name: string): Promise<void> {
         const { podCIDRs, addresses } = allotmentOf(name, undefined)
-        const bare = { metadata: { name }, spec: {}, status: { nodeInfo: {}, daemonEndpoints: {} } } as unknown as NodeObject
-        const draft: Draft<NodeObject> = {
+        const bare = { metadata: { name }, spec: {}, status: { nodeInfo: {}, daemonEndpoints: {} } } as unknown as Node
+        const draft: Draft<Node> = {
           metadata: { name, labels: labelsOf(name), annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } },
           spec: podCIDRs.length > 0 ? { podCIDR: podCIDRs[0], podCIDRs } : {},
           status: nodeStatus(bare, addresses, { ...parts, isGiven: false, now: client.now.getTime() }),
@@ -107,7 +107,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
 type Allotment = { readonly podCIDRs: string[]; readonly addresses: string[] }
 
 /** Renews the lease of a node when it is time; says in how many milliseconds it is time again. */
-async function renewLease(client: Client, node: NodeObject, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {
+async function renewLease(client: Client, node: Node, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {
   const leases = client.of(Lease)
   const { name = '', uid = '' } = node.metadata
   const lease = leases.get({ namespace: LEASES, name })

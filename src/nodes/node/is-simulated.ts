@@ -1,6 +1,5 @@
 /** Whether a node is simulated here. */
 import type { Node } from '../../kinds/core/node.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
 /** The name of the container runtime. */
 export const RUNTIME = 'simulated'
@@ -8,7 +7,7 @@ export const RUNTIME = 'simulated'
 export const SIMULATED_LABEL = 'keelson.dev/simulated'
 
 /** What a real kubelet has registered is not, whatever labels it has. */
-export function isSimulated(node: ObjectOf<typeof Node> | undefined): boolean {
+export function isSimulated(node: Node | undefined): boolean {
   const runtime = node?.status.nodeInfo.containerRuntimeVersion ?? ''
   return node?.metadata.labels?.[SIMULATED_LABEL] === 'true' && (runtime === '' || runtime.startsWith(`${RUNTIME}://`))
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Node } from '../../kinds/core/node.ts'
 import { isSimulated, SIMULATED_LABEL } from './is-simulated.ts'
-import { CONDITIONS_ANNOTATION, FAILURE_ANNOTATION, isAlive, type NodeObject, nodeStatus } from './simulated-node.ts'
+import { CONDITIONS_ANNOTATION, FAILURE_ANNOTATION, isAlive, nodeStatus } from './simulated-node.ts'
 
 const NOW = Date.UTC(2026, 6, 1, 12)
 const node = ({
@@ -17,7 +18,7 @@ const node = ({
     metadata: { name: 'n', labels, annotations },
     spec: {},
     status: { nodeInfo: {}, daemonEndpoints: {}, ...status },
-  }) as unknown as NodeObject
+  }) as unknown as Node
 const parts = { capacity: { cpu: '4' }, kubeletVersion: 'v1.37.0', runtimeVersion: '1', isGiven: false, now: NOW }
 
 test('a node is simulated when it has the label and no real kubelet has registered it', () => {

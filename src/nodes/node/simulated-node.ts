@@ -2,12 +2,10 @@
 import { createHash } from 'node:crypto'
 import type { Node } from '../../kinds/core/node.ts'
 import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { SCRIPT_DOMAIN } from '../script/script.ts'
 import { isSimulated, RUNTIME, SIMULATED_LABEL } from './is-simulated.ts'
 
-export type NodeObject = ObjectOf<typeof Node>
-type NodeStatus = NodeObject['status']
+type NodeStatus = Node['status']
 type NodeCondition = NonNullable<NodeStatus['conditions']>[number]
 
 /** `true`: the node is dead. It reports nothing, and its pods stay as they are. */
@@ -26,10 +24,9 @@ export const DEFAULT_CAPACITY: Readonly<Record<string, string>> = {
 export const nodeName = (number: number) => `simulated-${number}`
 
 /** Whether it works: a dead one does nothing. */
-export const isAlive = (node: NodeObject | undefined): boolean =>
-  isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
+export const isAlive = (node: Node | undefined): boolean => isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
 
-export const internalIPs = ({ status }: NodeObject): string[] =>
+export const internalIPs = ({ status }: Node): string[] =>
   (status.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address)
 
 export const labelsOf = (name: string): Record<string, string> => ({
@@ -65,7 +62,7 @@ const FEATURES = [
 export const HEARTBEAT_MS = 300_000
 
 /** The status of a node that has these addresses. Resources beside the usual ones may be added by others, as on every node. */
-export function nodeStatus(node: NodeObject, addresses: readonly string[], parts: NodeParts): NodeStatus {
+export function nodeStatus(node: Node, addresses: readonly string[], parts: NodeParts): NodeStatus {
   const { isGiven, kubeletVersion, runtimeVersion, now } = parts
   const { name = '' } = node.metadata
   const { status: old } = node
@@ -111,7 +108,7 @@ const PRESSURES = {
 }
 
 /** Those of others stay as they are. */
-function nodeConditions({ metadata, status }: NodeObject, now: number): NodeCondition[] {
+function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[] {
   const old = status.conditions ?? []
   const time = formatTime(instantOf(now))
   const scripted = new Map(

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { rejectionOf, resizeProblem } from './admission.ts'
 
 const spec = (cpu: string, more: object = {}) =>
   ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
-const pod = (cpu: string, status: object = {}) => ({ metadata: {}, spec: spec(cpu), status }) as unknown as PodObject
+const pod = (cpu: string, status: object = {}) => ({ metadata: {}, spec: spec(cpu), status }) as unknown as Pod
 const allocatable = { cpu: '2', memory: '1Gi', pods: '3' }
 const NODE = { name: 'n', labels: { zone: 'a' }, taints: [], allocatable, count: 0 }
 

@@ -1,6 +1,7 @@
 /** Whether a node admits a pod, and lets it be resized. Amounts are counted as a kubelet counts them. */
+
 import { isDeviceResource } from '../../devices/extended-resources.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
 import { hostPortsOf, isSamePort } from '../../kinds/rules/pod/scheduling/host-ports.ts'
@@ -27,7 +28,7 @@ const requestsOf = (spec: PodSpec): ReadonlyMap<string, number> =>
   new Map(Array.from(podRequests({ spec }), ([resource, quantity]) => [resource, numberOf(resource, quantity)]))
 
 /** The pod with what its containers have been given, which is not what they ask for while a resize is pending. */
-function allocatedSpec({ spec, status }: PodObject): PodSpec {
+function allocatedSpec({ spec, status }: Pod): PodSpec {
   const given = new Map(
     [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].map(each => [each.name, each.resources]),
   )
@@ -40,7 +41,7 @@ function allocatedSpec({ spec, status }: PodObject): PodSpec {
 }
 
 /** The pods that the node has taken on beside the one in question. */
-type Others = () => readonly PodObject[]
+type Others = () => readonly Pod[]
 
 type Shortage = { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
 

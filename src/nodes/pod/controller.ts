@@ -12,7 +12,6 @@ import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { matchesLabels } from '../../kinds/rules/meta.ts'
@@ -24,7 +23,7 @@ import { userProblem } from '../container/identity.ts'
 import { PodAddresses } from '../node/addresses.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { SIMULATED_LABEL } from '../node/is-simulated.ts'
-import { internalIPs, isAlive, type NodeObject } from '../node/simulated-node.ts'
+import { internalIPs, isAlive } from '../node/simulated-node.ts'
 import type { CommandRuns } from '../script/command-runs.ts'
 import type { Commands } from '../script/commands.ts'
 import { rejectionOf, resizeProblem } from './admission.ts'
@@ -56,7 +55,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
       /** When pods of many containers were written last. */
       const writtenAt = new Map<string, number>()
 
-      function kubeletOf(node: NodeObject): Kubelet {
+      function kubeletOf(node: Node): Kubelet {
         const { name = '', uid = '' } = node.metadata
         const known = kubelets.get(name)
         if (known?.uid === uid) return known
@@ -66,7 +65,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
           recorder: recorderFor(self, { component: 'kubelet', host: name }),
           certificates: new PodCertificates({ client: self, random, onError }),
         })
-        for (const pod of pods.byIndex(NODE_INDEX, name)) kubelet.remember(pod as PodObject)
+        for (const pod of pods.byIndex(NODE_INDEX, name)) kubelet.remember(pod as Pod)
         kubelets.set(name, kubelet)
         return kubelet
       }
@@ -87,12 +86,10 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
         if (nodes.revision({ name: node })?.labels[SIMULATED_LABEL] !== 'true') return []
         const others = deferred.get(node)
         const isRoomMade =
-          others !== undefined &&
-          others.size > 0 &&
-          (hasEnded || isResized(current.object as PodObject, previous?.object as PodObject | undefined))
+          others !== undefined && others.size > 0 && (hasEnded || isResized(current.object as Pod, previous?.object as Pod | undefined))
         return [...(type === 'deleted' ? [] : [key]), ...(isRoomMade ? others : [])]
       }
-      const onNode = ({ current, previous, type }: Change<NodeObject>): string[] => {
+      const onNode = ({ current, previous, type }: Change<Node>): string[] => {
         if (current.labels[SIMULATED_LABEL] !== 'true') return []
         if (type === 'deleted') kubelets.delete(current.name)
         const [is, was] = [type !== 'deleted' && isReadyForPods(current.object), isReadyForPods(previous?.object)]
@@ -159,7 +156,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
         ],
         async reconcile(key) {
           const { namespace, name } = namedBy(key)
-          const pod = pods.get({ namespace, name }) as PodObject | undefined
+          const pod = pods.get({ namespace, name }) as Pod | undefined
           const nodeName = pod?.spec.nodeName ?? ''
           const node = nodes.get({ name: nodeName })
           if (!pod || !node || !isReadyForPods(node)) return undefined
@@ -178,8 +175,8 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
             }),
             ...missingForDevices(pod, claimNamed),
           ]
-          const isOther = (other: PodObject) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
-          const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as PodObject[]).filter(isOther)
+          const isOther = (other: Pod) => other.metadata.uid !== pod.metadata.uid && kubelet.admitted.has(queueKey(other.metadata))
+          const others = () => ([...pods.byIndex(NODE_INDEX, nodeName)] as Pod[]).filter(isOther)
           const hostIPs = internalIPs(node)
           let addresses: readonly string[] = []
           let commands: Commands | undefined
@@ -259,7 +256,7 @@ class Kubelet {
   /** Pods that it has taken on and that have not ended. */
   readonly admitted = new Set<string>()
 
-  constructor({ metadata, spec }: NodeObject, { client, recorder, certificates }: Pick<Kubelet, 'client' | 'recorder' | 'certificates'>) {
+  constructor({ metadata, spec }: Node, { client, recorder, certificates }: Pick<Kubelet, 'client' | 'recorder' | 'certificates'>) {
     this.uid = metadata.uid ?? ''
     this.client = client
     this.recorder = recorder
@@ -267,7 +264,7 @@ class Kubelet {
     this.addresses = new PodAddresses(spec.podCIDRs ?? [])
   }
 
-  remember({ metadata, status }: PodObject): void {
+  remember({ metadata, status }: Pod): void {
     if (isTerminalPhase(status.phase) || status.startTime === undefined) return
     this.admitted.add(queueKey(metadata))
     if (status.podIP) this.addresses.hold(queueKey(metadata), status.podIP)
@@ -285,21 +282,21 @@ type TrustBundleProjection = Parameters<VolumeSources['hasBundle']>[0]
 const NOT_CERTIFIED = { events: [], nextAt: Number.POSITIVE_INFINITY } as const
 
 /** Whether certificates of a pod are looked after: from when the node takes it on until it ends. */
-const isTracked = ({ metadata, status }: PodObject, isAdmitted: boolean): boolean =>
+const isTracked = ({ metadata, status }: Pod, isAdmitted: boolean): boolean =>
   isAdmitted && metadata.deletionTimestamp === undefined && !isTerminalPhase(status.phase)
 
 /**
  * Whether a pod that has ended stays until somebody removes a finalizer: it may be gone at any time. Without finalizers it should be gone
  * by then; that it is not means that a server ended, or lost its store, after it had marked the pod and before it could remove it.
  */
-const isKeptByOthers = ({ metadata: { deletionGracePeriodSeconds, finalizers = [] } }: PodObject): boolean =>
+const isKeptByOthers = ({ metadata: { deletionGracePeriodSeconds, finalizers = [] } }: Pod): boolean =>
   Number(deletionGracePeriodSeconds ?? 0) === 0 && finalizers.length > 0
 
 const withoutObjects = (message: string | undefined): Missing | undefined => (message === undefined ? undefined : { message, objects: [] })
 
 /** Whether other resources are in force than before. */
-function isResized(now: PodObject, before: PodObject | undefined): boolean {
-  const inForce = ({ status }: PodObject) =>
+function isResized(now: Pod, before: Pod | undefined): boolean {
+  const inForce = ({ status }: Pod) =>
     [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].map(({ resources }) => resources)
   return before !== undefined && !isDeepStrictEqual(inForce(now), inForce(before))
 }
@@ -308,7 +305,7 @@ function isResized(now: PodObject, before: PodObject | undefined): boolean {
  * How long a pod is left alone after it was written. Each look at one of many containers takes long, and if they all end at different
  * times there are many looks. Who deletes it does not wait.
  */
-function pauseOf({ metadata, spec }: PodObject): number {
+function pauseOf({ metadata, spec }: Pod): number {
   const { length } = containersOf(spec)
   return length <= LIMITS.manyContainers || metadata.deletionTimestamp !== undefined ? 0 : length * LIMITS.lookMsPerContainer
 }
@@ -316,7 +313,7 @@ function pauseOf({ metadata, spec }: PodObject): number {
 const textOf = ({ reason, message, fieldPath = '' }: PodEvent) => `${reason}\n${fieldPath}\n${message}`
 
 /** Whether a node works and knows its addresses. */
-const isReadyForPods = (node: NodeObject | undefined): boolean =>
+const isReadyForPods = (node: Node | undefined): boolean =>
   node !== undefined && isAlive(node) && (node.spec.podCIDRs ?? []).length > 0 && internalIPs(node).length > 0
 
 function defer(deferred: Map<string, Set<string>>, node: string, { key, isDeferred }: { key: string; isDeferred: boolean }): void {

@@ -8,11 +8,10 @@
  */
 import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { timeOf } from './container-state.ts'
 import type { PodEvent } from './pod-draft.ts'
 
-export type PodRequest = ObjectOf<typeof PodCertificateRequest>
+export type PodRequest = PodCertificateRequest
 
 export type Credential =
   /** The name of the request, and what there is meanwhile. */

@@ -1,10 +1,12 @@
 /** Claims for devices that a pod may not use, or not yet: a kubelet starts no pod without them. */
-import { type ClaimObject, claimNameOf, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+
+import { claimNameOf, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { Missing } from './references.ts'
 
 /** Why the first of the claims of a pod cannot be prepared, as an event says it. */
-export function* missingForDevices(pod: PodObject, claimNamed: (name: string) => ClaimObject | undefined): Iterable<Missing> {
+export function* missingForDevices(pod: Pod, claimNamed: (name: string) => ResourceClaim | undefined): Iterable<Missing> {
   const extended = pod.status.extendedResourceClaimStatus
   const entries = [...(pod.spec.resourceClaims ?? []), ...(extended ? [{ name: '', resourceClaimName: extended.resourceClaimName }] : [])]
   for (const entry of entries) {
@@ -17,9 +19,9 @@ export function* missingForDevices(pod: PodObject, claimNamed: (name: string) =>
 }
 
 function problemOf(
-  pod: PodObject,
+  pod: Pod,
   entry: Parameters<typeof claimNameOf>[1],
-  claimNamed: (name: string) => ClaimObject | undefined,
+  claimNamed: (name: string) => ResourceClaim | undefined,
 ): { readonly claim: string; readonly message: string } | undefined {
   const { namespace, name, uid } = pod.metadata
   const named = claimNameOf(pod, entry)

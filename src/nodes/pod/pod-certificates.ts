@@ -1,13 +1,14 @@
 /** The certificates of the pods of one node: requests them, and knows what became of it. */
+
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Client } from '../../client/client.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 import { stubRequest } from '../../lib/x509/certificate-request.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
 import { type Credential, credentialProblem, nextCredential } from './credential.ts'
 import type { PodEvent } from './pod-draft.ts'
 
@@ -35,7 +36,7 @@ export class PodCertificates {
   }
 
   /** Brings the certificates of a pod to where they are by now: requests what is missing or near its end. */
-  async bring(pod: PodObject, key: string, node: NodeObject): Promise<{ readonly events: readonly PodEvent[]; readonly nextAt: number }> {
+  async bring(pod: Pod, key: string, node: Node): Promise<{ readonly events: readonly PodEvent[]; readonly nextAt: number }> {
     const { uid = '', namespace = '' } = pod.metadata
     let known = this.#pods.get(key)
     if (known?.uid !== uid) this.#pods.set(key, (known = { uid, sources: new Map() }))
@@ -66,7 +67,7 @@ export class PodCertificates {
   }
 
   /** Says when to try again; that is not needed when the request was made, for its answer is heard of. */
-  async #request(pod: PodObject, node: NodeObject, { source, entry, now }: { source: Source; entry: Entry; now: number }): Promise<number> {
+  async #request(pod: Pod, node: Node, { source, entry, now }: { source: Source; entry: Entry; now: number }): Promise<number> {
     if (entry.retryAt !== undefined && now < entry.retryAt) return entry.retryAt
     const held = entry.credential?.state === 'issued' ? entry.credential.held : undefined
     try {
@@ -83,7 +84,7 @@ export class PodCertificates {
     }
   }
 
-  async #create({ metadata, spec }: PodObject, node: NodeObject, projection: Source['projection']): Promise<string> {
+  async #create({ metadata, spec }: Pod, node: Node, projection: Source['projection']): Promise<string> {
     const { client } = this.#parts
     const { namespace = '', name = '', uid = '' } = metadata
     const { serviceAccountName = '' } = spec
@@ -111,7 +112,7 @@ export class PodCertificates {
 }
 
 /** The certificates that a pod asks for, in order. */
-function* sourcesOf({ spec }: PodObject): Iterable<Source> {
+function* sourcesOf({ spec }: Pod): Iterable<Source> {
   for (const { name, projected } of spec.volumes ?? [])
     for (const [index, { podCertificate }] of (projected?.sources ?? []).entries())
       if (podCertificate) yield { key: sourceKey(name, index), projection: podCertificate }

@@ -1,5 +1,5 @@
 /** A pod on a simulated node while it is brought up to date: the statuses of its containers, events, and when to look again. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -43,7 +43,7 @@ export type Role = 'init' | 'sidecar' | 'regular' | 'ephemeral'
 
 /** The pod while it is brought up to date. */
 export type Draft = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly world: Surroundings
   readonly stored: ReadonlyMap<string, ContainerStatus>
   readonly statuses: Map<string, ContainerStatus>
@@ -55,7 +55,7 @@ export type Draft = {
   resizePending: ResizePending | undefined
 }
 
-export function draftOf(pod: PodObject, world: Surroundings): Draft {
+export function draftOf(pod: Pod, world: Surroundings): Draft {
   const { spec, status } = pod
   const known = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])]
   const stored = new Map(known.map(each => [each.name, each]))
@@ -77,7 +77,7 @@ export function isInitialized({ pod, statuses }: Draft): boolean {
   return regular.some(({ state, lastState }) => !state.waiting || lastState.terminated)
 }
 
-function rolesOf({ spec }: PodObject): ReadonlyMap<string, Role> {
+function rolesOf({ spec }: Pod): ReadonlyMap<string, Role> {
   const { initContainers, containers, ephemeralContainers } = spec
   return new Map<string, Role>([
     ...(ephemeralContainers ?? []).map(({ name }) => [name, 'ephemeral'] as const),

@@ -2,8 +2,9 @@
  * What becomes of a pod on a simulated node: from the pod as it is stored and the time, its next status, the events that go with it,
  * and when to look again. Nothing is remembered: after a restart of the server the stored pod is all there is.
  */
+
 import { isDeepStrictEqual } from 'node:util'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { PodStatus } from '../../kinds/rules/pod/status/status.ts'
 import { scriptProblems } from '../script/script.ts'
@@ -25,7 +26,7 @@ export type PodStep = {
   readonly isGone: boolean
 }
 
-export function reconcilePod(pod: PodObject, world: Surroundings): PodStep {
+export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
   const { metadata, spec, status: old } = pod
   const { now } = world
   const draft = draftOf(pod, world)
@@ -102,7 +103,7 @@ function networkOf(draft: Draft): readonly string[] {
 }
 
 /** A pod that the node does not take has failed. */
-function rejected({ metadata, status }: PodObject, { reason, message }: Rejection, startTime: string): PodStep {
+function rejected({ metadata, status }: Pod, { reason, message }: Rejection, startTime: string): PodStep {
   const observed = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }
   return {
     status: { ...status, ...observed, phase: 'Failed', reason, message: `Pod was rejected: ${message}`, startTime },

@@ -1,7 +1,7 @@
 /** In-place resize: which resources of a container differ from those in force, and what events say of it. */
 
 import { stringifyJson } from '../../codec/json.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import type { Json } from '../../lib/json-value.ts'
@@ -20,7 +20,7 @@ export function resourcesToResize({ resources }: Container, status: ContainerSta
 const amount = (amounts: Amounts, name: string) => amounts?.[name]
 
 /** What the pod asks for, as the events about resizing put it. */
-export function resized({ metadata, spec }: PodObject, error = ''): string {
+export function resized({ metadata, spec }: Pod, error = ''): string {
   const of = (containers: readonly Container[] | undefined) => containers?.map(({ name, resources }) => ({ name, resources }))
   return stringifyJson({
     ...(spec.initContainers?.length && { initContainers: of(spec.initContainers) }),

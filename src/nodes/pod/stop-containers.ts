@@ -1,5 +1,5 @@
 /** Stops containers of a simulated pod: containers together, then sidecars one after the other, within their grace period. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
@@ -39,7 +39,7 @@ export function stopSidecars(draft: Draft): void {
   stopInOrder(draft, sidecarsBackwards(draft.pod), { began, deadline: Math.max(began + seconds * 1000, now) })
 }
 
-const sidecarsBackwards = ({ spec }: PodObject) => (spec.initContainers ?? []).filter(isSidecar).reverse()
+const sidecarsBackwards = ({ spec }: Pod) => (spec.initContainers ?? []).filter(isSidecar).reverse()
 
 type Stopping = { readonly began: number; readonly deadline: number }
 

@@ -1,5 +1,5 @@
 /** Commands that are run on the main thread: small ones, which do little and look at nothing. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { Budget } from '../container/budget.ts'
@@ -18,7 +18,7 @@ export function commandHere(words: readonly string[]): Here {
 }
 
 /** Runs the command of a container for the first time. */
-export function firstRunHere(pod: PodObject, container: Container): Here {
+export function firstRunHere(pod: Pod, container: Container): Here {
   if (!isSmall(container)) return undefined
   return remembered(`container ${keyOf(container)}`, looked => run(container, inputsHere(pod, container, looked)))
 }
@@ -40,7 +40,7 @@ function run(command: Command, inputs: ContainerInputs): Here {
 }
 
 /** Where a container can write, where there is little to look through for that; `looked` is called when it matters. */
-function inputsHere(pod: PodObject, container: Container, looked: () => void): ContainerInputs {
+function inputsHere(pod: Pod, container: Container, looked: () => void): ContainerInputs {
   const { volumes } = pod.spec
   const isMuch = containersOf(pod.spec).length > FEW || (container.volumeMounts?.length ?? 0) > FEW || (volumes?.length ?? 0) > FEW
   const looking = (isSo: typeof isOwnPath) => (path: string) => {

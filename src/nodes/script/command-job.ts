@@ -2,8 +2,9 @@
  * A command as a worker runs it. The worker is told which one and asks the main thread for the objects that the command looks at, when
  * it does: a pod may mount far more than its commands ever read.
  */
+
 import { parseObject } from '../../codec/stored-bytes.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
 import { paidInputs } from '../container/container-inputs.ts'
@@ -50,15 +51,15 @@ export type Question =
 type Ask = (question: Question) => Uint8Array | undefined
 
 /** The pod that was asked for last: the containers of one pod come one after the other. */
-type LastPod = { uid: string; revision: number; pod: PodObject }
+type LastPod = { uid: string; revision: number; pod: Pod }
 
 /** Runs jobs, one after the other. */
 export function jobRunner(ask: Ask): (job: CommandJob) => JobResult {
   let last: LastPod | undefined
-  const podOf = ({ uid, revision }: OfContainer): PodObject | undefined => {
+  const podOf = ({ uid, revision }: OfContainer): Pod | undefined => {
     if (last?.uid === uid && last.revision === revision) return last.pod
     const bytes = ask({ about: 'pod' })
-    const pod = bytes && (parseObject(bytes) as unknown as PodObject)
+    const pod = bytes && (parseObject(bytes) as unknown as Pod)
     last = pod && { uid, revision, pod }
     return pod
   }
@@ -75,7 +76,7 @@ export function jobRunner(ask: Ask): (job: CommandJob) => JobResult {
   }
 }
 
-function runInPod(job: Exclude<CommandJob, { type: 'command' }>, stored: PodObject, ask: Ask): JobResult {
+function runInPod(job: Exclude<CommandJob, { type: 'command' }>, stored: Pod, ask: Ask): JobResult {
   const { container: name, hostIPs, podIPs, allocatable } = job.of
   let isUsed = false
   const pod = withAddresses(
@@ -104,14 +105,14 @@ function problemOf(container: Container, variables: () => ReadonlyMap<string, st
 }
 
 /** What there is to look through for a path, in bytes that would take as long. */
-function lookupCost({ spec }: PodObject): number {
+function lookupCost({ spec }: Pod): number {
   const mounts = containersOf(spec).reduce((sum, { volumeMounts }) => sum + 1 + (volumeMounts?.length ?? 0), 0)
   return LOOK_COST * (mounts + (spec.volumes?.length ?? 0))
 }
 const LOOK_COST = 8
 
 /** The same pod; it is noticed when its labels or annotations are looked at. */
-function noticing(pod: PodObject, notice: () => void): PodObject {
+function noticing(pod: Pod, notice: () => void): Pod {
   const { labels, annotations } = pod.metadata
   const metadata = {
     ...pod.metadata,
@@ -124,7 +125,7 @@ function noticing(pod: PodObject, notice: () => void): PodObject {
       return annotations
     },
   }
-  return { ...pod, metadata } as PodObject
+  return { ...pod, metadata } as Pod
 }
 
 /** Each object is asked for once, and paid for. */

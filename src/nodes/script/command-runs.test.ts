@@ -5,7 +5,6 @@ import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -29,15 +28,15 @@ async function openRuns(t: TestContext) {
     }))
     const spec = { containers, volumes: [{ name: 'map', configMap: { name: 'map' } }] }
     const created = await client.of(Pod).create({ metadata: { namespace, name }, spec } as never)
-    return created!.object as unknown as PodObject
+    return created!.object as unknown as Pod
   }
   let called = 0
-  const commandsOf = (pod: PodObject) =>
+  const commandsOf = (pod: Pod) =>
     runs.of({ pod, hostIPs: ['172.18.0.2'], podIPs: ['10.244.0.2'], allocatable: {} }, () => {
       called++
     })
   /** What the first run of a container does, once that is known; and whether it had to be found out. */
-  const firstRun = async (pod: PodObject, index = 0, run = 0) => {
+  const firstRun = async (pod: Pod, index = 0, run = 0) => {
     const container = pod.spec.containers![index]!
     const known = commandsOf(pod).run(container, run)
     if (known !== 'pending') return { wasKnown: true, log: known?.log, exitCode: known?.exitCode }
@@ -83,7 +82,7 @@ test('a pod is called once all its results are there, and those of others do not
   const { runs, createPod, commandsOf, calls } = await openRuns(t)
   const scripts = Array.from({ length: 20 }, (_, i) => `echo $HOSTNAME ${i}`)
   const [large, small] = [await createPod('a', 'large', scripts), await createPod('b', 'small', ['echo $HOSTNAME'])]
-  const ask = (pod: PodObject) => pod.spec.containers!.filter(each => commandsOf(pod).run(each, 0) === 'pending').length
+  const ask = (pod: Pod) => pod.spec.containers!.filter(each => commandsOf(pod).run(each, 0) === 'pending').length
   assert.deepEqual([ask(large), ask(small)], [20, 1])
   while (ask(small) > 0) await runs.progress()
   assert.ok(ask(large) >= 17, `${ask(large)} of 20 were left`)

@@ -5,10 +5,11 @@
  *
  *     run(container, 0)  'pending' ─→ the worker runs it ─→ onResults() ─→ run(container, 0)  { exitCode: 3, … }
  */
+
 import { createHash } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import type { Client } from '../../client/client.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -26,7 +27,7 @@ import { type Kept, KeptResults } from './kept-results.ts'
 
 /** A pod whose commands are run, and what surrounds it. */
 export type PodToRun = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly hostIPs: readonly string[]
   /** Those that it has, or is about to get. */
   readonly podIPs: readonly string[]
@@ -35,7 +36,7 @@ export type PodToRun = {
 
 /** One result that is wanted. */
 type Wanted = {
-  readonly pod: PodObject
+  readonly pod: Pod
   readonly key: string
   /** The key of a result that is the same for all runs. */
   readonly sameKey?: string
@@ -239,11 +240,7 @@ type Working = {
 }
 
 /** What further runs do depends on what the first has left, so that they are followed in a worker. */
-function runOfContainerHere(
-  pod: PodObject,
-  container: Container,
-  run: number,
-): { readonly understood: Understood | undefined } | undefined {
+function runOfContainerHere(pod: Pod, container: Container, run: number): { readonly understood: Understood | undefined } | undefined {
   const here = firstRunHere(pod, container)
   return run === 0 || !here?.understood?.left ? here : undefined
 }
@@ -271,7 +268,7 @@ const mountsOf = (to: PodToRun, container: Container): Wanted => ({
   work: send => send({ type: 'mounts', of: containerOf(to, container) }),
 })
 
-const commandOf = (pod: PodObject, command: readonly string[]): Wanted => ({
+const commandOf = (pod: Pod, command: readonly string[]): Wanted => ({
   pod,
   key: `${pod.metadata.uid} ${createHash('sha256').update(JSON.stringify(command)).digest('base64')}`,
   work: send => send({ type: 'command', command }),
@@ -290,7 +287,7 @@ const containerOf = ({ pod, hostIPs, podIPs, allocatable }: PodToRun, { name }: 
   allocatable,
 })
 
-const digestOf = ({ metadata: { labels, annotations } }: PodObject): string =>
+const digestOf = ({ metadata: { labels, annotations } }: Pod): string =>
   createHash('sha256')
     .update(JSON.stringify([labels, annotations]))
     .digest('base64')

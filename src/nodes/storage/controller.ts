@@ -17,7 +17,6 @@ import { StorageClass } from '../../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { isSimulated, SIMULATED_LABEL } from '../node/is-simulated.ts'
 import { isAlive } from '../node/simulated-node.ts'
@@ -25,8 +24,8 @@ import { ATTACHER_FINALIZER, classObject, DRIVER, driverObject, nodeDrivers } fr
 import { isOurs, provisionStep, volumeStep } from './provision.ts'
 import { fileSystemResized, modifyStep, type ResizeStep, resizeStep } from './resize.ts'
 
-type Claim = ObjectOf<typeof PersistentVolumeClaim>
-type Volume = ObjectOf<typeof PersistentVolume>
+type Claim = PersistentVolumeClaim
+type Volume = PersistentVolume
 
 /** The key that creates the driver and the class: once, at the start. */
 const SETUP = 'setup'

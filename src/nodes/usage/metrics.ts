@@ -2,10 +2,9 @@
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { isAlive, type NodeObject } from '../node/simulated-node.ts'
+import { isAlive } from '../node/simulated-node.ts'
 import { nodeUsage, podUsage } from './usage.ts'
 
 /** There is no need to measure for long: the script says what is used at any time. */
@@ -17,10 +16,10 @@ export function* podMetrics(client: Client, { namespace, name }: { namespace: st
   const nodes = client.of(Node)
   const alive = new Map<string, boolean>()
   const isMeasured = (node: string) => {
-    if (!alive.has(node)) alive.set(node, isAlive(nodes.get({ name: node }) as NodeObject | undefined))
+    if (!alive.has(node)) alive.set(node, isAlive(nodes.get({ name: node }) as Node | undefined))
     return alive.get(node)!
   }
-  for (const pod of client.of(Pod).list({ namespace, name }) as Iterable<PodObject>) {
+  for (const pod of client.of(Pod).list({ namespace, name }) as Iterable<Pod>) {
     const containers = pod.spec.nodeName && isMeasured(pod.spec.nodeName) ? podUsage(pod, now) : undefined
     if (containers) yield { ...measured(pod.metadata, now), containers } as unknown as AnyObject
   }
@@ -29,14 +28,14 @@ export function* podMetrics(client: Client, { namespace, name }: { namespace: st
 /** Of all nodes, or of one. */
 export function* nodeMetrics(client: Client, { name }: { name: string }): Iterable<AnyObject> {
   const now = client.now.getTime()
-  const byNode = new Map<string, PodObject[]>()
-  for (const pod of client.of(Pod).list() as Iterable<PodObject>) {
+  const byNode = new Map<string, Pod[]>()
+  for (const pod of client.of(Pod).list() as Iterable<Pod>) {
     const { nodeName = '' } = pod.spec
     const there = byNode.get(nodeName)
     if (there) there.push(pod)
     else byNode.set(nodeName, [pod])
   }
-  for (const node of client.of(Node).list({ name }) as Iterable<NodeObject>)
+  for (const node of client.of(Node).list({ name }) as Iterable<Node>)
     if (isAlive(node)) {
       const usage = nodeUsage(byNode.get(node.metadata.name!) ?? [], now)
       yield { ...measured(node.metadata, now), usage } as unknown as AnyObject

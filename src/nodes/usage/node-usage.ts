@@ -1,12 +1,12 @@
 /** What the pods of a node use, and the node with them. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
-import type { NodeObject } from '../node/simulated-node.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Measured, measure, OF_NODE } from './usage.ts'
 
 /** A node and its pods at a time. */
-export type Look = { readonly node: NodeObject; readonly pods: readonly PodObject[]; readonly now: number }
+export type Look = { readonly node: Node; readonly pods: readonly Pod[]; readonly now: number }
 
-export type Running = { readonly pod: PodObject; readonly containers: readonly Measured[] }
+export type Running = { readonly pod: Pod; readonly containers: readonly Measured[] }
 
 export function running({ pods, now }: Look): Running[] {
   return pods.flatMap(pod => {
@@ -21,7 +21,7 @@ export const total = (containers: readonly Measured[]) => ({
   cpu: containers.reduce((sum, { amounts }) => sum + amounts.cpu, 0n),
   memory: containers.reduce((sum, { amounts }) => sum + amounts.memory, 0n),
 })
-const startOf = ({ metadata }: NodeObject): number => Date.parse(metadata.creationTimestamp ?? '') || 0
+const startOf = ({ metadata }: Node): number => Date.parse(metadata.creationTimestamp ?? '') || 0
 
 /** What the node itself uses, and its pods. */
 export function wholeNode(look: Look) {

@@ -4,7 +4,7 @@
  *     sim.keelson.dev/cpu-usage: 250m                          always a quarter of a processor
  *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of what the container web requests, more after a minute
  */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { annotatedScript } from '../script/script.ts'
@@ -26,13 +26,13 @@ type Amounts = { readonly cpu: bigint; readonly memory: bigint }
 export type Measured = { readonly name: string; readonly startedMs: number; readonly amounts: Amounts; readonly cpuMs: number }
 
 /** The containers of a pod that run; undefined when it does not run yet or has ended. */
-export function podUsage(pod: PodObject, nowMs: number): ContainerUsage[] | undefined {
+export function podUsage(pod: Pod, nowMs: number): ContainerUsage[] | undefined {
   const found = measure(pod, nowMs)
   return found?.map(({ name, amounts }) => ({ name, usage: quantities(amounts) }))
 }
 
 /** What a node and the pods on it use. */
-export function nodeUsage(pods: Iterable<PodObject>, nowMs: number): Usage {
+export function nodeUsage(pods: Iterable<Pod>, nowMs: number): Usage {
   let { cpu, memory } = OF_NODE
   for (const pod of pods)
     for (const { amounts } of measure(pod, nowMs) ?? []) {
@@ -43,7 +43,7 @@ export function nodeUsage(pods: Iterable<PodObject>, nowMs: number): Usage {
 }
 
 /** Undefined for a pod that does not run. */
-export function measure({ metadata, spec, status }: PodObject, nowMs: number): Measured[] | undefined {
+export function measure({ metadata, spec, status }: Pod, nowMs: number): Measured[] | undefined {
   if (status?.phase !== 'Running') return undefined
   const running = new Map<string, number>()
   for (const { name, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])])

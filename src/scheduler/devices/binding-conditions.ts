@@ -1,5 +1,5 @@
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 /** Whether the devices of a claim are ready for the pods that use them to be bound. */
-import type { ClaimObject } from '../../devices/pod-claims.ts'
 
 export type Readiness =
   | { readonly type: 'ready' }
@@ -7,7 +7,7 @@ export type Readiness =
   /** A device cannot be used. */
   | { readonly type: 'failed'; readonly message: string }
 
-export function readinessOf({ metadata, status }: ClaimObject): Readiness {
+export function readinessOf({ metadata, status }: ResourceClaim): Readiness {
   let isReady = true
   for (const { driver, pool, device, bindingConditions = [], bindingFailureConditions = [] } of status.allocation?.devices.results ?? []) {
     if (bindingConditions.length === 0) continue
@@ -25,14 +25,14 @@ export function readinessOf({ metadata, status }: ClaimObject): Readiness {
 }
 
 /** Whether any device of a claim has to be made ready. */
-export const hasBindingConditions = ({ status }: ClaimObject): boolean =>
+export const hasBindingConditions = ({ status }: ResourceClaim): boolean =>
   (status.allocation?.devices.results ?? []).some(({ bindingConditions }) => bindingConditions?.length)
 
 /** How long devices may take to get ready; the default of kube-scheduler. */
 export const BINDING_TIMEOUT_MS = 600_000
 
 /** Until when a claim may be waited for; undefined when that is not known, or nothing has to be waited for. */
-export function bindingDeadline(claim: ClaimObject): number | undefined {
+export function bindingDeadline(claim: ResourceClaim): number | undefined {
   const since = claim.status.allocation?.allocationTimestamp
   return since === undefined || !hasBindingConditions(claim) ? undefined : Date.parse(since) + BINDING_TIMEOUT_MS
 }

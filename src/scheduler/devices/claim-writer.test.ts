@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
 import { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { StatefulSet } from '../../kinds/apps/statefulset.ts'
 import { Event as CoreEvent } from '../../kinds/core/event.ts'
@@ -10,7 +9,6 @@ import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import { ReplicationController } from '../../kinds/core/replicationcontroller.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { Event } from '../../kinds/events/event.ts'
@@ -34,7 +32,7 @@ const KINDS = [
   ...[StorageClass, VolumeAttachment, CSIStorageCapacity],
 ]
 
-const podNamed = (name: string) => ({ metadata: { namespace: 'default', name, uid: `uid-${name}` } }) as unknown as PodObject
+const podNamed = (name: string) => ({ metadata: { namespace: 'default', name, uid: `uid-${name}` } }) as unknown as Pod
 
 async function open(t: TestContext) {
   const bench = await openControllerBench(t, KINDS, { now: () => new Date() })
@@ -46,7 +44,7 @@ async function open(t: TestContext) {
   return { ...bench, claims, claim, writerOf }
 }
 
-const usersOf = ({ status }: ClaimObject) => (status.reservedFor ?? []).map(({ name }) => name)
+const usersOf = ({ status }: ResourceClaim) => (status.reservedFor ?? []).map(({ name }) => name)
 
 test('an allocation is written with its finalizer, its time and the first reservation; more pods are added one after another', async t => {
   const { claim, writerOf } = await open(t)

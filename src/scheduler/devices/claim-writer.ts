@@ -1,9 +1,8 @@
 /** What the scheduler writes into claims: their allocation, who may use them, and the end of both. */
 import type { Client } from '../../client/client.ts'
 import type { SeriesRecorder } from '../../client/series-recorder.ts'
-import { CLAIM_FINALIZER, type ClaimObject, consumerOf } from '../../devices/pod-claims.ts'
+import { CLAIM_FINALIZER, consumerOf } from '../../devices/pod-claims.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
 import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
@@ -11,27 +10,27 @@ import { deepEqual } from '../../lib/json-value.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
-export type ClaimDraft = Pick<ClaimObject, 'metadata' | 'spec'>
+export type ClaimDraft = Pick<ResourceClaim, 'metadata' | 'spec'>
 
 export interface ClaimWriter {
   /** The claim as it is now; undefined when it is gone or another has its name. */
-  read(claim: ClaimObject): ClaimObject | undefined
+  read(claim: ResourceClaim): ResourceClaim | undefined
   /**
    * Reserves a claim for a pod, and allocates it if an allocation is given. Gives the claim as it is stored then. Throws when it
    * cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again.
    */
-  bind(claim: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject>
+  bind(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim>
   /** Takes a reservation back. */
-  unreserve(claim: ClaimObject, pod: PodObject): Promise<void>
+  unreserve(claim: ResourceClaim, pod: Pod): Promise<void>
   /** Deallocates a claim that no other pod uses. */
-  deallocate(claim: ClaimObject): Promise<void>
-  create(draft: ClaimDraft): Promise<ClaimObject>
+  deallocate(claim: ResourceClaim): Promise<void>
+  create(draft: ClaimDraft): Promise<ResourceClaim>
   /** Deletes a claim with the devices it has. */
-  remove(claim: ClaimObject): Promise<void>
+  remove(claim: ResourceClaim): Promise<void>
   /** Says in the status of a pod which claim its extended resources come from. */
-  reportExtended(pod: PodObject, status: PodExtendedResourceClaimStatus): Promise<void>
+  reportExtended(pod: Pod, status: PodExtendedResourceClaimStatus): Promise<void>
   /** An event that says that devices have to get ready. */
-  announceWaiting(pod: PodObject, node: string): void
+  announceWaiting(pod: Pod, node: string): void
 }
 
 export type ClaimWriterParts = { readonly client: Client; readonly events: SeriesRecorder; readonly recordsTime: boolean }
@@ -44,7 +43,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
   /** By uid of a claim: the last write of this scheduler to it. Its own writes do not get in each other's way. */
   const lastWrites = new Map<string, Promise<unknown>>()
 
-  function read({ metadata: { namespace = '', name = '', uid } }: ClaimObject): ClaimObject | undefined {
+  function read({ metadata: { namespace = '', name = '', uid } }: ResourceClaim): ResourceClaim | undefined {
     const claim = claims.get({ namespace, name })
     return claim?.metadata.uid === uid ? claim : undefined
   }
@@ -59,7 +58,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
     }
   }
 
-  async function bindNow(claim: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject> {
+  async function bindNow(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
     const shown = nameOf(claim)
     for (let attempt = 1; ; attempt++) {
       const before = read(claim)
@@ -77,7 +76,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
     }
   }
 
-  async function write(before: ClaimObject, pod: PodObject, allocation: AllocationResult | undefined): Promise<ClaimObject> {
+  async function write(before: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
     const shown = nameOf(before)
     const ready = allocation ? await during(`add finalizer to claim ${shown}`, () => withFinalizer(before)) : before
     const given = allocation ?? ready.status.allocation!
@@ -92,14 +91,14 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
   }
 
   /** A claim that has devices cannot go before they are given back. */
-  async function withFinalizer(claim: ClaimObject): Promise<ClaimObject> {
+  async function withFinalizer(claim: ResourceClaim): Promise<ResourceClaim> {
     const { metadata } = claim
     if (metadata.finalizers?.includes(CLAIM_FINALIZER)) return claim
     const finalizers = [...(metadata.finalizers ?? []), CLAIM_FINALIZER]
     return stored(await claims.update({ ...claim, metadata: { ...metadata, finalizers } }), claim)
   }
 
-  function stored(written: { readonly object: ClaimObject } | undefined, { metadata: { name = '' } }: ClaimObject): ClaimObject {
+  function stored(written: { readonly object: ResourceClaim } | undefined, { metadata: { name = '' } }: ResourceClaim): ResourceClaim {
     if (!written) throw new Error(`${claims.resource.qualified} "${name}" not found`)
     return written.object
   }
@@ -141,12 +140,12 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
   }
 }
 
-const nameOf = ({ metadata: { namespace, name } }: ClaimObject): string => `${namespace}/${name}`
+const nameOf = ({ metadata: { namespace, name } }: ResourceClaim): string => `${namespace}/${name}`
 
 const isConflict = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Conflict'
 
 /** Whether the update that came before took something away: it gave the claim to others, or made it another one. */
-function isLost(before: ClaimObject, now: ClaimObject | undefined): boolean {
+function isLost(before: ResourceClaim, now: ResourceClaim | undefined): boolean {
   if (!now || !deepEqual(before.status.allocation, now.status.allocation)) return true
   const known = new Set((before.status.reservedFor ?? []).map(({ uid }) => uid))
   return (now.status.reservedFor ?? []).some(({ uid }) => !known.has(uid))

@@ -1,15 +1,15 @@
 /** What there is of devices in the cluster, and what is taken of them: kept up to date change by change. */
+
 import type { Change } from '../../client/object-revision.ts'
-import type { ClassObject } from '../../devices/claim-requests.ts'
 import type { TaintRule } from '../../devices/device-taints.ts'
 import { DeviceExpressions } from '../../devices/expressions.ts'
 import { ResourceClasses } from '../../devices/extended-resources.ts'
 import type { AllocatorFeatures } from '../../devices/features.ts'
-import type { ClaimObject } from '../../devices/pod-claims.ts'
 import { DevicePools } from '../../devices/pools.ts'
 import { DeviceUsage } from '../../devices/usage.ts'
+import type { DeviceClass } from '../../kinds/resource/deviceclass.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
 export class ClusterDevices {
   readonly features: AllocatorFeatures
@@ -24,7 +24,7 @@ export class ClusterDevices {
     this.expressions = new DeviceExpressions(features)
   }
 
-  onSlice({ type, current }: Change<ObjectOf<typeof ResourceSlice>>): void {
+  onSlice({ type, current }: Change<ResourceSlice>): void {
     const slice = type === 'deleted' ? undefined : current.object
     if (slice) this.pools.setSlice(slice)
     else this.pools.removeSlice(current.name)
@@ -36,13 +36,13 @@ export class ClusterDevices {
     else this.pools.removeRule(current.name)
   }
 
-  onClass({ type, current }: Change<ClassObject>): void {
+  onClass({ type, current }: Change<DeviceClass>): void {
     const found = type === 'deleted' ? undefined : current.object
     if (found) this.classes.set(found)
     else this.classes.remove(current.name)
   }
 
-  onClaim({ type, current, previous }: Change<ClaimObject>): void {
+  onClaim({ type, current, previous }: Change<ResourceClaim>): void {
     // A name may have gone to another claim in between.
     if (previous && previous.uid !== current.uid) this.usage.store(previous.uid, undefined)
     const allocation = type === 'deleted' ? undefined : current.object?.status.allocation

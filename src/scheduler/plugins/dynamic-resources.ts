@@ -3,20 +3,15 @@
  * devices restrict the pod to where these are. Once a node is chosen its devices are taken at once, so that no other pod gets
  * them, and written into the claims before the pod is bound.
  */
+
 import { allocate, type Choice, stepBudget } from '../../devices/allocate.ts'
 import { allocationResult } from '../../devices/allocation-result.ts'
 import { AllocationError, type PreparedClaim, prepareClaim } from '../../devices/claim-requests.ts'
 import { extendedRequests, isDeviceResource } from '../../devices/extended-resources.ts'
-import {
-  type ClaimObject,
-  claimNameOf,
-  EXTENDED_RESOURCE_ANNOTATION,
-  isMadeFor,
-  isReservedFor,
-  notMadeFor,
-} from '../../devices/pod-claims.ts'
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import { claimNameOf, EXTENDED_RESOURCE_ANNOTATION, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { type NodeTest, nodesSelectedBy } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { deepEqual } from '../../lib/json-value.ts'
@@ -51,16 +46,16 @@ const MAX_ALTERNATIVES = 8
 
 /** What was found out about a pod. */
 type State = {
-  readonly claims: readonly ClaimObject[]
+  readonly claims: readonly ResourceClaim[]
   /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
-  readonly nodeTests: ReadonlyMap<ClaimObject, NodeTest>
+  readonly nodeTests: ReadonlyMap<ResourceClaim, NodeTest>
   /** The claim for the extended resources of the pod that an earlier attempt has made. */
-  readonly stale: ClaimObject | undefined
+  readonly stale: ResourceClaim | undefined
   /** Extended resources of the pod, which devices may stand for. */
   readonly resources: readonly string[]
   readonly verdicts: Map<string, Verdict>
   /** Claims whose devices cannot be used from some node. */
-  readonly unavailable: Set<ClaimObject>
+  readonly unavailable: Set<ResourceClaim>
 }
 
 type Verdict = { readonly rejection: Rejection } | { readonly found: Found }
@@ -73,7 +68,7 @@ type Found = {
   readonly extended: Extended | undefined
 }
 /** A claim for extended resources is not there yet. */
-type Wanted = { readonly claim: ClaimObject | undefined; readonly prepared: PreparedClaim }
+type Wanted = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
 type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
 export const dynamicResources: Plugin = {
@@ -123,9 +118,9 @@ export const dynamicResources: Plugin = {
 const stateOf = ({ state }: Cycle): State | undefined => state.get(NAME) as State | undefined
 
 /** The claims of a pod, or why it cannot have them. */
-function claimsOf(pod: PodObject, { devices }: Lookups): ClaimObject[] | Rejection {
+function claimsOf(pod: Pod, { devices }: Lookups): ResourceClaim[] | Rejection {
   const { namespace = '', name = '', uid } = pod.metadata
-  const claims: ClaimObject[] = []
+  const claims: ResourceClaim[] = []
   for (const entry of pod.spec.resourceClaims ?? []) {
     const named = claimNameOf(pod, entry)
     if (named.type === 'not needed') continue
@@ -140,7 +135,7 @@ function claimsOf(pod: PodObject, { devices }: Lookups): ClaimObject[] | Rejecti
 }
 
 /** Whether a change of a claim can help a pod: it is its own, or devices have become free. */
-function isWorthAfterClaim(pod: PodObject, event: ClusterEvent, { lookups }: Pick<Cycle, 'lookups'>): boolean {
+function isWorthAfterClaim(pod: Pod, event: ClusterEvent, { lookups }: Pick<Cycle, 'lookups'>): boolean {
   if (event.about !== 'resourceClaim' || !event.after) return false
   const { before, after } = event
   const claims = claimsOf(pod, lookups)
@@ -160,7 +155,7 @@ function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
   const asked = [...requestsOf(pod).requests.scalars].flatMap(([name, amount]) => (amount > 0 && isDeviceResource(name) ? [name] : []))
   const resources = asked.some(name => devices.classes.behind(name)) ? asked : []
   if (claims.length === 0 && resources.length === 0) return undefined
-  const nodeTests = new Map<ClaimObject, NodeTest>()
+  const nodeTests = new Map<ResourceClaim, NodeTest>()
   for (const claim of claims) {
     const problem = claim.status.allocation ? undefined : whyNotAllocatable(claim, devices)
     if (problem !== undefined) return unresolvable(problem)
@@ -172,7 +167,7 @@ function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
 }
 
 /** Why no devices can be looked for, wherever. */
-function whyNotAllocatable({ metadata, spec }: ClaimObject, { usage, classes }: Devices): string | undefined {
+function whyNotAllocatable({ metadata, spec }: ResourceClaim, { usage, classes }: Devices): string | undefined {
   const shown = `${metadata.namespace}/${metadata.name}`
   if (usage.isAssumed(metadata.uid ?? '')) return `resource claim ${shown} is in the process of being allocated`
   for (const { name, exactly, firstAvailable = [] } of spec.devices.requests ?? []) {
@@ -218,7 +213,7 @@ function nodeFilter(cycle: Cycle, state: State): NodeFilter {
   }
 
   /** Whether a claim that has devices can be used from a node. */
-  function isAvailable(claim: ClaimObject, node: NodeInfo): boolean {
+  function isAvailable(claim: ResourceClaim, node: NodeInfo): boolean {
     if (!claim.status.allocation) return true
     if (state.nodeTests.get(claim)?.(node) === false) return false
     const needs = (claim.status.allocation.devices.results ?? []).some(({ skipNodeOperations }) => skipNodeOperations?.length)
@@ -258,10 +253,7 @@ function nodeFilter(cycle: Cycle, state: State): NodeFilter {
   }
 }
 
-function extendedDraft(
-  { metadata: { namespace = '', name = '', uid = '' } }: PodObject,
-  requests: ClaimDraft['spec']['devices']['requests'],
-) {
+function extendedDraft({ metadata: { namespace = '', name = '', uid = '' } }: Pod, requests: ClaimDraft['spec']['devices']['requests']) {
   const owner = { apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }
   const metadata = {
     namespace,
@@ -299,16 +291,16 @@ function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { 
   const { usage, writer } = devices
   // What is needed later is small: the trials on other nodes are not kept.
   const claims = state.claims
-  const results = new Map<ClaimObject | undefined, AllocationResult>(
+  const results = new Map<ResourceClaim | undefined, AllocationResult>(
     found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
   )
   const { extended } = found
   const temporary = `extended resources of ${pod.metadata.uid}`
-  const keyOf = (claim: ClaimObject | undefined) => claim?.metadata.uid ?? temporary
+  const keyOf = (claim: ResourceClaim | undefined) => claim?.metadata.uid ?? temporary
   for (const [claim, { devices: given }] of results) usage.assume(keyOf(claim), given.results ?? [])
   /** Claims as they were last written or read. */
   let current = [...claims]
-  let made: ClaimObject | undefined
+  let made: ResourceClaim | undefined
   let isBound = false
   let waitingSince: number | undefined
 

@@ -1,9 +1,10 @@
 /** Puts pods near those they want near and away from those they want away, and heeds what the pods that are there want. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Cluster } from '../cluster.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import type { Lookups } from '../lookups.ts'
-import { bump, type NodeInfo, type NodeObject } from '../node-info.ts'
+import { bump, type NodeInfo } from '../node-info.ts'
 import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import { type AffinityTerm, type PodInfo, podAffinityOf, termMatches, type WeightedTerm } from '../pod-info.ts'
 import { type Labels, NOTHING } from '../selector.ts'
@@ -194,14 +195,14 @@ const matchesAny = (terms: readonly AffinityTerm[], pod: Subject | undefined): b
   pod !== undefined && terms.some(term => termMatches(term, pod, {}))
 
 /** What a pod requires of the pods near to it. */
-function demandsOf(pod: PodObject, lookups: Lookups) {
+function demandsOf(pod: Pod, lookups: Lookups) {
   const { required = [], requiredAnti = [] } = podAffinityOf(pod) ?? {}
   const all = (terms: readonly AffinityTerm[]) => terms.map(term => resolved(term, lookups))
   return { required: all(required), requiredAnti: all(requiredAnti) }
 }
 
 /** Whether a node that is new, or has moved to another topology domain, makes a difference to the demands of a pod. */
-function nodeMatters(pod: PodObject, event: ClusterEvent): boolean {
+function nodeMatters(pod: Pod, event: ClusterEvent): boolean {
   if (event.about !== 'node') return false
   const { required = [], requiredAnti = [] } = podAffinityOf(pod) ?? {}
   const { before, after } = event
@@ -212,7 +213,7 @@ function nodeMatters(pod: PodObject, event: ClusterEvent): boolean {
   )
 }
 
-function domainOf(node: NodeObject | undefined, key: string): string | undefined {
+function domainOf(node: Node | undefined, key: string): string | undefined {
   const labels = node?.metadata.labels ?? {}
   return Object.hasOwn(labels, key) ? labels[key] : undefined
 }

@@ -1,6 +1,6 @@
 /** Node selector and node affinity of a pod. */
+import type { Node } from '../../kinds/core/node.ts'
 import { preferredNodes, requiredNodeNames, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import type { NodeObject } from '../node-info.ts'
 import { type Plugin, scaleToMax, unresolvable } from '../plugin.ts'
 
 const REJECTION = unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -34,5 +34,5 @@ export const nodeAffinity: Plugin = {
   },
 }
 
-const isMatch = (matches: ReturnType<typeof requiredNodes>, node: NodeObject | undefined): boolean =>
+const isMatch = (matches: ReturnType<typeof requiredNodes>, node: Node | undefined): boolean =>
   node !== undefined && (matches?.({ name: node.metadata.name ?? '', labels: node.metadata.labels ?? {} }) ?? true)

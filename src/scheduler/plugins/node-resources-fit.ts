@@ -1,6 +1,8 @@
 /** A pod needs what it asks for to be free on the node; the node of which more is left is better. */
+
 import { isDeviceResource } from '../../devices/extended-resources.ts'
-import { NodeInfo, type NodeObject } from '../node-info.ts'
+import type { Node } from '../../kinds/core/node.ts'
+import { NodeInfo } from '../node-info.ts'
 import { type Cycle, MAX_SCORE, type Plugin, type Rejection } from '../plugin.ts'
 import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
 
@@ -72,7 +74,7 @@ const COMPUTE = [
 const freeShare = (used: number, capacity: number): number => (used > capacity ? 0 : Math.floor(((capacity - used) * MAX_SCORE) / capacity))
 
 /** Whether a node without pods would do. */
-function fitsEmpty(requests: Resources, node: NodeObject | undefined, { lookups }: Pick<Cycle, 'lookups'>): boolean {
+function fitsEmpty(requests: Resources, node: Node | undefined, { lookups }: Pick<Cycle, 'lookups'>): boolean {
   if (!node) return false
   const empty = new NodeInfo('')
   empty.node = node
@@ -80,7 +82,7 @@ function fitsEmpty(requests: Resources, node: NodeObject | undefined, { lookups 
 }
 
 /** Whether there is more of what is asked for. */
-function grew(requests: Resources, before: NodeObject | undefined, after: NodeObject | undefined): boolean {
+function grew(requests: Resources, before: Node | undefined, after: Node | undefined): boolean {
   const [old, now] = [allocatableOf(before?.status?.allocatable), allocatableOf(after?.status?.allocatable)]
   if (now.pods > old.pods) return true
   if (COMPUTE.some(([name]) => requests[name] > 0 && now[name] > old[name])) return true

@@ -2,7 +2,6 @@
 import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { classOf } from '../../kinds/rules/storage-class.ts'
 import type { CSINode } from '../../kinds/storage/csinode.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import { always, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
@@ -45,7 +44,7 @@ export const nodeVolumeLimits: Plugin = {
 /** By the name of the volume: its driver. */
 type Volumes = Map<string, string>
 
-function addVolume(volumes: Volumes, claim: ObjectOf<typeof PersistentVolumeClaim>, lookups: Lookups): void {
+function addVolume(volumes: Volumes, claim: PersistentVolumeClaim, lookups: Lookups): void {
   const volume = claim.spec.volumeName ? lookups.volume(claim.spec.volumeName) : undefined
   if (volume) {
     const { csi } = volume.spec
@@ -82,7 +81,7 @@ function tooMany(node: NodeInfo, wanted: Volumes, lookups: Lookups) {
   return undefined
 }
 
-function limitsOf(csiNode: ObjectOf<typeof CSINode> | undefined): Map<string, number> {
+function limitsOf(csiNode: CSINode | undefined): Map<string, number> {
   const drivers = csiNode?.spec.drivers ?? []
   return new Map(drivers.flatMap(({ name, allocatable }) => (allocatable?.count === undefined ? [] : [[name, allocatable.count] as const])))
 }

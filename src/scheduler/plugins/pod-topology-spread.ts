@@ -1,5 +1,5 @@
 /** Spreads pods that belong together evenly over nodes, zones and other topology domains. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import type { TopologySpreadConstraint } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { type NodeTest, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
@@ -58,7 +58,7 @@ type Constraint = {
 
 type Action = 'DoNotSchedule' | 'ScheduleAnyway'
 
-function constraintsOf({ metadata: { labels = {} }, spec }: PodObject, action: Action): Constraint[] {
+function constraintsOf({ metadata: { labels = {} }, spec }: Pod, action: Action): Constraint[] {
   return (spec.topologySpreadConstraints ?? [])
     .filter(({ whenUnsatisfiable }) => whenUnsatisfiable === action)
     .map(constraint => {
@@ -84,7 +84,7 @@ const constraintOf = (
 })
 
 /** The pods that belong together with one: those of its services and of the workload that controls it. Undefined when that is nothing. */
-function defaultSelectorOf({ metadata }: PodObject, lookups: Lookups): Selector | undefined {
+function defaultSelectorOf({ metadata }: Pod, lookups: Lookups): Selector | undefined {
   const { namespace = '', labels = {}, ownerReferences = [] } = metadata
   const shared: Record<string, string> = {}
   for (const selector of lookups.serviceSelectors(namespace))
@@ -102,7 +102,7 @@ const hasAllKeys = (labels: Labels, constraints: readonly Constraint[]): boolean
 
 /** Which nodes a constraint looks at. */
 type Inclusion = (constraint: Constraint, node: NodeInfo) => boolean
-function inclusionFor({ spec }: PodObject): Inclusion {
+function inclusionFor({ spec }: Pod): Inclusion {
   const required: NodeTest | undefined = requiredNodes(spec)
   return ({ honorsAffinity, honorsTaints }, node) =>
     (!honorsAffinity || !required || required(node)) &&
@@ -248,23 +248,23 @@ function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly No
 
 const bumpValue = (values: Map<string, number>, value: string, by: number) => values.set(value, values.get(value)! + by)
 
-function defaultConstraints(pod: PodObject, lookups: Lookups): Constraint[] {
+function defaultConstraints(pod: Pod, lookups: Lookups): Constraint[] {
   const selector = defaultSelectorOf(pod, lookups)
   return selector ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, selector)) : []
 }
 
-const isCounted = (pod: PodObject, other: PodInfo | undefined): boolean =>
+const isCounted = (pod: Pod, other: PodInfo | undefined): boolean =>
   other !== undefined &&
   other.namespace === pod.metadata.namespace &&
   constraintsOf(pod, 'DoNotSchedule').some(({ selector }) => selector.matches(other.labels))
 
 type Labelled = { readonly labels?: Labels }
-const changesCount = (pod: PodObject, before: Labelled | undefined, after: Labelled | undefined): boolean =>
+const changesCount = (pod: Pod, before: Labelled | undefined, after: Labelled | undefined): boolean =>
   constraintsOf(pod, 'DoNotSchedule').some(
     ({ selector }) => selector.matches(before?.labels ?? {}) !== selector.matches(after?.labels ?? {}),
   )
 
-function nodeMatters(pod: PodObject, event: ClusterEvent): boolean {
+function nodeMatters(pod: Pod, event: ClusterEvent): boolean {
   if (event.about !== 'node') return false
   const constraints = constraintsOf(pod, 'DoNotSchedule')
   const { before, after } = event

@@ -1,5 +1,5 @@
 /** A pod waits while it has scheduling gates. Such pods are not tried at all: the queue holds them back. */
-import type { PodObject } from '../../kinds/core/pod/preparation.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Plugin } from '../plugin.ts'
 
 export const schedulingGates: Plugin = {
@@ -7,4 +7,4 @@ export const schedulingGates: Plugin = {
   queueingHints: { 'self gates': () => true },
 }
 
-export const hasSchedulingGates = ({ spec }: PodObject): boolean => (spec.schedulingGates?.length ?? 0) > 0
+export const hasSchedulingGates = ({ spec }: Pod): boolean => (spec.schedulingGates?.length ?? 0) > 0

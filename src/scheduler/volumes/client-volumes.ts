@@ -6,18 +6,17 @@ import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { classOf } from '../../kinds/rules/storage-class.ts'
 import { CSIStorageCapacity } from '../../kinds/storage/csistoragecapacity.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Volumes } from '../lookups.ts'
 import { Assumed } from './assumed.ts'
 
-type Volume = ObjectOf<typeof PersistentVolume>
+type Volume = PersistentVolume
 
 const OF_CLASS: IndexDefinition<Volume> = { name: 'class', valuesOf: ({ object }) => (object ? [classOf(object) ?? ''] : []) }
 
 export function clientVolumes(client: Client): Volumes {
   const [claims, volumes, capacities] = [client.of(PersistentVolumeClaim), client.of(PersistentVolume), client.of(CSIStorageCapacity)]
   const assumedVolumes = new Assumed<Volume>()
-  const assumedClaims = new Assumed<ObjectOf<typeof PersistentVolumeClaim>>()
+  const assumedClaims = new Assumed<PersistentVolumeClaim>()
   return {
     claim: (namespace, name) => assumedClaims.current(queueKey({ namespace, name }), claims.get({ namespace, name })),
     volume: name => assumedVolumes.current(name, volumes.get({ name })),

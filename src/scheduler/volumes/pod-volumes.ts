@@ -2,6 +2,7 @@
  * The claims of a pod whose volume depends on its node. For each node it is told which free volumes they would get there, and for
  * which a volume would have to be made; nothing is changed.
  */
+
 import {
   annotationOf,
   bySize,
@@ -16,9 +17,10 @@ import {
 } from '../../kinds/rules/persistent-volume/binding.ts'
 import type { NodeTest } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import { classOf } from '../../kinds/rules/storage-class.ts'
+import type { StorageClass } from '../../kinds/storage/storageclass.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, integerValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
-import type { Claim, Lookups, StorageClassObject, Volume } from '../lookups.ts'
+import type { Claim, Lookups, Volume } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import { type Labels, type Selector, selectorOf } from '../selector.ts'
 
@@ -78,7 +80,7 @@ export function podVolumes(claims: readonly Claim[], lookups: Lookups): PodVolum
   return { hasChoice: waiting.length > 0, on: node => choose(node, bound, waiting) }
 }
 
-function waitingClaim(claim: Claim, storageClass: StorageClassObject, lookups: Lookups): Waiting {
+function waitingClaim(claim: Claim, storageClass: StorageClass, lookups: Lookups): Waiting {
   const selected = annotationOf(claim, SELECTED_NODE)
   const found = selected === undefined ? candidatesFor(claim, lookups.volumes.ofClass(storageClass.metadata.name ?? '')) : undefined
   const { meant, free = [] } = found ?? {}
@@ -94,7 +96,7 @@ function waitingClaim(claim: Claim, storageClass: StorageClassObject, lookups: L
   }
 }
 
-function makingOf(claim: Claim, storageClass: StorageClassObject, lookups: Lookups): Making | undefined {
+function makingOf(claim: Claim, storageClass: StorageClass, lookups: Lookups): Making | undefined {
   const { provisioner, allowedTopologies, metadata } = storageClass
   if (!provisioner || provisioner === NO_PROVISIONER) return undefined
   const isAllowed = topologyTest(allowedTopologies ?? [])
@@ -111,7 +113,7 @@ function makingOf(claim: Claim, storageClass: StorageClassObject, lookups: Looku
   return { isAllowed, capacities }
 }
 
-type Terms = NonNullable<StorageClassObject['allowedTopologies']>
+type Terms = NonNullable<StorageClass['allowedTopologies']>
 /** The nodes that match all of one term; without terms all do. */
 function topologyTest(terms: Terms): (labels: Labels) => boolean {
   if (terms.length === 0) return () => true

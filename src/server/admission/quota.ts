@@ -6,7 +6,6 @@ import { isVisible, type ResourceQuotaParts } from '../../admission/plugins/reso
 import type { Reader } from '../../admission/reader.ts'
 import type { Client } from '../../client/client.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
 export type QuotaOptions = {
@@ -35,7 +34,7 @@ export function quotaParts({
     isVisible: (note, namespace) => isVisible(note, namespace, reader),
     async writeStatus(quota) {
       try {
-        await client.of(ResourceQuota).updateStatus(quota as ObjectOf<typeof ResourceQuota>)
+        await client.of(ResourceQuota).updateStatus(quota as ResourceQuota)
         return undefined
       } catch (error) {
         if (error instanceof StatusError && error.reason === 'Conflict') return error

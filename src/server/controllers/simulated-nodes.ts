@@ -1,4 +1,5 @@
 /** Simulated nodes: whether there are any, what they need, and what they may do. */
+
 import type { Authorizer } from '../../authz/authorizer.ts'
 import { NodeGraph } from '../../authz/node/graph.ts'
 import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
@@ -6,10 +7,10 @@ import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { versionInfo } from '../../http/documents/version.ts'
 import type { Log } from '../../http/observability/log.ts'
+import type { Node } from '../../kinds/core/node.ts'
 import { metricsKinds } from '../../kinds/metrics/all.ts'
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KubeletParts } from '../../nodes/connect/kubelet.ts'
-import type { NodeObject } from '../../nodes/node/simulated-node.ts'
 import type { CommandRuns } from '../../nodes/script/command-runs.ts'
 import type { Connect } from '../../registry/api.ts'
 import type { VirtualSource } from '../../registry/deps.ts'
@@ -118,7 +119,7 @@ export function nodeConnections({ client, kubelets, commands, signal }: Connecti
       import('../../nodes/node/is-simulated.ts'),
     ])
     const simulated = simulatedConnection({ client, runs: await commands.runs(), signal })
-    const connectionTo = (node: NodeObject) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
+    const connectionTo = (node: Node) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
     return nodeConnector({ client, connectionTo, reported: kubelets.reported, random: Math.random })
   }
   return async connection => (await (loading ??= load()))(connection)

@@ -12,9 +12,8 @@ import { formatTime, instantOf } from '../../lib/time.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { CUSTOM_PRIORITIES, prioritiesOf } from '../../registry/group-priorities.ts'
 import { seed } from '../../registry/seed.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
-type Stored = ObjectOf<typeof APIService>
+type Stored = APIService
 type Services = ResourceClient<Stored>
 
 type Spec = { readonly group?: string; readonly version: string; readonly groupPriorityMinimum: number; readonly versionPriority: number }

@@ -6,7 +6,6 @@ import { serverIdentity } from '../../client/identity.ts'
 import { type Controller, defineController } from '../../controllers/controller.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { formatMicroTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 
 const NAMESPACE = 'kube-system'
 const LABEL = 'apiserver.kubernetes.io/identity'
@@ -90,7 +89,7 @@ function base32(bytes: Uint8Array): string {
   return Array.from({ length }, (_, i) => ALPHABET[Number((bits >> BigInt((length - 1 - i) * 5)) & 31n)]).join('')
 }
 
-function isExpired({ spec: { renewTime, leaseDurationSeconds } }: ObjectOf<typeof Lease>, now: Date): boolean {
+function isExpired({ spec: { renewTime, leaseDurationSeconds } }: Lease, now: Date): boolean {
   if (renewTime === undefined || leaseDurationSeconds === undefined) return true
   return Date.parse(renewTime) + leaseDurationSeconds * 1000 < now.getTime()
 }

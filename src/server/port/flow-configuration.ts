@@ -8,11 +8,10 @@ import { failureText } from '../../http/observability/failure-text.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { ServerContext } from '../context.ts'
 
-type StoredSchema = ObjectOf<typeof FlowSchema>
-type StoredLevel = ObjectOf<typeof PriorityLevelConfiguration>
+type StoredSchema = FlowSchema
+type StoredLevel = PriorityLevelConfiguration
 
 const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
 

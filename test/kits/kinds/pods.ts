@@ -1,6 +1,6 @@
 /** Pods for tests of their rules: conformed and given defaults as the server does, then checked. */
 
-import type { PodObject } from '../../../src/kinds/core/pod/preparation.ts'
+import type { Pod } from '../../../src/kinds/core/pod/pod.ts'
 import { PodSpec } from '../../../src/kinds/rules/pod/spec.ts'
 import { PodStatus } from '../../../src/kinds/rules/pod/status/status.ts'
 import { ObjectMeta } from '../../../src/schema/object-meta.ts'
@@ -10,7 +10,7 @@ import { message } from '../../../src/schema/types.ts'
 import { contextWith } from './kinds.ts'
 import { conformed, podSpec, texts } from './pod-shapes.ts'
 
-const Pod = message('Pod', { metadata: [1, ObjectMeta.orEmpty()], spec: [2, PodSpec.orEmpty()], status: [3, PodStatus.orEmpty()] })
+const PodMessage = message('Pod', { metadata: [1, ObjectMeta.orEmpty()], spec: [2, PodSpec.orEmpty()], status: [3, PodStatus.orEmpty()] })
 /** The features of pods that are on by default. */
 export const GATES = [
   'PodLevelResources',
@@ -27,16 +27,16 @@ export const GATES = [
 
 /** What tests write down of a pod; the rest is that of a pod that is fine. */
 export type Draft = { metadata?: object; spec?: object; status?: object }
-type PodRule = (pod: PodObject, at: Ref<PodObject>, ctx: RequestContext & { readonly old?: PodObject }) => Iterable<FieldError>
+type PodRule = (pod: Pod, at: Ref<Pod>, ctx: RequestContext & { readonly old?: Pod }) => Iterable<FieldError>
 /** The pod of a draft. */
-export const podOf = ({ metadata = {}, spec = {}, status = {} }: Draft): PodObject =>
-  conformed<PodObject>(Pod, { metadata: { name: 'p', namespace: 'n', ...metadata }, spec: podSpec(spec), status })
+export const podOf = ({ metadata = {}, spec = {}, status = {} }: Draft): Pod =>
+  conformed<Pod>(PodMessage, { metadata: { name: 'p', namespace: 'n', ...metadata }, spec: podSpec(spec), status })
 
 /** What a rule finds wrong with a pod, and with its change when `old` is given; `more` are further features. */
 export const errors = (rule: PodRule, draft: Draft, { old, more = [] }: { old?: Draft; more?: string[] } = {}): string[] => {
   const pod = podOf(draft)
   const ctx = contextWith({ gates: [...GATES, ...more] })
-  return texts(rule(pod, refTo(pod) as Ref<PodObject>, old ? { ...ctx, old: podOf(old) } : ctx))
+  return texts(rule(pod, refTo(pod) as Ref<Pod>, old ? { ...ctx, old: podOf(old) } : ctx))
 }
 
 /** The metadata of a pod that mirrors one of a node. */

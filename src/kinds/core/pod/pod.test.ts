@@ -11,11 +11,9 @@ import {
   updated,
   withDefaults,
 } from '../../../../test/kits/kinds/kinds.ts'
-import type { ObjectOf } from '../../../schema/kind.ts'
 import { StatusError } from '../../../schema/status-error.ts'
 import { Pod } from './pod.ts'
 
-type PodObject = ObjectOf<typeof Pod>
 const { subresources, deletion, selectable } = Pod.def
 const ctx = contextWith()
 
@@ -181,7 +179,7 @@ test('resources are all that a resize changes', () => {
   assert.equal(take(renamed, old).spec.containers[0]!.name, 'd')
 })
 
-const act = (name: 'binding' | 'eviction', pod: PodObject, sent: object) => {
+const act = (name: 'binding' | 'eviction', pod: Pod, sent: object) => {
   const { check, change } = subresources!.creates![name]!
   const input = { metadata: { name: 'x' }, ...sent } as never
   check!(input, 'x')
@@ -218,7 +216,7 @@ test('a binding puts a pod on a node', () => {
 
 test('a binding is refused when the pod cannot be bound', () => {
   const target = { name: 'node-1' }
-  const refused = (pod: PodObject, input: object = {}) => refusal(() => act('binding', pod, { kind: 'Binding', target, ...input }))
+  const refused = (pod: Pod, input: object = {}) => refusal(() => act('binding', pod, { kind: 'Binding', target, ...input }))
   assert.equal(
     refused(stored({ nodeName: 'n' })),
     '409 Operation cannot be fulfilled on pods/binding "x": pod x is already assigned to node "n"',

@@ -2,7 +2,7 @@
 
 import { setOwn } from '../../../lib/json-value.ts'
 import { age, type Column } from '../../../schema/columns.ts'
-import { defineKind } from '../../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../../schema/kind.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { atomic, bool, type Fields, int32, string } from '../../../schema/types.ts'
 import type { Container } from '../../rules/pod/containers/container.ts'
@@ -159,6 +159,9 @@ export const Pod = defineKind({
   rowConditions: ({ status: { phase } }) => (phase === 'Succeeded' || phase === 'Failed' ? [COMPLETED[phase]] : []),
   columns: podColumns,
 })
+
+/** An object of the kind Pod. */
+export type Pod = ObjectOf<typeof Pod>
 
 const COMPLETED = {
   Succeeded: { type: 'Completed', status: 'True', reason: 'Succeeded', message: 'The pod has completed successfully.' },

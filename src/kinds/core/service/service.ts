@@ -4,7 +4,7 @@ import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForCIDR, warningsForIP } from '../../../lib/ip.ts'
 import { nameIsDNSLabel } from '../../../lib/names.ts'
 import { age, formatLabels } from '../../../schema/columns.ts'
-import { defineKind } from '../../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../../schema/kind.ts'
 import { unavailable } from '../../../schema/status-error.ts'
 import { string } from '../../../schema/types.ts'
 import { serviceClaims } from './allocations.ts'
@@ -97,6 +97,9 @@ export const Service = defineKind({
     ],
   },
 })
+
+/** An object of the kind Service. */
+export type Service = ObjectOf<typeof Service>
 
 function* warnAboutSpec(spec: ServiceSpec): Iterable<string> {
   const { type, clusterIPs = [], externalIPs = [], loadBalancerIP = '', externalName } = spec
