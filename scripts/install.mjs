@@ -1,10 +1,29 @@
-// Installs dependencies when they are missing or older than the lock file, so that `npm start` and `npm test` are enough.
+// Installs dependencies when they are missing or not those of the lock file, so that `npm start` and `npm test` are enough.
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
-const marker = 'node_modules/.package-lock.json'
-const isFresh = existsSync(marker) && statSync(marker).mtimeMs >= statSync('package-lock.json').mtimeMs
-if (!isFresh) {
+const INSTALLED = 'node_modules/.package-lock.json'
+
+if (!isFresh()) {
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: 'inherit' })
   process.exit(status ?? 1)
+}
+
+/** Compares contents: a checkout changes the time of the lock file, and an install in vain would take everything away for a while. */
+function isFresh() {
+  if (!existsSync(INSTALLED)) return false
+  const [locked, installed] = ['package-lock.json', INSTALLED].map(dependenciesIn)
+  return (
+    [...installed.keys()].every(path => locked.has(path)) &&
+    [...locked].every(([path, { optional, version, integrity }]) => {
+      const found = installed.get(path)
+      return found === undefined ? optional === true : found.version === version && found.integrity === integrity
+    })
+  )
+}
+
+/** Packages of this repository are left out: they are used from their folders, and nothing needs the links to them. */
+function dependenciesIn(file) {
+  const { packages } = JSON.parse(readFileSync(file, 'utf8'))
+  return new Map(Object.entries(packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link))
 }
