@@ -13,6 +13,7 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'SECURITY.md',
   'bench/README.md',
+  'packages/cel/README.md',
   ...FOLDERS.flatMap(folder =>
     readdirSync(join(ROOT, folder))
       .filter(name => name.endsWith('.md'))
@@ -37,7 +38,7 @@ for (const document of DOCUMENTS) {
   })
 
   test(`${document}: every path of a file in the repository exists`, () => {
-    const named = text.match(/(?<![\w./-])(?:src|test|bench|scripts|bin|docs)\/[\w./-]*[\w/]/g) ?? []
+    const named = text.match(/(?<![\w./-])(?:src|test|bench|scripts|bin|docs|packages)\/[\w./-]*[\w/]/g) ?? []
     assert.deepEqual(
       [...new Set(named)].filter(path => !EXAMPLES.test(path) && !existsSync(join(ROOT, path))),
       [],
@@ -94,7 +95,7 @@ test('every test that is cited by the beginning of its title exists', () => {
   )
 })
 
-const FILES = ['src', 'test', 'bench', 'scripts', 'bin', 'docs'].flatMap(folder =>
+const FILES = ['src', 'test', 'bench', 'scripts', 'bin', 'docs', 'packages'].flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `/${folder}/${path.replaceAll('\\', '/')}`),
 )
 

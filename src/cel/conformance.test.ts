@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tests as suite } from '@bufbuild/cel-spec/testdata/conformance.js'
 import { type ConformanceTest, runConformanceTest } from '../../test/kits/cel/conformance.ts'
+import { assertShown } from '../../test/kits/cel/shown-figures.ts'
 import { stringsLibrary } from './libraries/strings.ts'
 
 interface Suite {
@@ -85,5 +86,9 @@ test('every test of the official suite that needs no protobuf passes, but for th
   }
   t.diagnostic(JSON.stringify(counts))
   assert.deepEqual(failures, [])
+  assertShown('cel-spec: values and errors', [all.length, counts.passed, all.length - counts.passed])
+  assertShown('protobuf messages', [counts.protobuf])
+  assertShown('libraries that Kubernetes does not load', [counts.otherLibrary])
+  assertShown('differences of cel-go and Kubernetes', [counts.different])
   assert.deepEqual(counts, { passed: 1506, different: 27, protobuf: 553, otherLibrary: 258 })
 })

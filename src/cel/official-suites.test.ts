@@ -6,6 +6,7 @@ import { tests as conformance } from '@bufbuild/cel-spec/testdata/conformance.js
 import { tests as parsing } from '@bufbuild/cel-spec/testdata/parsing.js'
 import type { SerializedIncrementalTest, SerializedIncrementalTestSuite } from '@bufbuild/cel-spec/testdata/tests.js'
 import { adornKinds, adornTypes, debugString } from '../../test/kits/cel/print-ast.ts'
+import { assertShown } from '../../test/kits/cel/shown-figures.ts'
 import { messageTypes, typeFromJson } from '../../test/kits/cel/suite-types.ts'
 import { check } from './checker/checker.ts'
 import { createEnv, type EnvSettings, extendEnv } from './checker/env.ts'
@@ -100,7 +101,8 @@ function isSameError(error: string | undefined, wanted: string | undefined): boo
   return positionOf(error) === positionOf(wanted)
 }
 
-function runSuite(cases: readonly SerializedIncrementalTest[], { environments, differs }: Run): number {
+/** Runs a suite; the README of the package shows how many of its cases pass. */
+function runSuite(name: string, cases: readonly SerializedIncrementalTest[], { environments, differs }: Run): number {
   let passed = 0
   for (const one of cases) {
     if (differs?.(one)) continue
@@ -115,12 +117,13 @@ function runSuite(cases: readonly SerializedIncrementalTest[], { environments, d
     if (!good()) assert.deepEqual(outcomes[0], { ast: one.ast, checkedAst: one.checkedAst, error: one.error }, one.original.expr)
     passed++
   }
+  assertShown(name, [cases.length, passed, cases.length - passed])
   return passed
 }
 
 test('cel-go’s cases for the parser give its trees, types and errors', () => {
   const limits = { maxDepth: 32 }
-  const passed = runSuite(parsing.tests!, {
+  const passed = runSuite('cel-go: parser', parsing.tests!, {
     environments: [{ settings: limits }, { libraries: [optionals], settings: limits }],
     // Recorded with escaped names off, and with a macro that only the parser's tests turn on; both are the other way round in Kubernetes.
     differs: ({ original, error }) => error?.includes("unsupported syntax: '`'") === true || /existsOne\(\w+, \w+\)/.test(original.expr),
@@ -130,7 +133,7 @@ test('cel-go’s cases for the parser give its trees, types and errors', () => {
 
 test('cel-go’s cases for the checker give its types, overloads and errors', () => {
   const base = [messages, declared]
-  const passed = runSuite(checking.tests!, {
+  const passed = runSuite('cel-go: type checker', checking.tests!, {
     environments: [
       { libraries: base },
       { libraries: [...base, optionals] },
@@ -148,7 +151,7 @@ const twoVariables: Library = { macros: [...twoVariableMacros(), ...bindMacros()
 
 test('cel-go’s cases for comprehensions over two variables fail without them', () => {
   const needsStrings = /format\(|lowerAscii|upperAscii|reverse\(|split\(|join\(|cel\.bind/
-  const passed = runSuite(comprehensions.tests!, {
+  const passed = runSuite('cel-go: comprehensions over two variables', comprehensions.tests!, {
     environments: [{}, { libraries: [twoVariables, optionals] }],
     differs: ({ original }) => needsStrings.test(original.expr),
   })
@@ -162,7 +165,7 @@ test('the conformance suite gives cel-go’s trees, types and errors', () => {
   ]
   const extensions = new Set(['block_ext', 'encoders_ext', 'math_ext', 'proto2_ext', 'string_ext'])
   const cases = conformance.suites!.filter(suite => !extensions.has(suite.name)).flatMap(flatten)
-  const passed = runSuite(cases, {
+  const passed = runSuite('cel-spec: trees and types', cases, {
     environments: [
       { libraries: [messages] },
       { libraries: [messages, optionals] },

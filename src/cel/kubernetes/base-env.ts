@@ -40,6 +40,9 @@ const optionalLibrary = (): Library => ({
 
 const twoVariableLibrary = (): Library => ({ functions: mapInsertDeclarations(), macros: twoVariableMacros() })
 
+/** The libraries that CEL itself defines, optionals and comprehensions over two variables included. */
+export const languageLibraries = (): Library[] => [standardLibrary(), optionalLibrary(), twoVariableLibrary()]
+
 const libraries: readonly (() => Library)[] = [
   standardLibrary,
   urlsLibrary,
