@@ -127,6 +127,33 @@ test('a pod waits for what it refers to, and goes on when that comes', async t =
   await podIn(server, 'p', phase('Running'))
 })
 
+test('an invalid script of a running pod is reported once, and again when it is invalid again', async t => {
+  const server = await startInProcess(t, { nodes: 1 })
+  await nodeReady(server)
+  // The command reads a variable, so a worker runs it and its result is pending now and then.
+  const containers = [{ name: 'c', image: 'web:1', command: ['sh', '-c', 'echo $HOSTNAME; sleep 1000'] }]
+  await createPod(server, { name: 'p', spec: { containers } })
+  await podIn(server, 'p', phase('Running'))
+  const annotate = async (annotations: Record<string, string | null>) => {
+    assert.equal((await ask(server, `${PODS}/p`, patch({ metadata: { annotations } }))).status, 200)
+    await server.settled()
+  }
+  const reports = async () => {
+    const { items } = await read(server, '/api/v1/namespaces/default/events?fieldSelector=reason=InvalidScript')
+    return items.map(({ message, count }: any) => [message, count])
+  }
+  const message = `${SIM}/ready-delay: "soon" makes no sense and is ignored`
+  assert.deepEqual(await reports(), [])
+  await annotate({ [`${SIM}/ready-delay`]: 'soon' })
+  assert.deepEqual(await reports(), [[message, 1]])
+  await annotate({ unrelated: 'x' })
+  await annotate({ unrelated: 'y', [`${SIM}/log`]: 'l' })
+  assert.deepEqual(await reports(), [[message, 1]])
+  await annotate({ [`${SIM}/ready-delay`]: null })
+  await annotate({ [`${SIM}/ready-delay`]: 'soon' })
+  assert.deepEqual(await reports(), [[message, 2]])
+})
+
 test('the log of a container is the text of its script, as much of it as is asked for', async t => {
   const server = await startInProcess(t, { nodes: 1 })
   await nodeReady(server)

@@ -88,6 +88,11 @@ export class SimulatedPod {
     return this
   }
 
+  annotate(annotations: Record<string, string>): this {
+    this.pod = { ...this.pod, metadata: { ...this.pod.metadata, annotations } }
+    return this
+  }
+
   container(name = 'c') {
     const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = this.pod.status
     return [...containerStatuses, ...initContainerStatuses, ...ephemeralContainerStatuses].find(each => each.name === name)!

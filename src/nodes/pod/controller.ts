@@ -190,7 +190,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
           }
           let isDeferred = false
           const now = client.now.getTime()
-          const { status, events, nextAt, isGone } = reconcilePod(pod, {
+          const { status, events, nextAt, isGone, isPending } = reconcilePod(pod, {
             now,
             hostIPs,
             newPodIPs() {
@@ -234,7 +234,7 @@ export const simulatedKubelets = ({ gate, random, runs }: KubeletsParts): Contro
           const self = kubelet.client.of(Pod)
           if (status) await self.updateStatus({ ...pod, status })
           if (status && pauseOf(pod) > 0) writtenAt.set(key, now)
-          for (const { type, reason, message, fieldPath } of [...newsOf(key, events), ...certified.events])
+          for (const { type, reason, message, fieldPath } of [...(isPending ? [] : newsOf(key, events)), ...certified.events])
             kubelet.recorder.event(fieldPath ? { ...pod, fieldPath } : pod, type, reason, message)
           if (isGone && !isKeptByOthers(pod)) await self.delete(pod, { gracePeriodSeconds: 0 })
           const lookAt = Math.min(nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)

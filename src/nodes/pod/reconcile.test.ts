@@ -321,6 +321,25 @@ test('an invalid script is reported and ignored', () => {
   assert.deepEqual(pod.events.filter(event => event.startsWith('InvalidScript')).length, 3)
 })
 
+test('a script that becomes invalid while the pod runs is reported once', () => {
+  const pod = new SimulatedPod().run()
+  const reports = () => pod.events.filter(event => event.startsWith('InvalidScript'))
+  assert.deepEqual(reports(), [])
+  pod.annotate({ [`${SIM}/run-time`]: 'soon' }).run(60_000)
+  pod.annotate({ [`${SIM}/run-time`]: 'soon', other: 'x' }).run()
+  assert.deepEqual(reports(), [`InvalidScript ${SIM}/run-time: "soon" makes no sense and is ignored`])
+})
+
+test('a pod that waits for the result of a command has no events and says that it waits', () => {
+  const pod = new SimulatedPod().run()
+  pod.annotate({ [`${SIM}/run-time`]: 'soon' })
+  pod.surroundings = {
+    commands: { run: () => 'pending', knownRun: () => undefined, command: () => 'pending', mountProblem: () => undefined },
+  }
+  const { events, isPending } = pod.step()
+  assert.deepEqual([events, isPending], [[], true])
+})
+
 const duration = fc.constantFrom('0s', '10ms', '1s', '7s')
 const scripts = fc.dictionary(
   fc.constantFrom('a', 'b', 's', 'c', 'd', '').map(name => (name ? `${name}.${SIM}` : SIM)),

@@ -24,6 +24,8 @@ export type PodStep = {
   readonly nextAt: number | undefined
   /** Whether the pod has ended and is to be deleted. */
   readonly isGone: boolean
+  /** Whether results of commands have to be known first. Then there are no events, and those that were recorded still hold. */
+  readonly isPending?: true
 }
 
 export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
@@ -39,8 +41,11 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
   if (old.startTime === undefined && !isEnding) {
     const rejection = world.rejection()
     if (rejection) return rejected(pod, rejection, startTime)
-    for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys()))) say(draft, 'Warning', 'InvalidScript', problem)
   }
+  // Annotations can change at any time, so every look says what is wrong with them now.
+  if (!isEnding)
+    for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys())))
+      say(draft, 'Warning', 'InvalidScript', problem, { repeats: true })
   const stored = (old.podIPs ?? []).map(({ ip }) => ip)
   let podIPs: readonly string[] = stored
   if (isEnding) stopAll(draft, { isForced: !isDeleted || isTooLate })
@@ -48,7 +53,7 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
     if (stored.length === 0 && canMount(draft)) podIPs = networkOf(draft)
     if (podIPs.length > 0) runContainers(draft)
     plan(draft, deadlineAt)
-    if (draft.isPending) return { ...NOTHING, nextAt: timeToLook(draft) }
+    if (draft.isPending) return { ...NOTHING, nextAt: timeToLook(draft), isPending: true }
   }
   if (isTooLate) say(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
   const hasEnded = isEnding && !hasRunning(draft)

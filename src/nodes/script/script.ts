@@ -259,10 +259,12 @@ function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unheal
 
 /** What is wrong with the annotations of a pod that are meant as a script, a sentence each, up to a number. */
 export function* scriptProblems(annotations: Annotations, containers: ReadonlySet<string>): Iterable<string> {
+  if (!annotations) return
   let count = 0
-  for (const [key, value] of Object.entries(annotations ?? {})) {
+  for (const key of Object.keys(annotations)) {
+    if (!key.includes(SCRIPT_DOMAIN)) continue
     const [, container, name = ''] = SCRIPT_KEY.exec(key) ?? []
-    const problem = name === '' ? undefined : problemOf(key, value, { container, name, containers })
+    const problem = name === '' ? undefined : problemOf(key, annotations[key]!, { container, name, containers })
     if (problem === undefined) continue
     if (++count > MOST_PROBLEMS) return
     yield problem
