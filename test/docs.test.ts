@@ -9,6 +9,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FOLDERS = ['docs', 'docs/decisions']
 const DOCUMENTS = [
   'README.md',
+  'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
@@ -76,6 +77,23 @@ test('functions and fields that the pages about the code name exist', () => {
   )
 })
 
+test('ARCHITECTURE.md has every folder of src in its map, ten invariants with their tests, and every dependency', () => {
+  const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
+  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory())
+  assert.deepEqual(
+    folders.map(({ name }) => `src/${name}`).filter(folder => !text.includes(`\`${folder}\``)),
+    [],
+  )
+  const invariants = [...text.matchAll(/^(\d+)\. \*\*.*$/gm)]
+  assert.deepEqual(
+    invariants.map(([, number]) => Number(number)),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  )
+  for (const [line] of invariants) assert.match(line, /`(?:src|test)\/[\w./-]+\.test\.ts`/)
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  assert.ok(text.includes(`dependencies other than ${listed(Object.keys(dependencies))} |`))
+})
+
 test('docs/flags.md has a row for every flag, which says what the help says', () => {
   const rows = readFileSync(join(ROOT, 'docs/flags.md'), 'utf8')
     .split('\n')
@@ -85,7 +103,9 @@ test('docs/flags.md has a row for every flag, which says what the help says', ()
 })
 
 test('every test that is cited by the beginning of its title exists', () => {
-  const citing = ['docs/spec-coverage.md', 'docs/security.md'].map(document => readFileSync(join(ROOT, document), 'utf8')).join('\n')
+  const citing = ['ARCHITECTURE.md', 'docs/spec-coverage.md', 'docs/security.md']
+    .map(document => readFileSync(join(ROOT, document), 'utf8'))
+    .join('\n')
   const tests = FILES.filter(file => file.endsWith('.test.ts')).map(file => readFileSync(join(ROOT, file), 'utf8'))
   const cited = [...citing.matchAll(/(?<![*\w])\*([^*|`]+)…\*/g)].map(([, title]) => title!)
   assert.ok(cited.length > 50)
@@ -98,6 +118,12 @@ test('every test that is cited by the beginning of its title exists', () => {
 const FILES = ['src', 'test', 'bench', 'scripts', 'bin', 'docs', 'packages'].flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `/${folder}/${path.replaceAll('\\', '/')}`),
 )
+
+const listed = (names: readonly string[]) =>
+  `${names
+    .slice(0, -1)
+    .map(name => `\`${name}\``)
+    .join(', ')} and \`${names.at(-1)}\``
 
 const withoutCode = (text: string) => text.replace(/^```[\s\S]*?^```/gm, '')
 
