@@ -1,4 +1,6 @@
-/** Whether what a service account's token claims still holds, and whom it makes its bearer. Signatures have been verified before. */
+/**
+ * Checks whether the claims of a service account's token are still valid, and maps them to a user. Signatures have been verified before.
+ */
 
 import { timingSafeEqual } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
@@ -8,15 +10,15 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { User } from '../schema/user.ts'
 import { CREDENTIAL_ID } from './authenticator.ts'
 
-/** Looks objects of the core group up; the namespace is empty for those of the cluster. */
+/** Looks up objects of the core group; the namespace is empty for cluster-scoped ones. */
 export type FindCore = (plural: string, namespace: string, name: string) => AnyObject | undefined
-/** Claims as a moment finds them. */
+/** The time, and the objects at that time. */
 export type Moment = { readonly now: number; readonly find: FindCore }
 
-/** Why a token is rejected, in words that may be shown: never with a secret part of the token. */
+/** The reason why a token is rejected; it never contains a secret part of the token. */
 export class ClaimError extends Error {}
 
-/** Clocks differ by this much, in milliseconds. */
+/** Tolerated difference between clocks, in milliseconds. */
 const LEEWAY_MS = 60_000
 export const LEGACY_ISSUER = 'kubernetes/serviceaccount'
 
@@ -35,16 +37,16 @@ function checkTimes(claims: JsonObject, now: number): void {
   if (iat !== undefined && now + LEEWAY_MS < iat) throw new ClaimError('service account token is issued in the future')
 }
 
-// A time that cannot be read must not be taken for none, or the token would never expire.
+// A time that cannot be parsed must not count as absent, or the token would never expire.
 const NOT_A_DATE = 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
 
-/** Checks that the account and what the token is bound to are still those that it was made for. Throws ClaimError. */
+/** Checks that the account and the bound objects of the token are still the same. Throws ClaimError. */
 export function checkBound(claims: JsonObject, moment: Moment): void {
   checkTimes(claims, moment.now)
   checkStillThere(boundTo(claims), moment)
 }
 
-/** An account, and what a credential of it ends with. */
+/** An account, and the objects that a credential is bound to. */
 export type BoundAccount = {
   readonly namespace: string
   readonly account: Bound
@@ -53,7 +55,7 @@ export type BoundAccount = {
   readonly node?: Bound | undefined
 }
 
-/** Checks that an account and what a credential is bound to are there, with the uids that it names. Throws ClaimError. */
+/** Checks that an account and the bound objects of a credential exist, with the same uids. Throws ClaimError. */
 export function checkStillThere({ namespace, account, secret, pod, node }: BoundAccount, { now, find }: Moment): void {
   const isGone = ({ metadata }: AnyObject) =>
     metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MS
@@ -77,7 +79,7 @@ export function checkStillThere({ namespace, account, secret, pod, node }: Bound
 }
 const INVALIDATED = 'service account token has been invalidated'
 
-/** Whom a token with these claims makes its bearer. */
+/** The user of a token with these claims. */
 export function accountOf(claims: JsonObject): User {
   const { namespace, account, pod, node } = boundTo(claims)
   const jti = text(claims['jti'])
@@ -95,7 +97,7 @@ export function accountOf(claims: JsonObject): User {
 }
 const EXTRA = 'authentication.kubernetes.io/'
 
-/** What a user's extra tells of the pod that a credential was made for. */
+/** The extra attributes of a user that name the pod of a credential. */
 export const podExtra = ({ name, uid }: Bound): Record<string, readonly string[]> =>
   name && uid ? { [`${EXTRA}pod-name`]: [name], [`${EXTRA}pod-uid`]: [uid] } : {}
 
@@ -117,10 +119,10 @@ function boundTo(claims: JsonObject) {
 
 const text = (value: unknown) => (typeof value === 'string' ? value : '')
 
-/** What the older tokens claim, which are kept in secrets and never end by themselves. */
+/** The claims of legacy tokens, which are kept in Secrets and do not expire. */
 export type LegacyClaims = { readonly namespace: string; readonly secret: string; readonly account: string; readonly uid: string }
 
-/** Reads the claims of an older token. Throws ClaimError when one is missing. */
+/** Reads the claims of a legacy token. Throws ClaimError when one is missing. */
 export function legacyClaims(claims: JsonObject): LegacyClaims {
   const need = (value: string, name: string) => {
     if (value === '') throw new ClaimError(`${name} claim is missing`)
@@ -139,7 +141,7 @@ const LEGACY_CLAIMS = 'kubernetes.io/serviceaccount/'
 
 const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since'
 
-/** Checks an older token against the secret that must still hold it; returns that secret. Throws ClaimError. */
+/** Checks a legacy token against the Secret that must still hold it; returns that Secret. Throws ClaimError. */
 export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore): AnyObject {
   const { namespace, account, uid } = claims
   const secret = find('secrets', namespace, claims.secret)
@@ -162,7 +164,7 @@ export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore)
 
 const isSame = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)
 
-/** Whom an older token makes its bearer. */
+/** The user of a legacy token. */
 export const legacyAccountOf = ({ namespace, account, uid }: LegacyClaims): User => ({
   name: accountUser({ namespace, name: account }),
   uid,

@@ -1,4 +1,4 @@
-/** Tokens of service accounts: signed by this server, believed for as long as what they are bound to is there. */
+/** Tokens of service accounts: signed by this server, valid as long as their bound objects exist. */
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
@@ -20,30 +20,31 @@ import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 import type { SigningKey, VerificationKey } from './verification-keys.ts'
 
 export type AccountTokensParts = {
-  /** Who signs, in the name of the first, and whose tokens are believed. */
+  /** The accepted issuers; tokens are signed in the name of the first. */
   readonly issuers: readonly string[]
   readonly signingKey: SigningKey
-  /** Keys whose signatures are believed, that of the signing key among them. */
+  /** Accepted public keys, that of the signing key among them. */
   readonly keys: readonly VerificationKey[]
   /** The audiences of the server itself. */
   readonly audiences: readonly string[]
   readonly find: FindCore
   readonly now: () => number
   readonly newId: () => string
-  /** Told of the secret whose token was used, at every use. */
+  /** Called with the Secret of a legacy token, at every use. */
   readonly onLegacyUse?: (secret: AnyObject) => void
 }
 
-/** A token whose signature is right. Whether what it claims still holds is looked up at every use. */
+/** A token with a valid signature. Its claims are checked at every use. */
 type Verified = { readonly user: User; readonly audiences: readonly string[]; readonly check: () => void }
 
-/** How many verified tokens are remembered. */
+/** The number of verified tokens in the cache. */
 const REMEMBERED = 4096
 
 export class AccountTokens implements TokenAuthenticator {
   readonly #parts: AccountTokensParts
   readonly #issuers: ReadonlySet<string>
-  // By hash, so that nothing of a token lies about and a lookup tells nothing by how long it takes; the longest unused goes first.
+  // Keyed by hash, so that tokens are not kept in memory and the time of a lookup reveals nothing; the least recently used is evicted
+  // first.
   readonly #verified = new Map<string, Verified>()
 
   constructor(parts: AccountTokensParts) {
@@ -51,7 +52,7 @@ export class AccountTokens implements TokenAuthenticator {
     this.#issuers = new Set([...parts.issuers, LEGACY_ISSUER])
   }
 
-  /** Not a promise for tokens that have been verified before. */
+  /** Returns a promise only for tokens that have not been verified before. */
   authenticate(token: string, wanted: readonly string[]): TokenFinding | Promise<TokenFinding> {
     const key = createHash('sha256').update(token).digest('base64')
     const verified = this.#verified.get(key)
@@ -83,7 +84,7 @@ export class AccountTokens implements TokenAuthenticator {
     if (!isLegacy)
       return { user: accountOf(claims), audiences: audiencesOf(claims, audiences), check: () => checkBound(claims, { now: now(), find }) }
     const legacy = legacyClaims(claims)
-    // The closure keeps the token: the secret holds it anyway, and it is compared with that at every use.
+    // The closure keeps the token: the Secret holds it anyway, and it is compared with that at every use.
     const check = () => onLegacyUse?.(checkLegacy(token, legacy, find))
     return { user: legacyAccountOf(legacy), audiences: audiencesOf(claims, audiences), check }
   }
@@ -94,14 +95,14 @@ export class AccountTokens implements TokenAuthenticator {
     if (this.#verified.size > REMEMBERED) this.#verified.delete(this.#verified.keys().next().value!)
   }
 
-  /** Signs a token that this server believes. */
+  /** Signs a token that this server accepts. */
   issue({ subject, audiences, issued: iat, seconds, bound }: TokenClaims): Promise<string> {
     const { issuers, signingKey, newId } = this.#parts
     const claims = { iss: issuers[0]!, sub: subject, aud: [...audiences], iat, nbf: iat, exp: iat + seconds, jti: newId() }
     return signToken({ ...claims, 'kubernetes.io': bound }, signingKey)
   }
 
-  /** Signs a token that is kept in a secret and holds for as long as it is there. */
+  /** Signs a token that is kept in a Secret and valid as long as that exists. */
   issueLegacy(account: AnyObject, secret: AnyObject): Promise<string> {
     const { namespace = '', name = '', uid = '' } = account.metadata
     return signToken(
@@ -118,7 +119,7 @@ export class AccountTokens implements TokenAuthenticator {
   }
 }
 
-/** Tokens that name no audience are meant for the server alone. */
+/** Tokens without an audience are for the server itself. */
 function audiencesOf({ aud }: JsonObject, own: readonly string[]): readonly string[] {
   const named = (Array.isArray(aud) ? aud : [aud]).filter(audience => typeof audience === 'string')
   return named.length === 0 ? own : named

@@ -1,4 +1,4 @@
-/** Who sends a request: authenticators asked one after the other, then the anonymous user. */
+/** Authentication: a chain of authenticators, tried one after the other, then the anonymous user. */
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { SentHeaders } from '../lib/header-lines.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -8,17 +8,17 @@ import type { User } from '../schema/user.ts'
 export type Credentials = {
   readonly authorization: string | undefined
   readonly certificate: ClientCertificate | undefined
-  /** The request itself, for those who look at its path or other headers. */
+  /** The request itself, for authenticators that need its path or other headers. */
   readonly request?: SentHeaders & { readonly target: string }
 }
 
 /** The client certificate of a connection. */
 export type ClientCertificate = {
-  /** Whether it leads to an authority of users. */
+  /** Whether it leads to a client certificate authority. */
   readonly trusted: boolean
   /** Why it does not. */
   readonly problem?: string
-  /** Whether it leads to an authority of proxies, which may name users in headers. */
+  /** Whether it leads to an authority of front proxies, which may name users in headers. */
   readonly isProxy?: boolean
   readonly commonName: string
   readonly organizations: readonly string[]
@@ -28,7 +28,7 @@ export type ClientCertificate = {
   readonly units?: readonly string[]
   /** SHA-256 of its DER bytes, in lower-case hex. */
   readonly sha256: string
-  /** Start and end of its validity and of those that vouch for it, in milliseconds since the epoch. */
+  /** Start and end of the validity of the whole chain, in milliseconds since the epoch. */
   readonly notBefore: number
   readonly notAfter: number
 }
@@ -38,7 +38,7 @@ export type Cancellable = { readonly signal: Cancellation }
 
 export type Authentication =
   | { readonly outcome: 'user'; readonly user: User }
-  /** No credentials of this kind. */
+  /** The request has no credentials of this type. */
   | { readonly outcome: 'none' }
   | { readonly outcome: 'invalid'; readonly reason: string }
 
@@ -50,14 +50,14 @@ const NONE: Authentication = { outcome: 'none' }
 const AUTHENTICATED = 'system:authenticated'
 const UNAUTHENTICATED = 'system:unauthenticated'
 
-/** The extra attribute of a user that tells which credential was used. */
+/** The extra attribute of a user that identifies the credential. */
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id'
 
 const ANONYMOUS: User = Object.freeze({ name: 'system:anonymous', groups: Object.freeze([UNAUTHENTICATED]) })
 
 /**
- * The first authenticator that identifies a user decides; invalid credentials fail a request only if no other authenticator
- * accepts it. A request without credentials is anonymous, where that is allowed.
+ * The first authenticator that identifies a user decides; invalid credentials fail a request only if no other authenticator accepts it. A
+ * request without credentials is anonymous, where that is allowed.
  */
 export class Authenticators implements Authenticator {
   readonly #chain: readonly Authenticator[]
@@ -66,14 +66,14 @@ export class Authenticators implements Authenticator {
   // Authenticators return few, long-lived User objects; the copy with the group added is made once for each.
   readonly #known = new WeakMap<User, Authentication>()
 
-  /** Anonymous requests are allowed for some paths alone where `anonymousPaths` names any. */
+  /** If `anonymousPaths` is set, anonymous requests are allowed only for these paths. */
   constructor(chain: readonly Authenticator[], options: { anonymous: boolean; anonymousPaths?: ReadonlySet<string> | undefined }) {
     this.#chain = chain
     this.#anonymousPaths = options.anonymousPaths
     this.#anonymous = options.anonymous ? { outcome: 'user', user: ANONYMOUS } : NONE
   }
 
-  /** Synchronous unless an authenticator has to wait: certificates and known tokens are decided at once. */
+  /** Synchronous unless an authenticator has to wait: certificates and known tokens are decided immediately. */
   authenticate(credentials: Credentials, request: Cancellable): MaybePromise<Authentication> {
     return this.#from(0, undefined, { credentials, request })
   }
@@ -107,7 +107,7 @@ export class Authenticators implements Authenticator {
 
 type Asked = { readonly credentials: Credentials; readonly request: Cancellable }
 
-/** Adds the group of all authenticated users, unless the user is anonymous or says in its groups whether it is authenticated. */
+/** Adds the group of all authenticated users, unless the user is anonymous or already has one of both groups. */
 export const authenticatedUser = (user: User): User =>
   user.name === ANONYMOUS.name || user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED)
     ? user

@@ -1,4 +1,4 @@
-/** Users by bootstrap token: the Secret that has the name of the token says who bears it, and until when. */
+/** Authenticates bootstrap tokens: the Secret named after the token gives the user and the expiry. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   readToken,
@@ -15,7 +15,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
 export type BootstrapTokenParts = {
-  /** The Secret of a name, if there is one. */
+  /** Finds a Secret by name. */
   readonly find: (namespace: string, name: string) => AnyObject | undefined
   /** Tokens have no audiences of their own: they are valid for those of the server. */
   readonly audiences: readonly string[]
@@ -46,5 +46,5 @@ export class BootstrapTokens implements TokenAuthenticator {
   }
 }
 
-/** Compared by hash, so that the time it takes does not tell how much of a guess was right. */
+/** Compares hashes, so that the time does not reveal how much of a guess was right. */
 const isSame = (a: string, b: string) => timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest())

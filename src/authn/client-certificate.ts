@@ -1,4 +1,4 @@
-/** Users by client certificate: the common name is the user, organizations are groups, and the subject may carry a uid. */
+/** Authenticates client certificates: the common name is the user, organizations are groups, and the subject may contain a uid. */
 import { goPrint } from '../lib/go-text.ts'
 import { podOfUnits } from '../lib/pod-unit.ts'
 import { readAccountUser } from '../lib/service-account-name.ts'
@@ -9,11 +9,11 @@ import { type Authentication, type Authenticator, type ClientCertificate, CREDEN
 export type CertificateParts = {
   readonly now: () => number
   readonly find: FindCore
-  /** Told for how many milliseconds the certificate of a request is still valid. */
+  /** Called with the remaining validity of a request's certificate, in milliseconds. */
   readonly seen?: (remainingMs: number) => void
 }
 
-/** Connections can outlast certificates, and these what they were made for, so all of it is checked at every request. */
+/** Connections can outlast certificates, and certificates the objects they were issued for, so all of it is checked at every request. */
 export class CertificateAuthenticator implements Authenticator {
   readonly #parts: CertificateParts
   readonly #users = new WeakMap<ClientCertificate, User>()
@@ -41,9 +41,9 @@ export class CertificateAuthenticator implements Authenticator {
   }
 
   /**
-   * Why a certificate of a service account no longer holds. kube-apiserver believes a certificate until it ends; as the signer of pods'
-   * certificates is this server, they end with the account and the pod here, as tokens do. One without a uid names no account that
-   * could be another one by now: whoever approved it meant the name.
+   * Why a certificate of a service account is no longer valid. kube-apiserver accepts a certificate until it expires; since this server
+   * signs the certificates of pods, they end with the account and the pod here, as tokens do. A certificate without a uid cannot be about
+   * an account that was replaced: its approver meant the name.
    */
   #problemOfAccount({ commonName, units = [] }: ClientCertificate, uid: string): string | undefined {
     const named = readAccountUser(commonName)

@@ -6,7 +6,7 @@ const ISSUER = { url: 'https://a.example.com', audiences: ['x'] }
 const MAPPINGS = { username: { claim: 'sub', prefix: '' } }
 const jwt = (more: object = {}) => ({ issuer: ISSUER, claimMappings: MAPPINGS, ...more })
 
-/** What is wrong with a configuration. */
+/** The errors of a configuration. */
 function wrong(configuration: object): readonly string[] {
   const rules = { ownIssuers: ['https://own.example.com'], certificateProblem: () => 'no certificate', signingAlgorithms: ['RS256'] }
   const found = authenticationOf(configuration as never, rules)

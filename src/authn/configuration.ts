@@ -1,4 +1,4 @@
-/** AuthenticationConfiguration: issuers of tokens, how their claims make a user, and who may come in without credentials. */
+/** AuthenticationConfiguration: issuers of tokens, the mapping of their claims to users, and anonymous requests. */
 import { compileAuthentication, readsClaim } from '../cel/kubernetes/authentication.ts'
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import { isProblem } from '../cel/kubernetes/expression.ts'
@@ -67,7 +67,7 @@ export const AUTHENTICATION_CONFIGURATION = {
 export type ConfiguredIssuer = { readonly settings: OidcSettings; readonly ca: string | undefined }
 export type ConfiguredAuthentication = {
   readonly issuers: readonly ConfiguredIssuer[]
-  /** Whether anonymous requests are allowed, and for which paths, where the configuration says. */
+  /** Whether anonymous requests are allowed, and for which paths; undefined unless configured. */
   readonly anonymous: { readonly enabled: boolean; readonly paths: ReadonlySet<string> | undefined } | undefined
 }
 
@@ -79,7 +79,7 @@ export type AuthenticationRules = {
   readonly signingAlgorithms: readonly string[]
 }
 
-/** What a configuration asks for, or what is wrong with it. */
+/** The authenticators of a configuration, or its errors. */
 export function authenticationOf(
   configuration: Configuration,
   rules: AuthenticationRules,
@@ -150,7 +150,7 @@ type Mapping = {
   readonly userRules: readonly CompiledRule[]
 }
 
-/** Whom claims make their bearer. Throws TokenError. */
+/** The user of these claims. Throws TokenError. */
 function mappedUser(claims: JsonObject, settings: OidcSettings, mapping: Mapping): User {
   const bindings = { claims: dynShape.read(claims as Json) }
   const evaluate = (program: Program, what: string, given: { [name: string]: CelValue } = bindings): CelValue => {
@@ -334,7 +334,7 @@ function* validateMappings(
     )
 }
 
-/** Whether an expression can be read and reads a claim. */
+/** Whether an expression compiles and reads a claim. */
 const reads = (expression: string | undefined, claim: string): boolean =>
   !!expression && !isProblem(compileAuthentication(expression, { variable: 'claims', isRule: false })) && readsClaim(expression, claim)
 

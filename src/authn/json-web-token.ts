@@ -1,14 +1,14 @@
-/** JSON web tokens: what an unverified one claims, whether its signature is right, and signing. */
+/** JSON web tokens: parsing without verification, verifying signatures, and signing. */
 import type { JWTPayload } from 'jose'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import type { SigningKey, VerificationKey } from './verification-keys.ts'
 
-/** What a token says of itself. Nothing of it may be believed before its signature is verified. */
+/** A parsed token. Its content must not be trusted before its signature is verified. */
 export type UnverifiedToken = { readonly header: JsonObject; readonly claims: JsonObject }
 
 const PART = /^[A-Za-z0-9_-]+$/
 
-/** Reads a compact token without verifying it; undefined for what is none. */
+/** Parses a compact token without verifying it; undefined for any other string. */
 export function readUnverified(token: string): UnverifiedToken | undefined {
   const [head = '', body = '', signature, ...more] = token.split('.')
   if (signature === undefined || more.length > 0) return undefined
@@ -27,10 +27,10 @@ function readPart(part: string): JsonObject | undefined {
   }
 }
 
-/** Why a signature is not believed, in the words of kube-apiserver. */
+/** The reason why a signature is not valid, in the words of kube-apiserver. */
 export class SignatureError extends Error {}
 
-/** The claims of a token that one of the keys has signed. Throws SignatureError. */
+/** The claims of a token that is signed with one of the keys. Throws SignatureError. */
 export async function verifySignature(token: string, keys: readonly VerificationKey[]): Promise<JsonObject> {
   const { compactVerify } = await import('jose/jws/compact/verify')
   let failure = new SignatureError('invalid signature, no keys found')
@@ -50,7 +50,7 @@ const CAUSES: ReadonlyMap<string | undefined, string> = new Map([
   ['ERR_JOSE_ALG_NOT_ALLOWED', 'go-jose/go-jose: unknown/unsupported algorithm'],
 ])
 
-/** Signs claims. They are written in the order of their names, as kube-apiserver writes them. */
+/** Signs claims, which are encoded in the order of their names, as in kube-apiserver. */
 export async function signToken(claims: JWTPayload, { privateKey, algorithm, id }: SigningKey): Promise<string> {
   const { CompactSign } = await import('jose/jws/compact/sign')
   return new CompactSign(Buffer.from(JSON.stringify(sorted(claims)))).setProtectedHeader({ alg: algorithm, kid: id }).sign(privateKey)

@@ -19,7 +19,7 @@ function token(
   return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`
 }
 
-/** A provider that can be changed, and a note of what it was asked. */
+/** A provider that can be changed, and a log of its requests. */
 function provider(more: Partial<OidcSettings> = {}) {
   const state = {
     now: NOW,

@@ -1,4 +1,4 @@
-/** Users by ID token of an OpenID provider: its claims name the user and the groups. */
+/** Authenticates ID tokens of an OpenID provider: claims name the user and the groups. */
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
@@ -11,39 +11,39 @@ import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 
 export type OidcSettings = {
   readonly issuer: string
-  /** Documents about the issuer are here, where that is not below its own URL. */
+  /** The URL of the discovery document, where it is not below the issuer's own URL. */
   readonly discoveryUrl?: string
-  /** Clients of which a token must be meant for one. */
+  /** The client ids, one of which must be an audience of a token. */
   readonly clientIds: readonly string[]
   readonly usernameClaim: string
-  /** Before every user's name; empty for none. */
+  /** A prefix of every user name; may be empty. */
   readonly usernamePrefix: string
   /** The claim that names groups; empty for none. */
   readonly groupsClaim: string
   readonly groupsPrefix: string
-  /** Claims that must have just this value. */
+  /** Claims that must have exactly this value. */
   readonly requiredClaims: ReadonlyMap<string, string>
   readonly signingAlgorithms: readonly string[]
-  /** Makes a user of claims, where the settings above do not say all of it. Throws TokenError. */
+  /** Maps claims to a user, where the settings above are not enough. Throws TokenError. */
   readonly mapUser?: (claims: JsonObject) => User
 }
 
 export type OidcParts = {
   readonly settings: OidcSettings
-  /** The audiences of the server itself, for which such tokens are good. */
+  /** The audiences of the server itself, for which such tokens are valid. */
   readonly audiences: readonly string[]
   readonly fetch: Fetch
   readonly now: () => number
 }
 
-/** Algorithms that a provider may sign with: none that a public key could be taken for the secret of. */
+/** Accepted signing algorithms: none for which a public key could be used as a shared secret. */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'] as const
 
 /** Why a token is rejected. */
 export class TokenError extends Error {}
 
 const LEEWAY_MS = 60_000
-/** How long a verified token is believed without another look at the keys. */
+/** How long a verified token is accepted without verifying it again. */
 const REMEMBER_MS = 10_000
 const REMEMBERED = 4096
 
@@ -64,7 +64,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     })
   }
 
-  /** Not a promise for tokens that were verified a moment ago. */
+  /** Returns a promise only for tokens that were not verified a moment ago. */
   authenticate(token: string, wanted: readonly string[]): TokenFinding | Promise<TokenFinding> {
     const audiences = sharedAudiences(this.#parts.audiences, wanted)
     if (audiences.length === 0) return { outcome: 'none' }
@@ -95,7 +95,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     if (this.#remembered.size > REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value!)
   }
 
-  /** The claims of a token that the provider has signed, for us, and that holds now. */
+  /** The claims of a token that the provider has signed for one of our client ids and that is currently valid. */
   async #claimsOf(token: string, { header }: UnverifiedToken): Promise<JsonObject> {
     const { issuer, clientIds, signingAlgorithms: allowed } = this.#parts.settings
     const { alg, kid } = header
@@ -121,7 +121,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     return claims
   }
 
-  /** Tries the keys that are known, and once more with new ones when none fits. */
+  /** Tries the known keys, and once more with refreshed keys when none fits. */
   async #signed(token: string, { alg, kid }: { alg: string; kid: string }): Promise<JsonObject> {
     const known = await this.#tryKeys(token, { alg, kid })
     if (known) return known
@@ -155,7 +155,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
   }
 }
 
-/** One provider calls itself by two names. */
+/** Google's issuer has two names. */
 const issuerOf = ({ iss }: JsonObject) => (iss === 'accounts.google.com' ? 'https://accounts.google.com' : iss)
 
 const seconds = (value: unknown): number | undefined => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
@@ -165,7 +165,7 @@ const goTime = (unix: number) => {
   return Number.isNaN(moment.getTime()) ? String(unix) : `${moment.toISOString().slice(0, 19).replace('T', ' ')} +0000 UTC`
 }
 
-/** Whom the claims of a verified token make its bearer; name and groups may be known already. Throws TokenError. */
+/** The user of a verified token's claims; name and groups may be known already. Throws TokenError. */
 export function userOf(claims: JsonObject, settings: OidcSettings, known?: Pick<User, 'name' | 'groups'>): User {
   const { groups, name } = known ?? { groups: groupsOf(claims, settings), name: nameOf(claims, settings) }
   for (const [claim, value] of settings.requiredClaims) {
@@ -182,7 +182,7 @@ export function userOf(claims: JsonObject, settings: OidcSettings, known?: Pick<
 export function nameOf(claims: JsonObject, { usernameClaim: claim, usernamePrefix }: OidcSettings): string {
   const parse = (why: string) => `parse username claims ${goQuote(claim)}: ${why}`
   const name = Object.hasOwn(claims, claim) ? stringOf(claims[claim]!, parse) : ''
-  // A user without a name could be anybody whose provider forgot it.
+  // All users without a name would be the same user.
   if (name === '') throw new TokenError(parse('claim not present'))
   if (claim === 'email' && Object.hasOwn(claims, 'email_verified')) {
     const verified = claims['email_verified']!

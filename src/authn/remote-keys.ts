@@ -1,18 +1,18 @@
-/** The keys of an OpenID provider: found through its discovery document, fetched when needed, and again when it has new ones. */
+/** The keys of an OpenID provider: found through its discovery document, fetched when needed, and refreshed when they rotate. */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 
 export type Fetched = { readonly status: number; readonly cacheControl: string; readonly text: string }
-/** Gets a document; rejects when nothing comes back in time. */
+/** Fetches a document; rejects on failure and timeout. */
 export type Fetch = (url: string) => Promise<Fetched>
 
 export type RemoteKey = { readonly id: string; readonly key: KeyObject }
 
-/** Why there are no keys, in a message that clients may see. */
+/** The reason why there are no keys; clients may see the message. */
 export class ProviderError extends Error {}
 
-/** Between two attempts: forged tokens must not cause requests to the provider. */
+/** The minimum interval between two attempts: forged tokens must not cause requests to the provider. */
 const PAUSE_MS = 2000
 const LONGEST_AGE_MS = 24 * 3600_000
 const MOST_KEYS = 100
@@ -37,12 +37,12 @@ export class RemoteKeys {
     this.#parts = parts
   }
 
-  /** Whether the provider has ever answered. */
+  /** Whether the provider has ever responded. */
   get isKnown(): boolean {
     return this.#address !== undefined
   }
 
-  /** The keys that were fetched last. */
+  /** The keys of the last fetch. */
   get current(): readonly RemoteKey[] {
     return this.#keys
   }
@@ -95,7 +95,7 @@ export class RemoteKeys {
       const document: unknown = JSON.parse(text)
       if (isObject(document)) return { document, cacheControl }
     } catch {
-      // Reported below, like any other answer that is not an object.
+      // Reported below, like any other response that is not an object.
     }
     throw new ProviderError(`${failed}: the answer is not a JSON object`)
   }

@@ -1,10 +1,10 @@
-/** Users that a proxy names in headers. It is believed for its client certificate. */
+/** Authenticates users that a front proxy names in headers. The proxy is authenticated by its client certificate. */
 import { linesOf, unescapeKey } from '../lib/header-lines.ts'
 import type { Authentication, Authenticator, Credentials } from './authenticator.ts'
 
 /** Names of headers, in lower case. */
 export type RequestHeaderSettings = {
-  /** Common names of proxies; any when empty. */
+  /** Allowed common names of proxies; empty allows any. */
   readonly allowedNames: readonly string[]
   readonly usernameHeaders: readonly string[]
   readonly uidHeaders: readonly string[]
@@ -23,7 +23,7 @@ export class RequestHeaderAuthenticator implements Authenticator {
 
   authenticate({ certificate, request }: Credentials): Authentication {
     if (certificate === undefined || request === undefined) return { outcome: 'none' }
-    // Certificates of users are no proxies; whether they are good is for others to say.
+    // This certificate is for users, and another authenticator verifies it.
     if (!certificate.isProxy) return { outcome: 'none' }
     const now = this.#now()
     if (now < certificate.notBefore || now > certificate.notAfter)

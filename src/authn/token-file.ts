@@ -1,4 +1,4 @@
-/** Users by static token, from a CSV file: token,user,uid,"group1,group2". */
+/** Authenticates static tokens from a CSV file: token,user,uid,"group1,group2". */
 import { createHash } from 'node:crypto'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
@@ -42,7 +42,7 @@ const digest = (token: string) => createHash('sha256').update(token).digest('bas
 
 type CsvRecord = { readonly line: number; readonly fields: readonly string[] }
 
-/** Records of RFC 4180 with `#` comments and blank lines skipped, and leading space of a field dropped. */
+/** Parses records of RFC 4180, skips `#` comments and blank lines, and drops leading space of a field. */
 function* csvRecords(text: string, file: string): Generator<CsvRecord> {
   let line = 0
   for (const row of text.split(/\r?\n/)) {

@@ -1,4 +1,4 @@
-/** Users by token, as a webhook says: it is sent a TokenReview, and what it says is remembered for a while. */
+/** Authenticates tokens by webhook: it receives a TokenReview, and its response is cached for a while. */
 import { createHash } from 'node:crypto'
 import { ExpiringMap } from '../lib/expiring-map.ts'
 import type { TokenFinding } from '../schema/access.ts'
@@ -10,9 +10,9 @@ import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 export type TokenWebhookParts = {
   /** The API version of reviews. */
   readonly version: 'v1' | 'v1beta1'
-  /** How long answers are remembered; failures to ask are not. */
+  /** How long responses are cached; failures are not. */
   readonly cacheMs: number
-  /** The audiences of the server itself, which a webhook that names none means. */
+  /** The audiences of the server itself, which apply when a webhook names none. */
   readonly audiences: readonly string[]
   /** Sends a review; resolves with its status, or rejects with ReviewError. */
   readonly post: <T>(review: Review<T>) => Promise<T>
@@ -32,7 +32,7 @@ export class TokenWebhook implements TokenAuthenticator {
     this.#known = new ExpiringMap(REMEMBERED, parts.now)
   }
 
-  /** Not a promise for tokens that were asked about a moment ago. Requests with the same token share one question. */
+  /** Returns a promise only for tokens that are not in the cache. Requests with the same token share one review. */
   authenticate(token: string, wanted: readonly string[]): TokenFinding | Promise<TokenFinding> {
     const key = createHash('sha256')
       .update(JSON.stringify([token, wanted]))

@@ -1,13 +1,13 @@
-/** Bearer tokens: the authenticators for them, asked one after the other, and how a request carries a token. */
+/** Bearer tokens: the chain of token authenticators, and the token of a request. */
 import type { TokenFinding } from '../schema/access.ts'
 import type { Authentication, Authenticator, Cancellable, Credentials } from './authenticator.ts'
 
 export interface TokenAuthenticator {
-  /** The user of the token, if it is valid for one of the audiences. `none` when it is not a token of this kind. */
+  /** The user of the token, if it is valid for one of the audiences. `none` when it is not a token of this type. */
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding>
 }
 
-/** Longer tokens are rejected: a token is parsed, hashed and compared before it is known who sent it. */
+/** Longer tokens are rejected: a token is parsed, hashed and compared before its user is known. */
 const LONGEST_TOKEN = 32 * 1024
 const INVALID = 'invalid bearer token'
 
@@ -19,7 +19,7 @@ export class TokenChain implements TokenAuthenticator {
     this.#chain = chain
   }
 
-  /** Synchronous unless an authenticator has to wait: most tokens have been seen before. */
+  /** Synchronous unless an authenticator has to wait: most tokens have been verified before. */
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding> {
     if (token.length > LONGEST_TOKEN) return { outcome: 'invalid', reason: INVALID }
     return this.#from(0, [INVALID], { token, audiences, request })
@@ -47,7 +47,7 @@ function withReason(reasons: string[], found: TokenFinding): string[] {
   return reasons
 }
 
-/** Users by bearer token in the Authorization header, for the audiences of the server itself. */
+/** Authenticates the bearer token of the Authorization header, for the audiences of the server itself. */
 export class BearerAuthenticator implements Authenticator {
   readonly #tokens: TokenAuthenticator
   readonly #audiences: readonly string[]
@@ -63,13 +63,13 @@ export class BearerAuthenticator implements Authenticator {
   }
 }
 
-/** The token of an `Authorization: Bearer` header, if that is what it is. */
+/** The token of an `Authorization: Bearer` header; undefined for any other header. */
 export function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined
 }
 
-/** Those of the wanted audiences that a token is valid for, in the wanted order. */
+/** The requested audiences that a token is valid for, in the requested order. */
 export const sharedAudiences = (meant: readonly string[], wanted: readonly string[]): readonly string[] =>
   wanted.filter(audience => meant.includes(audience))

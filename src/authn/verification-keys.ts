@@ -1,4 +1,4 @@
-/** The keys with which tokens are signed and verified, what they are called, and how they are published. */
+/** The keys that sign and verify tokens, their ids, and the key set that is published. */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { pemBlocks } from '../lib/pem.ts'
 
@@ -11,19 +11,19 @@ const CURVES: ReadonlyMap<string | undefined, string> = new Map([
   ['secp384r1', 'ES384'],
   ['secp521r1', 'ES512'],
 ])
-/** Shorter keys are insecure, and rejected by the library that verifies. */
+/** Shorter keys are insecure, and rejected by the library. */
 const SHORTEST_RSA_BITS = 2048
 
-/** The public half of a key as tokens are verified with it; throws for keys that cannot sign tokens. */
+/** The public part of a key, for verification; throws for keys that cannot sign tokens. */
 export function verificationKey(given: KeyObject): VerificationKey {
   const key = given.type === 'private' ? createPublicKey(given) : given
   return { id: keyId(key), algorithm: algorithmOf(key), key }
 }
 
-/** A private key with which tokens are signed; throws for keys that cannot. */
+/** A private key that signs tokens; throws for unsuitable keys. */
 export const signingKey = (privateKey: KeyObject): SigningKey => ({ ...verificationKey(privateKey), privateKey })
 
-/** Every public or private key and every certificate's key in a PEM text; other blocks are skipped. Throws when there is none. */
+/** The public key of every key and certificate in PEM; other blocks are skipped. Throws when there is none. */
 export function readVerificationKeys(text: string): VerificationKey[] {
   const keys = pemBlocks(text).blocks.flatMap(({ label, bytes }) => {
     const pem = `-----BEGIN ${label}-----\n${bytes.toString('base64')}\n-----END ${label}-----\n`
@@ -35,12 +35,12 @@ export function readVerificationKeys(text: string): VerificationKey[] {
   return keys
 }
 
-/** A key set as RFC 7517 has it. */
+/** A JSON web key set (RFC 7517). */
 export function keySet(keys: readonly VerificationKey[]): object {
   return {
     keys: keys.map(({ id, algorithm, key }) => {
       const { kty, crv, x, y, n, e } = key.export({ format: 'jwk' })
-      // Undefined fields are not written.
+      // JSON leaves out undefined fields.
       return { use: 'sig', kty, kid: id, crv, alg: algorithm, x, y, n, e }
     }),
   }

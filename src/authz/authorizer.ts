@@ -1,4 +1,4 @@
-/** Authorization: the interface of authorizers, and the error of a request that is not allowed. */
+/** The interface of authorizers, and the error of a request that is not allowed. */
 import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
@@ -9,7 +9,7 @@ export interface Authorizer {
   authorize(user: User, attributes: Attributes, request: { readonly signal: Cancellation }): Decision | Promise<Decision>
 }
 
-/** Lists what a user may do, where an authorizer can. */
+/** Lists a user's permissions, where an authorizer can. */
 export interface RuleResolver {
   rulesFor(user: User, namespace: string): RulesFound
 }
@@ -33,5 +33,5 @@ export function forbidden(user: User, { verb, path, resource }: Attributes, reas
   })
 }
 
-/** The message repeats what the client sent; it must not be taken for HTML where it is shown. */
+/** The message repeats input of the client; it must not be interpreted as HTML where it is shown. */
 const plainText = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

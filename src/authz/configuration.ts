@@ -1,4 +1,4 @@
-/** AuthorizationConfiguration: which authorizers are asked, in which order, and how webhooks among them are called. */
+/** AuthorizationConfiguration: the authorizers, their order, and the settings of webhooks among them. */
 import { compileAuthorizationCondition } from '../cel/kubernetes/authorization.ts'
 import { isProblem } from '../cel/kubernetes/expression.ts'
 import { parseDuration } from '../lib/duration.ts'
@@ -48,7 +48,7 @@ export const AUTHORIZATION_CONFIGURATION = {
   type: Configuration,
 } as const
 
-/** The types of authorizers that there can be one of. */
+/** The types of authorizers that may occur once. */
 const PLAIN_TYPES = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type PlainType = (typeof PLAIN_TYPES)[number]
 
@@ -61,10 +61,10 @@ export type ConfiguredAuthorizer =
       readonly kubeConfigFile: string | undefined
     }
 
-/** Why a file cannot be used: undefined when it can. */
+/** Why a file cannot be used; undefined when it can. */
 export type FileProblem = (file: string) => string | undefined
 
-/** The authorizers of a configuration, or what is wrong with it. */
+/** The authorizers of a configuration, or its errors. */
 export function authorizersOf(
   configuration: Configuration,
   fileProblem: FileProblem,
@@ -129,7 +129,7 @@ function* validate(configuration: Configuration, fileProblem: FileProblem): Iter
   }
 }
 
-/** Errors about a webhook name its fields as if they were those of the authorizer, which kube-apiserver does as well. */
+/** Errors about a webhook name its fields as if they were fields of the authorizer, as in kube-apiserver. */
 function* validateWebhook(webhook: Webhook, at: Ref<Webhook>, fileProblem: FileProblem): Iterable<FieldError> {
   const { timeout, authorizedTTL, unauthorizedTTL, subjectAccessReviewVersion: version, failurePolicy, matchConditions = [] } = webhook
   const timeoutMs = milliseconds(timeout)

@@ -1,4 +1,4 @@
-/** The authorization modes, and how several are combined. */
+/** The authorization modes, and their union. */
 import type { Cancellation } from '../lib/cancellation.ts'
 import { aggregate } from '../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
@@ -28,10 +28,10 @@ export const alwaysDeny: NamedAuthorizer = {
   rulesFor: () => NOTHING,
 }
 
-/** Members of this group may do everything, whatever roles exist, so that roles can always be repaired. */
+/** The group of administrators, who may do everything whatever roles exist, so that roles can always be repaired. */
 const MASTERS = 'system:masters'
 
-/** Asks one authorizer after the other until one has an opinion. Members of `system:masters` may do everything. */
+/** Tries one authorizer after the other until one has an opinion. Members of `system:masters` may do everything. */
 export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleResolver {
   return {
     authorize(user, attributes, request) {
@@ -50,7 +50,7 @@ export function inTurn(chain: readonly NamedAuthorizer[]): Authorizer & RuleReso
   }
 }
 
-/** An authorizer whose decisions are counted; what it leaves to others is none. */
+/** An authorizer whose decisions are counted; no opinion is not counted. */
 export function counted(authorizer: NamedAuthorizer, count: (verdict: 'allow' | 'deny') => void): NamedAuthorizer {
   const take = (decision: Decision): Decision => {
     if (decision.verdict !== 'no-opinion') count(decision.verdict)
@@ -75,7 +75,7 @@ type Asking = {
   readonly errors: readonly string[]
 }
 
-/** Awaits only those that return a promise. */
+/** Awaits only results that are promises. */
 function askFrom(start: number, asking: Asking): Decision | Promise<Decision> {
   const { chain, user, attributes, request } = asking
   const reasons = [...asking.reasons]

@@ -1,4 +1,4 @@
-/** RBAC: allows what the roles of a user permit, and otherwise has no opinion. */
+/** RBAC: allows requests that a role of the user permits, and otherwise has no opinion. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Decision, RulesFound } from '../schema/access.ts'
@@ -72,14 +72,14 @@ export function rulesOf(
   return kind === 'Role' && namespace !== '' ? index.role(namespace, name) : undefined
 }
 
-/** Roles of the whole cluster come before those of the namespace. */
+/** Cluster role bindings come before those of the namespace. */
 function firstOf(index: RoleIndex, { user, namespace }: { user: User; namespace: string }, test: (binding: Binding) => boolean) {
   return index.find(user, '', test) ?? (namespace === '' ? undefined : index.find(user, namespace, test))
 }
 
 const NO_OPINION: Decision = { verdict: 'no-opinion' }
 
-/** The reason is only computed when it is asked for. */
+/** Computes the reason only when it is read. */
 class Allowed {
   readonly verdict = 'allow'
   readonly #user: User
@@ -100,7 +100,7 @@ class Allowed {
   }
 }
 
-/** Several errors as one, without duplicates. */
+/** Several errors as one message, without duplicates. */
 function aggregate(problems: Iterable<string>): string {
   const texts = [...new Set(problems)]
   return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`

@@ -1,6 +1,5 @@
 /**
- * Roles and who has them, found from the side of a user: a decision costs what the user's own bindings cost, however many
- * others there are.
+ * Role bindings, indexed by subject: the cost of a decision depends on the user's own bindings, not on the number of all others.
  *
  *     group devs ─┬─ (cluster)  ClusterRoleBinding a → ClusterRole view
  *                 └─ team-1     RoleBinding b        → Role deployer
@@ -15,7 +14,7 @@ import type { Message } from '../schema/types.ts'
 import type { User } from '../schema/user.ts'
 import { Rules } from './rules.ts'
 
-/** The resources that the index is made of. */
+/** The resources of the index. */
 export const ROLE_RESOURCES = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'] as const
 export type RoleResource = (typeof ROLE_RESOURCES)[number]
 
@@ -24,16 +23,16 @@ type StoredBinding = Envelope & Message<typeof bindingFields>
 type Subject = NonNullable<StoredBinding['subjects']>[number]
 export type RoleRef = StoredBinding['roleRef']
 
-/** A binding as decisions see it. */
+/** A binding, as decisions need it. */
 export type Binding = {
-  /** Empty for bindings of the whole cluster. */
+  /** Empty for cluster role bindings. */
   readonly namespace: string
   readonly name: string
   readonly roleRef: RoleRef
   readonly subjects: readonly Subject[]
 }
 
-/** Who an object is, and how to read it; it is read at most once. */
+/** The key of an object, and a function to decode it, which is called at most once. */
 export type Noted = { readonly namespace: string; readonly name: string; readonly read: () => unknown }
 
 type Bound = { bindings: Binding[]; isSorted: boolean }
@@ -41,9 +40,9 @@ type Bound = { bindings: Binding[]; isSorted: boolean }
 export class RoleIndex {
   readonly #roles = new Map<string, Noted | Rules>()
   readonly #bindings = new Map<string, Binding>()
-  /** By subject, then by namespace. */
+  /** Bindings by subject, then by namespace. */
   readonly #bySubject = new Map<string, Map<string, Bound>>()
-  /** Bindings that have changed since they were last looked at. */
+  /** Bindings that have changed since they were last decoded. */
   readonly #changed = new Map<string, Noted | undefined>()
 
   /** Records the current state of an object. */
@@ -69,8 +68,8 @@ export class RoleIndex {
   }
 
   /**
-   * The first binding for which `test` holds among those in a namespace, or of the cluster when it is empty, that name the user
-   * or one of the groups. One that names several of them may be tested several times.
+   * The first binding for which `test` holds among those in a namespace, or the cluster role bindings when it is empty, that name the user
+   * or one of the groups. A binding that names several of them may be tested several times.
    */
   find({ name, groups }: User, namespace: string, test: (binding: Binding) => boolean): Binding | undefined {
     if (this.#changed.size > 0) this.#settle()
@@ -86,7 +85,7 @@ export class RoleIndex {
   #boundTo(subject: string, namespace: string): readonly Binding[] {
     const bound = this.#bySubject.get(subject)?.get(namespace)
     if (!bound) return NONE
-    // Reasons do not depend on the order in which bindings were created.
+    // Sorted, so that reasons do not depend on the order of creation.
     if (!bound.isSorted) bound.bindings.sort((a, b) => (a.name < b.name ? -1 : 1))
     bound.isSorted = true
     return bound.bindings
@@ -132,7 +131,7 @@ export class RoleIndex {
   }
 }
 
-/** The first subject of a binding that the user is, or is a member of. */
+/** The first subject of a binding that matches the user or one of the groups. */
 export function subjectOf({ name, groups }: User, { subjects, namespace }: Binding): Subject | undefined {
   const keys = new Set([userKey(name), ...groups.map(groupKey)])
   return subjects.find(subject => {
@@ -151,7 +150,7 @@ function subjectKeys({ subjects, namespace }: Binding): ReadonlySet<string> {
   return new Set(subjects.flatMap(subject => subjectKey(subject, namespace) ?? []))
 }
 
-/** Service accounts are users with a name of their own kind; without a namespace they are of that of the binding. */
+/** Service accounts are users with a special name; their default namespace is that of the binding. */
 function subjectKey({ kind, name, namespace }: Subject, bound: string): string | undefined {
   if (kind === 'User') return userKey(name)
   if (kind === 'Group') return groupKey(name)

@@ -1,4 +1,4 @@
-/** The rules of one role, arranged so that a decision looks up what it needs instead of going through them. */
+/** The rules of one role, indexed so that a decision looks up the matching ones instead of testing all. */
 import { pathCovers } from '../kinds/rbac/coverage.ts'
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes } from '../schema/access.ts'
@@ -9,7 +9,7 @@ type Wide = Grant & { readonly groups: ReadonlySet<string>; readonly resources: 
 type Paths = { readonly verbs: ReadonlySet<string>; readonly paths: readonly string[] }
 
 export class Rules {
-  /** As they were written. */
+  /** The original rules. */
   readonly all: readonly PolicyRule[]
   /** By API group, then by resource; both may be `*`. */
   readonly #grants = new Map<string, Map<string, Grant[]>>()
@@ -27,7 +27,7 @@ export class Rules {
     }
   }
 
-  /** Whether any of the rules permits this. */
+  /** Whether any of the rules permits the request. */
   permit({ verb, path, resource }: Attributes): boolean {
     if (resource === undefined)
       return this.#paths.some(({ verbs, paths }) => has(verbs, verb) && paths.some(each => pathCovers(each, path)))

@@ -1,4 +1,4 @@
-/** A webhook that decides about requests: it is sent a SubjectAccessReview, and what it says is remembered for a while. */
+/** Authorization by webhook: it receives a SubjectAccessReview, and its response is cached for a while. */
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
@@ -18,16 +18,16 @@ export type WebhookSettings = {
   readonly name: string
   /** The API version of reviews. */
   readonly version: 'v1' | 'v1beta1'
-  /** How long answers are remembered; 0 remembers none. */
+  /** How long responses are cached; 0 disables the cache. */
   readonly authorizedTtlMs: number
   readonly unauthorizedTtlMs: number
-  /** What a failure means: nothing, or that the request is denied. */
+  /** The decision after a failure: no opinion, or deny. */
   readonly onFailure: 'no-opinion' | 'deny'
-  /** All must hold, or the webhook is not asked. */
+  /** The webhook is only called if all conditions are true. */
   readonly conditions: readonly { readonly expression: string; readonly program: Program }[]
 }
 
-/** What is counted. */
+/** Counters of the webhook. */
 export interface WebhookObserver {
   evaluated(name: string, result: 'success' | ReviewError['result'], seconds: number): void
   failedOpen(name: string, result: string): void
@@ -52,7 +52,7 @@ const NO_RULES: RulesFound = {
   problem: 'webhook authorizer does not support user rule resolution',
 }
 const REMEMBERED = 8192
-/** What a requester chose is only remembered while it is short. */
+/** Reviews with longer strings from a request are not cached. */
 const MAX_REMEMBERED_TEXT = 10_000
 
 export function webhookAuthorizer(parts: WebhookAuthorizerParts): NamedAuthorizer {
@@ -139,7 +139,7 @@ function isShort({ verb, path, resource }: Attributes): boolean {
   return [verb, path, namespace, group, version, plural, subresource, name].join('').length < MAX_REMEMBERED_TEXT
 }
 
-/** Whether all conditions hold, or what went wrong. One that is false decides, whatever those before it failed with. */
+/** Whether all conditions are true, or an error. A false condition decides, even after an error of an earlier one. */
 function matches({ conditions }: WebhookSettings, spec: ReviewSpec): boolean | string {
   const errors: string[] = []
   const bindings = { request: dynShape.read(conditionRequest(spec)) }
@@ -151,7 +151,7 @@ function matches({ conditions }: WebhookSettings, spec: ReviewSpec): boolean | s
   return errors.length === 0 ? true : aggregate(errors)
 }
 
-/** What conditions see: every text is there, also an empty one. */
+/** The variables of conditions: every string is present, also an empty one. */
 function conditionRequest({ resourceAttributes: resource, nonResourceAttributes, ...spec }: ReviewSpec): JsonObject {
   return {
     user: spec.user ?? '',
@@ -174,7 +174,7 @@ type ReviewSpec = {
   uid?: string
 }
 
-/** The older version has another name for groups. */
+/** v1beta1 has another name for groups. */
 function written({ groups, ...spec }: ReviewSpec, version: WebhookSettings['version']): JsonObject {
   return groups ? { ...spec, [version === 'v1' ? 'groups' : 'group']: groups } : spec
 }
@@ -214,7 +214,7 @@ function labelRequirements(selector: string | LabelTerms | undefined): Requireme
     return known ? [{ key, operator: known, ...(values.length > 0 && { values: [...values] }) }] : []
   })
 }
-/** Comparisons of size have no counterpart in reviews: what is asked about then is more than what is wanted, never less. */
+/** The comparisons of sizes have no counterpart in reviews: the review then covers more than the request, never less. */
 const OPERATORS: Readonly<Partial<Record<LabelOperator, string>>> = {
   '=': 'In',
   '==': 'In',
@@ -225,7 +225,7 @@ const OPERATORS: Readonly<Partial<Record<LabelOperator, string>>> = {
   '!': 'DoesNotExist',
 }
 
-/** Selectors only narrow: one that cannot be read asks about everything. */
+/** Selectors only narrow a request: without one that cannot be parsed, the review covers everything. */
 function readable<T>(parse: (text: string) => readonly T[], text: string): readonly T[] {
   try {
     return parse(text)

@@ -1,4 +1,4 @@
-/** The official suite of CEL (the npm package @bufbuild/cel-spec, cel-spec 0.25.1): everything passes except what is named here. */
+/** The official suite of CEL (the npm package @bufbuild/cel-spec, cel-spec 0.25.1): everything passes except the cases named here. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -33,7 +33,7 @@ const optionals: Library = {
 }
 const messages: Library = { types: messageTypes() }
 
-/** What cel-go's checker tests declare for all of their cases. */
+/** The declarations that cel-go's checker tests share. */
 const declared: Library = {
   variables: Object.entries({ is: stringType, ii: intType, iu: uintType, iz: boolType, ib: bytesType, id: doubleType, ix: nullType }).map(
     ([name, type]) => ({ name, type }),
@@ -67,7 +67,7 @@ const ownDeclarations = (original: any): Library => ({
     })),
 })
 
-/** What the recorded error calls its source. */
+/** The name of the source in the recorded error. */
 const described = (error: string | undefined): string => /^ERROR: (.*?):-?\d+:\d+:/.exec(error ?? '')?.[1] ?? '<input>'
 
 /** How a case ends in an environment of these libraries. */
@@ -88,7 +88,7 @@ function outcome({ original, error }: SerializedIncrementalTest, libraries: Libr
 }
 
 interface Run {
-  /** What cases of the suite are run with, which it does not tell, and not always the same for trees and types: some must fit. */
+  /** The environments of the suite's cases, which it does not state and which differ between trees and types: one of them must fit. */
   readonly environments: readonly { libraries?: Library[]; settings?: EnvSettings }[]
   /** Cases that other versions of cel-go, or Kubernetes' settings of it, answer differently. */
   readonly differs?: (original: SerializedIncrementalTest) => boolean

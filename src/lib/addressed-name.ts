@@ -2,7 +2,7 @@
 
 export type Addressed = { readonly scheme: '' | 'http' | 'https'; readonly name: string; readonly port: string }
 
-/** Undefined when it is no such name. The port of a Service may be a name. */
+/** Undefined for any other string. The port of a Service may be a name. */
 export function addressedBy(text: string): Addressed | undefined {
   const parts = text.split(':')
   const [scheme, name, port] = parts.length === 1 ? ['', text, ''] : parts.length === 2 ? ['', ...parts] : parts
@@ -10,6 +10,6 @@ export function addressedBy(text: string): Addressed | undefined {
   return { scheme, name, port: port ?? '' }
 }
 
-/** The number of a port; undefined when the text is none. */
+/** The number of a port; undefined when the string is not a port number. */
 export const portNumberOf = (text: string): number | undefined =>
   /^[0-9]{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= 0xffff ? Number(text) : undefined

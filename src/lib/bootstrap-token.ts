@@ -9,14 +9,14 @@ export const TOKEN_USER = 'system:bootstrap:'
 
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/
 
-/** What is in a Secret of this type; values are in base64. */
+/** The data of a Secret of this type; values are in base64. */
 export type TokenData = Readonly<Record<string, string>> | undefined
 
-/** One value of a token, as text; empty when it is not there. */
+/** One value of a token as a string; empty when the key is absent. */
 export const tokenValue = (data: TokenData, key: string): string =>
   data && Object.hasOwn(data, key) ? Buffer.from(data[key]!, 'base64').toString('utf8') : ''
 
-/** When a token ends; undefined when it does not. One that cannot be read is over. */
+/** When a token expires; undefined when it does not. A token whose expiry cannot be read has expired. */
 export function tokenExpiry(data: TokenData): number | undefined {
   const text = tokenValue(data, 'expiration')
   if (text === '') return undefined
@@ -35,7 +35,7 @@ export function tokenGroups(data: TokenData): string[] | undefined {
   return groups.every(group => EXTRA_GROUP.test(group)) ? [...new Set([TOKEN_GROUP, ...groups])].sort() : undefined
 }
 
-/** The two parts of a token, if a text is one. */
+/** The id and secret of a token; undefined when the string is not a bootstrap token. */
 export function readToken(text: string): { readonly id: string; readonly secret: string } | undefined {
   const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(text) ?? []
   return id !== undefined && secret !== undefined ? { id, secret } : undefined

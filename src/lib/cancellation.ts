@@ -1,16 +1,16 @@
 /**
- * That what somebody waits for is not wanted any more. An AbortSignal is one; but Node takes some 40 µs to make one, to listen to it and to
- * stop listening, which for a request is more than most of what is done for it.
+ * A signal that the result is no longer needed. An AbortSignal is one, but Node takes some 40 µs to create one, to add a listener and to
+ * remove it, which is more than most other work done for a request.
  */
 export interface Cancellation {
   readonly aborted: boolean
-  /** Why, once it is aborted. */
+  /** The reason, once it is aborted. */
   readonly reason: any
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** One that is aborted by who made it. Listeners are called once. */
+/** A cancellation that its creator aborts. Listeners are called once. */
 export class Cancellable implements Cancellation {
   #reason: Error | undefined
   #listeners: (() => void)[] | undefined
@@ -43,7 +43,7 @@ export class Cancellable implements Cancellation {
   }
 }
 
-/** The same as Node's own functions take it. */
+/** The cancellation as an AbortSignal, for Node's own functions. */
 export function abortSignalOf(cancellation: Cancellation): AbortSignal {
   if (cancellation instanceof AbortSignal) return cancellation
   const controller = new AbortController()

@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Replaces Node's timers by ones that fire at once, when the time of day has moved by a millisecond less than they were to wait. */
+/** Replaces Node's timers by ones that fire immediately, once the wall clock has advanced by one millisecond less than their delay. */
 function fireEarly(t: TestContext): { readonly waits: number[] } {
   const waits: number[] = []
   let now = 5000
@@ -20,7 +20,7 @@ function fireEarly(t: TestContext): { readonly waits: number[] } {
 
 const timeAfter = (ms: number) => new Promise<number>(resolve => systemClock.after(ms, () => resolve(Date.now() - 5000)))
 
-// At 6256f0f1 it fired at 49: a node that failed was then noticed a whole grace period late.
+// At 6256f0f1 it fired at 49: a failed node was noticed a whole grace period late.
 test('a timer waits for what is left when Node fires it a millisecond early', async t => {
   const { waits } = fireEarly(t)
   assert.equal(await timeAfter(50), 50)

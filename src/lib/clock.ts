@@ -1,7 +1,7 @@
-/** The time that stores, controllers and requests live by, handed in so that tests can move it. */
+/** The clock of stores, controllers and requests, passed as a parameter so that tests can advance it. */
 
 export type TimerOptions = {
-  /** Renews something or looks at it again: where time is put forward, once is as good as a hundred times. */
+  /** The timer only renews or checks something again: when time is advanced, running it once is as good as a hundred times. */
   readonly isRoutine?: boolean
   /** Names a renewal: a routine timer performs it, and any other timer is a deadline that passes only without it. */
   readonly renewal?: string
@@ -10,13 +10,14 @@ export type TimerOptions = {
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Runs something once, never before the delay has passed; calling the result first cancels it. */
+  /** Runs a function once, never before the delay has passed; calling the result first cancels it. */
   after(delayMs: number, run: () => void, options?: TimerOptions): () => void
 }
 
-// Node fires timers with a longer delay at once.
+// Node fires timers with a longer delay immediately.
 const MAX_TIMER_MS = 2 ** 31 - 1
-// Node's timers count whole milliseconds of another clock and may fire early. By more than this, the machine's clock was set back.
+// Node's timers count whole milliseconds of another clock and may fire early. If they are earlier than this, the machine's clock was set
+// back.
 const MAX_EARLY_MS = 1000
 
 /** The machine's clock; its timers do not keep the process alive. */

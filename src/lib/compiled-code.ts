@@ -1,7 +1,7 @@
 /**
- * Where V8's compiled code is kept between starts. It is run without being compared with its source, so it is as trustworthy as the
- * folder that it is read from: one of this user alone, or none. The build makes a bundle of its own of this file, which is loaded before
- * any other (bin/start.js).
+ * The folder in which V8's compiled code is kept between starts. Compiled code runs without being compared with its source, so it is only
+ * as trustworthy as its folder: either a folder that only this user can write to, or none. The build turns this file into a bundle of its
+ * own, which is loaded before any other (bin/start.js).
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +9,9 @@ import { isBeyondDoubt, localUser, privateFolder } from './trusted-place.ts'
 
 export { isBeyondDoubt }
 
-/** A folder for compiled code: beside a bundle, or among this user's caches; undefined where there is no folder that only this user can write to. */
+/** A folder for compiled code: beside a bundle, or among this user's caches; undefined where no folder is writable by this user alone. */
 export function compiledCodeFolder(bundles: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  // On Windows nothing tells who may write where, but a profile is its user's.
+  // Windows shows no file modes, but a profile belongs to its user.
   const beside = localUser() === undefined ? undefined : privateFolder(join(bundles, 'compiled'))
   return beside ?? amongCaches(env)
 }
@@ -20,7 +20,7 @@ function amongCaches(env: NodeJS.ProcessEnv): string | undefined {
   try {
     return privateFolder(join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'keelson', 'compiled'))
   } catch {
-    // A user without an entry has no home.
+    // A user without a passwd entry has no home.
     return undefined
   }
 }

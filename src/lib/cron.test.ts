@@ -108,7 +108,7 @@ test('property: the next time is allowed, later, and no allowed minute is passed
     )
   const schedules = fc.tuple(values(59), values(23), values(28, 1), fc.constant('*'), values(6)).map(fields => fields.join(' '))
   const zones = fc.constantFrom('', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu')
-  // Half a year that has changes of clocks in all of these zones.
+  // Half a year in which all of these zones change their clocks.
   const starts = fc.integer({ min: Date.parse('2026-03-01'), max: Date.parse('2026-11-10') })
   fc.assert(
     fc.property(schedules, zones, starts, (text, zone, after) => {
@@ -128,7 +128,7 @@ test('property: the next time is allowed, later, and no allowed minute is passed
   )
 })
 
-/** Whether fields of the simple forms of the property allow what clocks show. */
+/** Whether fields of the simple forms of the property allow the time that a clock shows. */
 function allows(text: string, shown: Date): boolean {
   const [minute, hour, day, , weekday] = text.split(' ') as [string, string, string, string, string]
   const fits = (field: string, value: number, min = 0) =>

@@ -12,13 +12,13 @@ import { LIMITS } from './limits.ts'
 import { clockOf, timeZoneFault, type ZoneClock } from './time-zone.ts'
 
 export interface CronSchedule {
-  /** The first time after another, in milliseconds since 1970; undefined when there is none within five years. */
+  /** The first time after the given one, in milliseconds since 1970; undefined when there is none within five years. */
   next(after: number): number | undefined
 }
 
 type Parsed = { readonly ok: true; readonly schedule: CronSchedule } | { readonly ok: false; readonly fault: string }
 
-/** Reads a schedule, or says what is wrong with it. A zone that it begins with goes before the one that is handed in; without any it is UTC. */
+/** Parses a schedule, or describes its error. A zone at its beginning takes precedence over the `zone` parameter; the default is UTC. */
 export function parseCron(text: string, zone = ''): Parsed {
   try {
     return { ok: true, schedule: parse(text, zone) }
@@ -28,7 +28,7 @@ export function parseCron(text: string, zone = ''): Parsed {
   }
 }
 
-/** What is wrong with a schedule; undefined when nothing is. */
+/** The error of a schedule; undefined when it is valid. */
 export function cronFault(schedule: string): string | undefined {
   const parsed = parseCron(schedule)
   return parsed.ok ? undefined : parsed.fault
@@ -91,7 +91,7 @@ function parseField(field: string, bounds: Bounds): Field {
   return { values: new Set(ranges.flatMap(({ values }) => [...values])), isAny: ranges.some(({ isAny }) => isAny) }
 }
 
-/** A time zone may precede the fields: `CRON_TZ=Europe/Berlin 0 3 * * *`. */
+/** Splits off a time zone before the fields: `CRON_TZ=Europe/Berlin 0 3 * * *`. */
 function takeZone(schedule: string): { readonly rest: string; readonly zone?: string } {
   if (!/^(CRON_)?TZ=/.test(schedule)) return { rest: schedule }
   const begin = schedule.indexOf('=') + 1
@@ -104,7 +104,7 @@ function takeZone(schedule: string): { readonly rest: string; readonly zone?: st
   return { rest: schedule.slice(end).trim(), zone }
 }
 
-/** Intervals are whole seconds, and one at least. */
+/** Intervals are whole seconds, at least one. */
 function parseInterval(descriptor: string): CronSchedule {
   try {
     const seconds = Number(parseDuration(descriptor.slice(EVERY.length)) / 1_000_000_000n)
@@ -159,7 +159,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const YEARS = 5
 
-/** Goes from field to field, the largest first; when one has to begin anew, so do all that are larger. */
+/** Advances field by field, the largest first; when a field wraps around, the search restarts at the larger ones. */
 function nextTime(times: Times, clock: ZoneClock, after: number): number | undefined {
   if (Object.values(times).some(({ values }) => values.size === 0)) return undefined
   let time = (Math.floor(after / SECOND_MS) + 1) * SECOND_MS
@@ -182,7 +182,7 @@ function nextTime(times: Times, clock: ZoneClock, after: number): number | undef
     while (!isDay(times, shown)) {
       if (!isReset) moveTo(shown.getUTCMonth(), shown.getUTCDate(), 0)
       moveTo(shown.getUTCMonth(), shown.getUTCDate() + 1, shown.getUTCHours())
-      // There are days that do not begin at midnight.
+      // Some days do not begin at midnight.
       const hour = shown.getUTCHours()
       if (hour !== 0) move(time + (hour > 12 ? 24 - hour : -hour) * HOUR_MS)
       if (shown.getUTCDate() === 1) return false
@@ -204,7 +204,7 @@ function nextTime(times: Times, clock: ZoneClock, after: number): number | undef
   return undefined
 }
 
-/** Where both kinds of days are restricted, one is enough. */
+/** Where both day of month and weekday are restricted, either may match, as in Vixie cron. */
 function isDay({ day, weekday }: Times, shown: Date): boolean {
   const [isInMonth, isInWeek] = [day.values.has(shown.getUTCDate()), weekday.values.has(shown.getUTCDay())]
   return day.isAny || weekday.isAny ? isInMonth && isInWeek : isInMonth || isInWeek

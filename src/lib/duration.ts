@@ -21,7 +21,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['h', HOUR],
 ])
 const GREATEST = 2n ** 63n - 1n
-/** Nobody writes a longer one; reading one of megabytes would hold up others for a second. */
+/** Durations in practice are shorter; parsing megabytes would block other requests for a second. */
 const MAX_LENGTH = 4096
 
 /** The nanoseconds of a text such as `1h15m30.918s`; throws DurationError. */
@@ -40,7 +40,7 @@ export function parseDuration(text: string): bigint {
     const unit = UNITS.get(name)
     if (unit === undefined) throw new DurationError(`time: unknown unit ${goTimeQuote(name)} in duration ${goTimeQuote(text)}`)
     rest = rest.slice(name.length)
-    // More digits than this cannot be nanoseconds that fit, or are below one.
+    // More digits than this overflow 64 bits of nanoseconds, or are below one.
     if (whole.replace(/^0+/, '').length > 19) throw invalid(text)
     const digits = fraction.slice(0, 18)
     total += BigInt(whole || '0') * unit + (BigInt(digits || '0') * unit) / 10n ** BigInt(digits.length)
@@ -49,7 +49,7 @@ export function parseDuration(text: string): bigint {
   return negative ? -total : total
 }
 
-/** The shortest usual text of some nanoseconds: `1h0m5s`, `2.5s`, `300ms`, `0s`. */
+/** The shortest usual form of a duration: `1h0m5s`, `2.5s`, `300ms`, `0s`. */
 export function formatDuration(nanoseconds: bigint): string {
   if (nanoseconds === 0n) return '0s'
   const sign = nanoseconds < 0n ? '-' : ''

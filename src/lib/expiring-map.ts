@@ -17,7 +17,7 @@ export class ExpiringMap<K, V> {
     return undefined
   }
 
-  /** Keeps a value for some time; none at all keeps nothing. */
+  /** Keeps a value for `ttlMs`; 0 keeps nothing. */
   set(key: K, value: V, ttlMs: number): void {
     this.#entries.delete(key)
     if (!(ttlMs > 0)) return

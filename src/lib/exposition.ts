@@ -1,4 +1,4 @@
-/** Metrics, and the texts in which Prometheus reads them. */
+/** Metrics, and the formats in which Prometheus reads them. */
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -7,13 +7,13 @@ export type Family = { readonly name: string; readonly help: string } & (
   | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Observations])[] }
 )
 
-/** What a histogram has counted; native buckets where it has them. */
+/** The counts of a histogram; with native buckets where it has them. */
 export type Observations = Pick<Histogram, 'bounds' | 'counts' | 'sum' | 'count'> & Partial<Pick<Histogram, 'native' | 'zeros'>>
 
 /** The resolution of native buckets: each is 2^(1/8) times as wide as the one before. */
 export const NATIVE_SCHEMA = 3
 
-/** How many observations are counted at a time: one by one, they would cost a request more than all else that is noted of it. */
+/** Observations are counted in batches: one by one, they would cost a request more than all its other metrics. */
 const COUNTED_AT_ONCE = 64
 
 /** Counts of observations up to each bound, and in native buckets, which need no bounds. */
@@ -37,7 +37,7 @@ export class Histogram {
     if (this.#uncounted === COUNTED_AT_ONCE) this.#countAll()
   }
 
-  /** Counts zero so many times. */
+  /** Counts zero `times` times. */
   observeZeros(times: number): void {
     this.#zeros += times
     this.#count += times
@@ -101,7 +101,7 @@ export function openMetricsExposition(families: readonly Family[]): string {
   return `${text}# EOF\n`
 }
 
-/** Families of metrics as one text. */
+/** Families of metrics in Prometheus text format. */
 export function exposition(families: readonly Family[]): string {
   return families.map(family => headOf(family.name, family.help, family.type) + samplesOf(family, numberText)).join('')
 }

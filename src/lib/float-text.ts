@@ -12,12 +12,12 @@ export function fixedText(value: number, places: number): string {
 
 export interface Scientific {
   readonly sign: '' | '-'
-  /** One digit, and a point and the rest if any were asked for. */
+  /** One digit, then a point and the other digits if `places` is above 0. */
   readonly mantissa: string
   readonly exponent: number
 }
 
-/** A finite number as a mantissa with that many digits after the point, and the power of ten it is of. */
+/** A finite number as a mantissa with `places` digits after the point, and its power of ten. */
 export function scientificText(value: number, places: number): Scientific {
   const { sign, digits, scale } = exactDecimal(value)
   if (digits === 0n) return { sign, mantissa: withPoint('0'.repeat(places + 1)), exponent: 0 }
@@ -30,7 +30,7 @@ export function scientificText(value: number, places: number): Scientific {
 
 interface Decimal {
   readonly digits: bigint
-  /** How many of the digits are after the point. */
+  /** The number of digits after the point. */
   readonly scale: number
 }
 

@@ -3,8 +3,8 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Creates a folder and its parents; an existing one is left as it is. Node's own `recursive` retries for ever where a file system
- * reports for every new name that its parent is missing, as /proc does.
+ * Creates a folder and its parents; an existing one is left as it is. Node's own `recursive` retries forever on file systems that report a
+ * missing parent for every new name, as /proc does.
  */
 export function makeFolders(path: string, mode = 0o777): void {
   const missing: string[] = []
@@ -19,7 +19,7 @@ function makeFolder(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode })
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created it in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(path)) throw error
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Values as Go prints them. Everything that imitates a text of Go is printed here. For messages, of a value that may be of any length
- * its beginning, so that nobody pays for a text that nobody reads:
+ * Values as Go prints them. Everything that imitates Go's formatting is printed here. These functions are for messages; they show only the
+ * beginning of long values, so that a large value costs no more than the message needs:
  *
  *   goQuote       %q    "a\\x00"
- *   goTimeQuote   the same as Go's package time does it
+ *   goTimeQuote   %q as Go's package time does it
  *   goPrint       %v    map[a:1 b:[x y]]
  *   goSyntax      %#v   map[string]interface {}{"a":1}
  *   goType        %T    map[string]interface {}
@@ -12,7 +12,7 @@
  *   goFieldValue  the value in `Invalid value: …` of a field error
  *   goLabelSelector  String() of a LabelSelector
  *
- * And whole, for texts that are data:
+ * These print the whole value, for strings that are data:
  *
  *   goWholeQuote  %q
  *   goWholePrint  %v
@@ -23,7 +23,7 @@ import { LIMITS } from './limits.ts'
 import { cutAt, truncate } from './truncate.ts'
 import { writtenText } from './written-number.ts'
 
-/** Characters by the letters that stand for them after a backslash, in texts of Go. */
+/** Control characters by their letter in Go's escape sequences. */
 export const CONTROL_CHARACTERS: Readonly<Record<string, string>> = {
   a: '\x07',
   b: '\b',
@@ -34,7 +34,7 @@ export const CONTROL_CHARACTERS: Readonly<Record<string, string>> = {
   v: '\v',
 }
 
-/** How the characters are written that cannot stand for themselves in double quotes. */
+/** Escape sequences of the characters that cannot stand for themselves in double quotes. */
 export const QUOTED_AS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(CONTROL_CHARACTERS).map(([letter, char]) => [char, `\\${letter}`])),
   '"': '\\"',
@@ -43,13 +43,13 @@ export const QUOTED_AS: Readonly<Record<string, string>> = {
 const PLAIN = /^[ !#-[\]-~]*$/
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
-/** Whether Go prints the character without escaping it; of all spaces only U+0020. */
+/** Whether Go prints the character without escaping it; the only such space is U+0020. */
 export const isPrintable = (char: string): boolean => PRINTABLE.test(char)
 
-/** What messages show of a value. */
+/** The length of a value in messages. */
 const SHOWN = LIMITS.errorValueLength
 
-/** The text in double quotes, as `%q` prints it; of a long one its beginning and its length. */
+/** The string in double quotes, as `%q` prints it; a long string as its beginning and its length. */
 export const goQuote = (text: string): string => beginning(text, goWholeQuote)
 
 /** Quotes as Go's package time does: bytes outside of printable ASCII in hexadecimal. */
@@ -60,7 +60,7 @@ function beginning(text: string, quote: (text: string) => string): string {
   return `${quote(cutAt(text, SHOWN)).slice(0, -1)}… (truncated, ${text.length} characters in all)`
 }
 
-/** The whole text in double quotes, however long it is. */
+/** The whole string in double quotes, whatever its length. */
 export function goWholeQuote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`
   let out = '"'
@@ -86,7 +86,7 @@ const hex = (code: number, width: number) => code.toString(16).padStart(width, '
 /** A decoded JSON value as `%v` prints it: `map[a:1 b:[x y]]`. */
 export const goPrint = (value: Json | undefined): string => goShown(value, goWholePrint)
 
-/** The whole of a decoded JSON value as `%v` prints it, however large it is. */
+/** The whole decoded JSON value as `%v` prints it, whatever its size. */
 export function goWholePrint(value: Json | undefined): string {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return `[${value.map(goWholePrint).join(' ')}]`
@@ -111,13 +111,13 @@ function wholeSyntax(value: Json): string {
   return goWholePrint(value)
 }
 
-/** A value as it is printed, or the beginning of one that is large: no more of it is printed than is shown. */
+/** A printed value, or the beginning of a large one: only the part that is shown is printed. */
 export function goShown<T extends Json | undefined>(value: T, print: (value: T) => string): string {
   if (value === undefined || sizeUpTo(value, SHOWN) <= SHOWN) return truncate(print(value), SHOWN)
   return `${cutAt(print(firstOf(value as Json, { left: SHOWN }) as T), SHOWN)}… (truncated)`
 }
 
-/** At least how long a value is when it is printed; of a large one, something beyond the limit. */
+/** A lower bound of a value's printed length; for a large value, some number beyond the limit. */
 function sizeUpTo(value: Json, limit: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 1
@@ -130,7 +130,7 @@ function sizeUpTo(value: Json, limit: number): number {
   return size
 }
 
-/** The part of a value that comes first. */
+/** The first part of a value. */
 function firstOf(value: Json, budget: { left: number }): Json {
   budget.left -= 1
   if (typeof value === 'string') {
@@ -156,7 +156,7 @@ function firstOf(value: Json, budget: { left: number }): Json {
   return members
 }
 
-/** The Go type a decoded JSON value has. */
+/** The Go type of a decoded JSON value. */
 export function goType(value: Json | undefined): string {
   if (value === null || value === undefined) return '%!s(<nil>)'
   if (Array.isArray(value)) return '[]interface {}'
@@ -166,7 +166,7 @@ export function goType(value: Json | undefined): string {
   return typeof value === 'bigint' || Number.isInteger(value) ? 'int64' : 'float64'
 }
 
-/** Orders text as Go does, by bytes: UTF-16 would put characters beyond the basic plane before some within it. */
+/** Compares strings as Go does, by bytes: UTF-16 would put characters beyond the basic plane before some within it. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
   if (!SURROGATES.test(a) && !SURROGATES.test(b)) return a < b ? -1 : 1
@@ -182,7 +182,7 @@ export function compareText(a: string, b: string): number {
 const SURROGATES = /[\ud800-\udfff]/
 const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff
 
-/** As much of a type as the order of members depends on; the types of `schema/` fit. */
+/** The part of a type that determines the order of members; the types of `schema/` fit. */
 export interface GoType {
   readonly shape:
     | { readonly kind: 'scalar' }
@@ -192,7 +192,7 @@ export interface GoType {
     | { readonly kind: 'either'; readonly object: readonly [unknown, GoType]; readonly list?: readonly [unknown, GoType] }
 }
 
-/** How the members of objects are ordered: by key as in Go maps, as in the value, or as the type says: structs as declared, maps by key. */
+/** The order of object members: by key as in Go maps, as in the value, or by type: structs as declared, maps by key. */
 export type MemberOrder = 'sorted' | 'given' | GoType
 
 /** JSON text as Go's encoder writes it, with the characters escaped that matter in HTML. */
@@ -212,12 +212,12 @@ export function goJson(value: Json, order: MemberOrder = 'sorted'): string {
   return `{${members.join(',')}}`
 }
 
-/** The same for messages. */
+/** As goJson, shortened for messages. */
 export const goShownJson = (value: Json, order: MemberOrder = 'sorted'): string => goShown(value, whole => goJson(whole, order))
 
 /**
- * A document that was made from another one: what Go took apart to change it is written with its members by name, and what it left
- * alone, which the two have in common, as it was.
+ * A document made from another one: the parts that Go decoded to change them are written with their members by name, and the parts that
+ * both documents share are written as they were.
  */
 export function goJsonChanged(value: Json, before: Json | undefined, order: MemberOrder): string {
   if (value === before || value === null || typeof value !== 'object') return goJson(value, order)
@@ -234,14 +234,14 @@ export function goJsonChanged(value: Json, before: Json | undefined, order: Memb
   return `{${members.join(',')}}`
 }
 
-/** The value as field errors show it. Absent is shown as the empty text: for most fields absent and empty are the same. */
+/** The value as field errors show it. An absent value is shown as the empty string: for most fields absent and empty are the same. */
 export function goFieldValue(value: Json | undefined, order: MemberOrder): string {
   if (value === undefined) return '""'
   if (typeof value === 'string') return goQuote(value)
   return isGoFloat(value) ? goFloat(Number(value)) : goShownJson(value, order)
 }
 
-/** Whether Go holds the number as a float64: one that is not an integer of 64 bits. */
+/** Whether Go holds the number as a float64: any number that is not a 64-bit integer. */
 function isGoFloat(value: Json | undefined): value is number | bigint {
   if (typeof value === 'bigint') return BigInt.asIntN(64, value) !== value
   return typeof value === 'number' && !Number.isSafeInteger(value)
@@ -258,7 +258,7 @@ function orderedKeys(value: JsonObject, order: MemberOrder): string[] {
     : [...declared, ...keys.filter(key => !Object.hasOwn(shape.fields, key)).sort(compareText)]
 }
 
-/** What a type says of an object; for types that also allow a list, the part about objects. */
+/** The type's description of an object; for types that also allow a list, its part about objects. */
 function shapeOf(order: MemberOrder): GoType['shape'] | undefined {
   if (typeof order === 'string') return undefined
   return order.shape.kind === 'either' ? order.shape.object[1].shape : order.shape
@@ -278,7 +278,7 @@ function memberOrder(order: MemberOrder, key: string): MemberOrder {
   return shape.kind === 'message' && Object.hasOwn(shape.fields, key) ? shape.fields[key]![1] : 'given'
 }
 
-/** Text that every JSON writer leaves as it is. */
+/** Characters that every JSON encoder leaves as they are. */
 const JSON_PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
 const SPECIAL = /[<>&\u2028\u2029\b\f]/
 const SPECIAL_WRITTEN = /[<>&\u2028\u2029]|\\(?:[bf]|\\)/g
@@ -317,7 +317,7 @@ export function plainDecimal(value: number): string {
   return `${sign}${whole}${fraction.padEnd(power, '0')}`
 }
 
-/** Several errors as one text, without duplicates. */
+/** Several errors as one message, without duplicates. */
 export function aggregate(messages: readonly string[]): string {
   const all = [...new Set(messages)]
   return all.length === 1 ? all[0]! : `[${all.join(', ')}]`

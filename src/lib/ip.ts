@@ -19,13 +19,13 @@ export interface CIDR {
   readonly prefix: number
 }
 
-/** An address together with the block it is in, as `10.0.0.5/24` says. */
+/** An address together with its block, as in `10.0.0.5/24`. */
 export interface InterfaceAddress {
   readonly address: IPAddress
   readonly cidr: CIDR
 }
 
-/** The address of a text that every parser reads the same way, whatever its case or abbreviation; undefined if it is not one. */
+/** The address of a string that every parser reads the same way, in any case or abbreviation; undefined if it is not one. */
 export function parseIP(text: string): IPAddress | undefined {
   return isStrict(text) ? parseIPSloppy(text) : undefined
 }
@@ -103,7 +103,7 @@ export function cidrsOverlap(a: CIDR, b: CIDR): boolean {
   return a.prefix <= b.prefix ? cidrContains(a, b.network) : cidrContains(b, a.network)
 }
 
-/** Whether two addresses are the same, however they were written. */
+/** Whether two addresses are the same, whatever their notation. */
 export function sameIP(a: IPAddress, b: IPAddress): boolean {
   return a.family === b.family && a.bits === b.bits
 }
@@ -133,7 +133,7 @@ export function isMulticast({ family, bits }: IPAddress): boolean {
   return family === 4 ? bits >> 28n === 0xen : bits >> 120n === 0xffn
 }
 
-/** Messages about a value that must be an address in canonical form. */
+/** Error messages about a value that must be an address in canonical form. */
 export function isValidIP(value: string): string[] {
   const faults = ipFaults(value)
   if (faults.length > 0) return faults
@@ -141,12 +141,12 @@ export function isValidIP(value: string): string[] {
   return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
-/** Messages about a value of an old field: any unambiguous form is fine, as is whatever the stored object had. */
+/** Error messages about a value of an old field: any unambiguous form is valid, and so is a value that the stored object had. */
 export function isValidIPForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
   return stored.has(value) ? [] : ipFaults(value)
 }
 
-/** Messages about a value that must be a block in canonical form. */
+/** Error messages about a value that must be a block in canonical form. */
 export function isValidCIDR(value: string): string[] {
   const faults = cidrFaults(value)
   if (faults.length > 0) return faults
@@ -154,12 +154,12 @@ export function isValidCIDR(value: string): string[] {
   return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
-/** Messages about a block in an old field: any unambiguous form is fine, as is whatever the stored object had. */
+/** Error messages about a block in an old field: any unambiguous form is valid, and so is a value that the stored object had. */
 export function isValidCIDRForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
   return stored.has(value) ? [] : cidrFaults(value)
 }
 
-/** Messages about a value that must be an address with the length of its network's prefix, in canonical form. */
+/** Error messages about a value that must be an address with the length of its network's prefix, in canonical form. */
 export function isValidInterfaceAddress(value: string): string[] {
   const parsed = parseInterfaceAddress(value)
   if (parsed === undefined) return ['must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)']
@@ -167,7 +167,7 @@ export function isValidInterfaceAddress(value: string): string[] {
   return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
-/** Warnings about an address in an old field that is valid there but written in an unusual way. `path` is asked for only then. */
+/** Warnings about an address in an old field that is valid there but in an unusual notation. `path` is called only then. */
 export function warningsForIP(path: () => string, value: string): string[] {
   const address = parseIPSloppy(value)
   if (address === undefined) return []
@@ -179,7 +179,7 @@ export function warningsForIP(path: () => string, value: string): string[] {
   return [`${path()}: IPv6 address ${goQuote(value)} should be in RFC 5952 canonical format (${goQuote(canonical)})`]
 }
 
-/** Warnings about a block in an old field that is valid there but written in an unusual way. `path` is asked for only then. */
+/** Warnings about a block in an old field that is valid there but in an unusual notation. `path` is called only then. */
 export function warningsForCIDR(path: () => string, value: string): string[] {
   const parsed = parseInterfaceAddress(value)
   if (parsed === undefined) return []
@@ -269,7 +269,7 @@ const DOT = 0x2e
 function parseV6(text: string): bigint | undefined {
   const halves = text.split('::', 3)
   if (halves.length > 2) return undefined
-  // Only what ends the whole may be written as an IPv4 address.
+  // Only the end of the address may be written as IPv4.
   if (halves.length === 2 && halves[0]!.includes('.')) return undefined
   const groups = halves.map(half => (half === '' ? [] : parseGroups(half)))
   const [head, tail] = groups
@@ -304,7 +304,7 @@ function formatV4(bits: bigint): string {
   return `${number >>> 24}.${(number >>> 16) & 0xff}.${(number >>> 8) & 0xff}.${number & 0xff}`
 }
 
-/** The longest run of at least two zero groups is elided, the first of equals. */
+/** Elides the longest run of at least two zero groups, the first of several equally long ones. */
 function formatV6(bits: bigint): string {
   const groups = Array.from({ length: 8 }, (_, i) => Number((bits >> BigInt(112 - 16 * i)) & 0xffffn))
   let [start, length] = [-1, 1]
@@ -318,7 +318,7 @@ function formatV6(bits: bigint): string {
   return start < 0 ? hex.join(':') : `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`
 }
 
-/** An address as it was written: `zone` is what follows a percent sign, and one that maps IPv4 into IPv6 stays of family 6. */
+/** An address as it was written: `zone` follows a percent sign, and an IPv4-mapped IPv6 address stays of family 6. */
 export interface ZonedAddress {
   readonly address: IPAddress
   readonly zone: string
@@ -352,7 +352,7 @@ export function parsePrefix(text: string): Prefix {
   if (zone !== '') throw fail('IPv6 zones cannot be present in a prefix')
   const length = text.slice(slash + 1)
   if (!/^(?:[0-9]|[1-9][0-9]*)$/.test(length)) throw fail(`bad bits after slash: ${goQuote(length)}`)
-  // Go reads the number into 64 bits before it looks at the range.
+  // Go parses the number into 64 bits before it checks the range.
   if (length.length > 18) throw fail(`bad bits after slash: ${goQuote(length)}`)
   const bits = Number(length)
   if (bits > widthOf(address.family)) throw fail('prefix length out of range')
@@ -385,7 +385,7 @@ function addressError(text: string, why: string, at = ''): NetipError {
   return new NetipError(`ParseAddr(${goQuote(text)}): ${why}${at === '' ? '' : ` (at ${goQuote(at)})`}`)
 }
 
-/** The bits of four octets; `whole` is what messages name. */
+/** The bits of four octets; messages name `whole`. */
 function parseOctets(text: string, whole: string): bigint {
   let bits = 0n
   let octet = 0

@@ -1,23 +1,25 @@
-/** Finds what a JSON path leads to. */
+/** Evaluates a JSON path. */
 import { compareText } from './go-text.ts'
 import { type Bound, type JsonPath, JsonPathError, type Node } from './json-path.ts'
 import { isObject, type Json } from './json-value.ts'
 
-/** Takes a unit for each value that is looked at, and throws when there have been too many: paths with `..` find more than a value holds. */
+/**
+ * Charges one unit for each value visited, and throws when there have been too many: paths with `..` find more values than the input holds.
+ */
 export type Work = { charge(units: number): void }
 
-/** For paths that are known to be harmless. */
+/** For paths that are known to be cheap. */
 const UNCOUNTED: Work = { charge() {} }
 
 /**
- * What every part of a template finds; nothing where fields are missing. Throws JsonPathError for what does not fit, and whatever
- * `work` throws.
+ * The values that each part of a template finds; none where fields are missing. Throws JsonPathError where the path does not fit the value,
+ * and whatever `work` throws.
  */
 export function findValues(path: JsonPath, data: Json, work: Work = UNCOUNTED): Json[][] {
   return path.map(node => step(node, [data], work))
 }
 
-/** The first value that a template finds; undefined where it finds none or does not fit. */
+/** The first value that a template finds; undefined where it finds none or does not fit the value. */
 export function findFirst(path: JsonPath, data: Json, work: Work = UNCOUNTED): Json | undefined {
   try {
     return findValues(path, data, work)[0]?.[0]
@@ -57,7 +59,7 @@ function steps(nodes: readonly Node[], input: readonly Json[], work: Work): Json
   return found
 }
 
-/** The members or items of a value; a text has bytes. */
+/** The members or items of a value; a string has bytes. */
 function partsOf(value: Json, work: Work): Json[] {
   if (typeof value === 'string') {
     work.charge(value.length)
@@ -126,7 +128,7 @@ function exists(nodes: readonly Node[], item: Json, work: Work): boolean {
   try {
     return steps(nodes, [item], work).length > 0
   } catch (error) {
-    // What does not fit leaves what was found so far, which is something.
+    // A path that does not fit counts as found, since earlier values remain.
     if (error instanceof JsonPathError) return true
     throw error
   }

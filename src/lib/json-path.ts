@@ -1,17 +1,17 @@
 /**
- * JSON paths as kubectl and printer columns write them: `{.spec.containers[0].image}`, with slices, unions, wildcards, filters such as
- * `[?(@.type=="Ready")]` and `..`. Parts of a template in braces find values; `range` and `end` are not part of it.
+ * JSON paths in the syntax of kubectl and printer columns: `{.spec.containers[0].image}`, with slices, unions, wildcards, filters such as
+ * `[?(@.type=="Ready")]` and `..`. The parts of a template in braces find values; `range` and `end` are not supported.
  */
 import { CONTROL_CHARACTERS } from './go-text.ts'
 import type { Json } from './json-value.ts'
 import { trimEnd } from './trim-end.ts'
 
-/** A path that cannot be read, or that does not fit the value. */
+/** A path that cannot be parsed, or that does not fit the value. */
 export class JsonPathError extends Error {
   override readonly name = 'JsonPathError'
 }
 
-/** A parsed template: what its parts find, part by part. */
+/** A parsed template, one node per part. */
 export type JsonPath = readonly Node[]
 
 export type Bound = { readonly value: number; readonly known: boolean; readonly derived: boolean }
@@ -26,7 +26,7 @@ export type Node =
   | { readonly kind: 'union'; readonly alternatives: readonly (readonly Node[])[] }
   | { readonly kind: 'identifier'; readonly name: string }
 
-/** Parses a template: text as it is, and a list for each part in braces. Throws JsonPathError. */
+/** Parses a template: literal text, and a list of nodes for each part in braces. Throws JsonPathError. */
 export function parseJsonPath(template: string): JsonPath {
   const parser = new Parser(template)
   const nodes: Node[] = []
@@ -38,7 +38,7 @@ export function parseJsonPath(template: string): JsonPath {
   return nodes
 }
 
-/** The nodes of the inside of braces. */
+/** Parses the inside of braces. */
 function parseAction(text: string): readonly Node[] {
   const [first] = parseJsonPath(`{${text}}`)
   return first?.kind === 'list' ? first.nodes : []
@@ -61,14 +61,14 @@ class Parser {
     return this.#at >= this.#text.length
   }
 
-  /** What comes before the index at which it ends. */
+  /** The text before the index where `ends` is true. */
   until(ends: (rest: string) => boolean): string {
     const from = this.#at
     while (!this.done && !ends(this.#text[this.#at]!)) this.#at++
     return this.#text.slice(from, this.#at)
   }
 
-  /** What is in braces, from the opening one on. */
+  /** Parses a part in braces, from the opening brace on. */
   action(): Node[] {
     this.#at++
     const nodes: Node[] = []
@@ -101,7 +101,7 @@ class Parser {
     this.#at += 2
     nodes.push({ kind: 'recursive' })
     if (!WORD.test(this.#text.slice(this.#at, this.#at + 2))) return
-    // The field follows the dots without one of its own.
+    // A field after `..` has no dot of its own.
     this.#at--
     nodes.push(this.#field())
   }
@@ -128,7 +128,7 @@ class Parser {
     return Number(text)
   }
 
-  /** The text in quotes. A backslash before the quote keeps it from ending the text. */
+  /** The content of a quoted string. A backslash before the quote keeps it from ending the string. */
   #quoted(quote: string): string {
     const from = this.#at++
     for (; ; this.#at++) {

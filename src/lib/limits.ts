@@ -1,4 +1,4 @@
-/** Every limit on what one client may use, in one place. */
+/** The limits on the resources one client may use. */
 
 const SECOND = 1000
 const KIB = 1024
@@ -14,135 +14,154 @@ export const LIMITS = {
    * owned fields) costs a few microseconds for each.
    */
   decodedNodes: 50_000,
-  /** Values in one stored object: those of a body, and what its managed fields add. */
+  /** Values in one stored object: those of a body, and those in its managed fields. */
   storedNodes: 120_000,
-  /** Parts of managedFields in one write that are not written the way the API writes them: each is read and written anew. */
+  /** Parts of managedFields in one write that are not in canonical form: each of them is parsed and written again. */
   rewrittenElements: 8_000,
-  /** Values in one body of YAML: to read one takes longer than all that follows. Only people write YAML; what programs send is JSON. */
+  /** Values in one YAML body: parsing one takes longer than all later steps. Only people write YAML; programs send JSON. */
   yamlNodes: 40_000,
-  /** Lines of YAML, of which the parser looks at each a few times, whatever is on it. */
+  /** Lines of YAML: the parser visits each of them several times, whatever its content. */
   yamlLines: 250_000,
-  /** How deep lists and mappings of YAML may nest, well within what any stack takes. */
+  /** Nesting depth of YAML lists and mappings, well within the size of the stack. */
   yamlDepth: 500,
-  /** YAML up to this size is read at once, unless it has anchors; and protobuf up to this. Larger bodies are read in workers. */
+  /**
+   * YAML up to this size is parsed on the main thread unless it has anchors, and so is protobuf up to its size. Larger bodies are parsed in
+   * workers.
+   */
   inlineYamlBytes: 4 * KIB,
   inlineProtobufBytes: 128 * KIB,
-  /** Workers that read such bodies, what one body may cost there, when a worker without work ends, and bodies of one user that wait. */
+  /**
+   * The workers that parse such bodies: their number, the cost of one body, the time until an idle worker ends, and the queued bodies per
+   * user.
+   */
   transcoding: { workers: 2, cpuMs: 500, elapsedMs: 10 * SECOND, heapMB: 256, idleMs: 5 * SECOND, waitingPerUser: 16 },
   /** Rules of more work than this (`schema/rule-work.ts`) run in a worker: definitions and policies full of expressions. */
   inlineRuleWork: 3_000,
-  /** The same for the worker that does that, which takes longer: an object that is refused here is one that no server would be used with. */
+  /** The worker for such rules, which may take longer: an object that exceeds this would make any server unusable. */
   validation: { workers: 1, cpuMs: 20 * SECOND, elapsedMs: 45 * SECOND, heapMB: 512, idleMs: 5 * SECOND, waitingPerUser: 4 },
-  /** Faults that are injected: how many, how long one may delay, and what its texts and lists may hold; bytes of a body that adds some. */
+  /** Injected faults: their number, the longest delay, the length of strings and lists, and the bytes of a request body that adds some. */
   faults: { rules: 1_000, delayMs: 3600 * SECOND, textLength: 1_000, verbs: 20, bodyBytes: 256 * KIB },
-  /** Writes whose users are remembered, names of users that are kept once, and how many writes one request may ask about. */
+  /** Writes whose users are remembered, user names kept (each once), and writes that one request may ask about. */
   notedWrites: 256 * KIB,
   notedUsers: 1_000,
   writesAskedFor: 1_000,
-  /** Writes of controllers and simulated nodes: how many are under way at once, and how many begin in one iteration of the event loop. */
+  /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */
   backgroundWrites: { atOnce: 32, perIteration: 4 },
-  /** Pods that one look at a StatefulSet creates: however many it asks for, they are planned in parts. */
+  /** Pods that one reconcile of a StatefulSet creates: more are created by the next ones. */
   statefulPodsAtOnce: 500,
-  /** Objects that a storage migration writes in a row, at once, and per second: clients come first. */
+  /** Objects that a storage migration reads per page, writes concurrently, and writes per second: clients come first. */
   migration: { page: 500, atOnce: 16, perSecond: 1000 },
   /** Bytes of the request line and headers: long selectors and continue tokens travel in the path. */
   headerBytes: 64 * KIB,
   headerPairs: 200,
-  /** Streams at once on one HTTP/2 connection, as kube-apiserver allows; what a client asks for beyond waits there, or takes another connection. */
+  /** Concurrent streams on one HTTP/2 connection, as in kube-apiserver; further requests wait in the client, or use another connection. */
   streamsPerConnection: 100,
-  /** Streams beyond that which a connection may have refused. Node still counts those that have just ended, so that who keeps to the limit can pass it. */
+  /**
+   * Streams beyond that limit that a connection may have refused. Node still counts streams that have just ended, so that a client within
+   * the limit can exceed it.
+   */
   refusedStreams: 100_000,
-  /** Requests of one HTTP/2 connection that wait for a seat; further ones are not looked at before. */
+  /** Requests of one HTTP/2 connection that wait for a seat; further ones are not read before. */
   waitingPerConnection: 16,
   connections: 16_384,
-  /** From connect to the end of the TLS handshake. */
+  /** From connecting to the end of the TLS handshake. */
   handshakeMs: 10 * SECOND,
-  /** Certificates behind those of peers that are got at in a way that costs their memory for good, about 10 KB each (`tls-peer.ts`). */
+  /** Intermediate certificates of peers that are read in a way that leaks their memory, about 10 KB each (`tls-peer.ts`). */
   unfreedCertificates: 2_000,
-  /** Client certificates whose verdict is kept for their next connection. */
+  /** Client certificates whose verification result is cached for their next connection. */
   knownClientCertificates: 1_000,
   /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
   headersMs: 30 * SECOND,
   requestMs: 120 * SECOND,
-  /** A connection without a request in flight is closed after this. */
+  /** An idle connection, without a request in flight, is closed after this. */
   idleMs: 120 * SECOND,
-  /** A silent HTTP/2 connection with open streams is pinged after `idleMs`, and dropped without an answer after this. */
+  /** A silent HTTP/2 connection with open streams is pinged after `idleMs`, and dropped if the ping is not answered within this. */
   pingMs: 15 * SECOND,
-  /** Silence after which the kernel probes a connection. */
+  /** Silence after which the kernel sends a keep-alive probe. */
   keepAliveMs: 30 * SECOND,
-  /** A client that takes nothing of a large answer for this long is dropped. */
+  /** A client that reads nothing of a large response for this long is dropped. */
   stallMs: 60 * SECOND,
-  /** How long what a refused client still sends is thrown away before the connection closes. */
+  /** How long further data of a refused client is discarded before the connection closes. */
   lingerMs: 1 * SECOND,
-  /** Answers up to this size are left to the socket's buffers without a stall timer. */
+  /** Responses up to this size are left to the socket's buffers without a stall timer. */
   smallBytes: 64 * KIB,
-  /** How long connecting to a kubelet or a pod may take. */
+  /** Timeout for connecting to a kubelet or a pod. */
   connectMs: 10 * SECOND,
-  /** What a server behind an APIService may take to tell what it serves, and the bytes of such a document. */
+  /** Timeout for a discovery document of the server behind an APIService, and its bytes. */
   aggregatedCheckMs: 5 * SECOND,
   aggregatedDocumentBytes: 16 * MIB,
-  /** Requests other than watches are answered within this. */
+  /** Deadline of requests other than watches. */
   deadlineMs: 60 * SECOND,
-  /** How long what a write has reserved may wait to be stored, over a store that other servers write to: they give it to others after a while. */
+  /**
+   * How long a write may keep its reservations (such as cluster IPs) before it is stored, when other servers share the store: they release
+   * reservations after a while.
+   */
   sharedWriteMs: 45 * SECOND,
   /**
-   * Over a store that other servers write to: how far what a write is decided by may be behind, in milliseconds; up to which size a
-   * write is begun all the same, as it has to begin again if it is rejected; and up to how many on their way to the store.
+   * When other servers share the store: how far behind the cache may be, in milliseconds, for a write to start from it; the size up to
+   * which a write starts even so, although it has to be repeated if it conflicts; and the number of such writes in flight.
    */
   behindMs: 100,
   behindBytes: 64 * KIB,
   behindWrites: 12,
-  /** Watches open at once, and of one user. */
+  /** Open watches, in total and per user. */
   watches: 16_384,
   watchesPerUser: 8_192,
-  /** How long a request waits for its seat: a quarter of the time for a request, as in kube-apiserver. */
+  /** How long a request waits for a seat: a quarter of the request timeout, as in kube-apiserver. */
   waitMs: 15 * SECOND,
-  /** The size of an error response: how many causes, the length of all their texts, of one value in them, and of the message. */
+  /** Size of an error response: the number of causes, the length of all their messages, of one value in them, and of the message. */
   errorCauses: 2_000,
   errorTextLength: 160 * KIB,
   errorValueLength: 16 * KIB,
   errorMessageLength: 256 * KIB,
-  /** Bytes of a conversion webhook's answer: so many, and so many for each byte that was sent to it. */
+  /** Bytes of a conversion webhook's response: a constant, and a factor for each byte of the request. */
   webhookAnswerBytes: 1 * MIB,
   webhookAnswerFactor: 4,
-  /** Answers larger than this are compressed for clients that accept it. */
+  /** Responses larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
-  /** Lists up to the first size are sent as a buffer of their own, larger ones in pieces up to the second; those that are encoded anew are whole for longer. */
+  /**
+   * Lists up to the first size are sent as one buffer, larger ones in chunks up to the second; lists that are encoded for the request are
+   * sent whole up to the third.
+   */
   listWholeBytes: 16 * KIB,
   listPieceBytes: 256 * KIB,
   wholeListBytes: 4 * MIB,
-  /** Characters of a piece of a list that is encoded while it is sent. */
+  /** Characters of one chunk of a list that is encoded while it is sent. */
   encodedPieceLength: 64 * KIB,
-  /** Received data that the server is willing to hold unread, per stream and per connection. */
+  /** Flow-control windows: received data that the server buffers unread, per stream and per connection. */
   streamWindowBytes: 256 * KIB,
   connectionWindowBytes: 4 * MIB,
-  /** Bytes of answers that the client of an HTTP/2 connection has not read; past it, no more are made for it. */
+  /**
+   * Bytes of responses that the client of an HTTP/2 connection has not read; beyond it, the server produces no further responses for it.
+   */
   unreadBytes: 16 * MIB,
-  /** Memory one HTTP/2 connection may hold before new streams are refused, in MB as node counts: all streams' small answers and more. */
+  /**
+   * Memory of one HTTP/2 connection before new streams are refused, in MB as Node counts them: small responses of all streams, and more.
+   */
   sessionMemoryMB: 128,
-  /** Bytes and fragments of a message that a client sends over WebSocket, where nothing is expected of it. */
+  /** Bytes and fragments of a WebSocket message from a client, where no input is expected. */
   webSocketMessageBytes: 64 * KIB,
   webSocketFragments: 1024,
-  /** Runes of warning headers in one answer; past it each warning is cut to the second number. */
+  /** Runes of warning headers in one response; beyond it each warning is truncated to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,
-  /** Units of work that the checks of one request may cost (`schema/budget.ts`); all of them take some tenths of a second. */
+  /** Units of work for the checks of one request (`schema/budget.ts`); all of them take some tenths of a second. */
   requestWork: 4_000_000,
   /** Characters of one regular expression. */
   patternLength: 16 * KIB,
-  /** Instructions that the patterns of a custom resource definition may compile to, together; each takes a microsecond or two. */
+  /** Instructions that all patterns of a CustomResourceDefinition may compile to; each takes a microsecond or two. */
   patternInstructions: 250_000,
-  /** Units of work that the cells of a table may cost: for each object, and for each byte of it. */
+  /** Units of work for the cells of a table: per object, and per byte of it. */
   tableWorkPerObject: 1000,
   tableWorkPerByte: 1 / 4,
-  /** Characters of a cron schedule, which is read again for every job that it makes. */
+  /** Characters of a cron schedule, which is parsed again for every job. */
   scheduleLength: 16 * KIB,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
-  /** What the search for devices may try before it gives up: on one node, and for one pod. A try takes some tenths of a microsecond. */
+  /** Steps of the search for devices before it gives up: on one node, and for one pod. A step takes some tenths of a microsecond. */
   allocationStepsPerNode: 20_000,
   allocationStepsPerPod: 200_000,
-  /** Expressions over devices that are kept compiled, and results that are kept of each device. */
+  /** Cached compiled expressions over devices, and cached results per device. */
   compiledDeviceExpressions: 200,
   resultsPerDevice: 32,
   /** Simulated nodes, and pods on each of them. */
@@ -151,9 +170,9 @@ export const LIMITS = {
   /** Devices of one driver on a simulated node. */
   devicesOfSimulatedNode: 256,
   /**
-   * Commands of simulated containers, their probes and hooks (docs/simulated-nodes.md): what one run may use, all of it counted
-   * (`nodes/container/budget.ts`); what one may use that is run on the main thread, which takes some microseconds; and the worker
-   * that runs all others. Its times are a backstop: a run that keeps to its budget takes a tenth of a second.
+   * Commands of simulated containers, their probes and hooks (docs/simulated-nodes.md): the budget of one run
+   * (`nodes/container/budget.ts`); the budget of a run on the main thread, which takes some microseconds; and the worker that runs all
+   * others. The worker's times are a backstop: a run within its budget takes a tenth of a second.
    */
   commands: {
     budget: { steps: 10_000, bytes: 4 * MIB, output: 256 * KIB, files: 256, inputs: 16 * MIB },
@@ -161,11 +180,14 @@ export const LIMITS = {
     inlineCommandBytes: 256,
     keptInline: 2_000,
     worker: { workers: 1, cpuMs: 5 * SECOND, elapsedMs: 120 * SECOND, heapMB: 192, idleMs: 5 * SECOND, waitingPerUser: 256 },
-    /** Results that are kept, and their bytes. */
+    /** Cached results, and their bytes. */
     keptResults: 20_000,
     keptBytes: 32 * MIB,
   },
-  /** A pod of more containers than this is looked at again after so many milliseconds for each, as every look takes that much longer. */
+  /**
+   * A pod with more containers than this is reconciled again only after this many milliseconds per container, as each reconcile takes that
+   * much longer.
+   */
   manyContainers: 100,
   lookMsPerContainer: 10,
   /** Characters of a message that a simulated node writes into a status or an event. */

@@ -2,10 +2,10 @@
 
 export type DiffLine = { readonly sign: ' ' | '+' | '-'; readonly text: string }
 
-/** Texts of more lines are taken to be different from where they begin to differ to where they end to. */
+/** Longer texts are treated as different from the first differing line to the last. */
 const MOST_LINES = 2000
 
-/** The fewest lines to take away and to add that make one text of the other. */
+/** A minimal set of lines to remove and to add that turns one text into the other. */
 export function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
@@ -20,7 +20,7 @@ function changed(a: readonly string[], b: readonly string[]): DiffLine[] {
   const removed = (text: string): DiffLine => ({ sign: '-', text })
   const added = (text: string): DiffLine => ({ sign: '+', text })
   if (a.length > MOST_LINES || b.length > MOST_LINES) return [...a.map(removed), ...b.map(added)]
-  // common[i][j]: how many lines from i and j on can stay.
+  // common[i][j]: the number of lines from i and j on that both texts share.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)

@@ -25,7 +25,7 @@ test('the cost of a match grows with the text and the size of the expression', (
 
 test('steps that depend on the text are told, and can end the match', () => {
   const pattern = linearRegex('[ab]*a[ab]{200}[de]')
-  // To the pattern, each of the last 200 characters matters.
+  // The pattern depends on each of the last 200 characters.
   let state = 1
   const text = Array.from({ length: 2_000 }, () => ((state = (state * 75 + 74) % 65_537) % 2 === 0 ? 'a' : 'b')).join('')
   let steps = 0

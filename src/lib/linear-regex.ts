@@ -1,4 +1,4 @@
-// Regular expressions in Go's syntax (RE2), matched in time linear in the text whatever the pattern. The engine loads at first use.
+// Regular expressions in Go's syntax (RE2), matched in time linear in the input whatever the pattern. The engine loads at first use.
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 import { LIMITS } from './limits.ts'
@@ -7,20 +7,20 @@ import { LIMITS } from './limits.ts'
 export type LinearRegex = {
   readonly source: string
   /**
-   * Whether it matches anywhere in the text. Mostly that is one look for each character, at a table that earlier matches have filled.
-   * `onSteps` is told how many instructions are looked at beside that, and may throw: texts can be made so that no two characters are
-   * alike to a pattern.
+   * Whether it matches anywhere in the string. Usually each character costs one lookup in a table that earlier matches have filled.
+   * `onSteps` receives the number of instructions executed beside that, and may throw: strings can be constructed for which the table never
+   * helps.
    */
   test(text: string, onSteps?: (steps: number) => void): boolean
-  /** The instructions of its program: few characters of an expression such as `.{900}` can stand for many. */
+  /** The number of instructions of its program: a short expression such as `.{900}` can have many. */
   readonly size: number
-  /** How many steps a match of the text may take. */
+  /** An upper bound of the steps that matching the string may take. */
   stepsFor(text: string): number
 }
 
 /** Compiles an expression; throws an Error whose message is Go's: `error parsing regexp: missing closing ): …`. */
 export function linearRegex(source: string): LinearRegex {
-  // Compiling takes up to 20 microseconds for each character, and a text that is not known before can be a pattern.
+  // Compiling takes up to 20 microseconds for each character, and a pattern may come from a request.
   if (source.length > LIMITS.patternLength) throw new Error('error parsing regexp: expression too large')
   const compiled = engine().compile(source)
   const size = compiled.programSize()
@@ -39,22 +39,24 @@ export function linearRegex(source: string): LinearRegex {
   return { source, size, test, stepsFor: text => text.length * size }
 }
 
-/** Who is told of steps while a text is matched, and how many they are where no table is used. */
+/** The listener for steps while a string is matched, and their number where no table is used. */
 type Meter = { onSteps: ((steps: number) => void) | undefined; most: number }
 
-/** What is used of the engine that it does not offer: the table that it fills while it matches. A test notices when that changes. */
+/** Internals of the engine: the table that it fills while it matches. A test notices when they change. */
 type Matcher = {
-  /** Every search goes through it, each with an input of its own. */
+  /** Every search goes through this method, each with an input of its own. */
   executeEngine(input: { step(position: number): number }, ...rest: readonly unknown[]): unknown
-  /** For patterns of which a character always tells how to go on; they need no table. */
+  /** Set for patterns where each character determines the next state; they need no table. */
   readonly onepass: object | null
   readonly dfa: {
     readonly prog: Program
-    /** The instructions that can be reached from some without a character, in order, and which edges of the text they ask about. */
+    /**
+     * The instructions reachable from the given ones without consuming a character, in order, and the edges of the text that they assert.
+     */
     closure(instructions: ArrayLike<number>, edges: number): { readonly pcs: ArrayLike<number>; readonly needflags: number }
-    /** Makes the entry for a character that has not been met before. */
+    /** Adds the table entry for a character seen for the first time. */
     makeState(instructions: ArrayLike<number>, ...rest: readonly unknown[]): { readonly nfaStates: ArrayLike<number> } | null
-    /** Null when the table has become too large to be of use: then the text is matched without. */
+    /** Null when the table has become too large to help: then the string is matched without it. */
     match(...input: readonly unknown[]): boolean | null
   }
 }
@@ -63,7 +65,10 @@ type Program = { numInst(): number; getInst(index: number): Instruction }
 type Instruction = { readonly op: number; readonly out: number; readonly arg: number; readonly constructor: unknown }
 type Operations = { readonly [name in 'ALT' | 'ALT_MATCH' | 'CAPTURE' | 'NOP' | 'EMPTY_WIDTH']: number }
 
-/** Finds the same as the engine's own, which keeps a set and sorts a list, in a third of the time: patterns of many states spend theirs there. */
+/**
+ * Same result as the engine's own function, which keeps a set and sorts a list, in a third of the time: patterns with many states spend
+ * most of their time here.
+ */
 function closureOf(program: Program): Matcher['dfa']['closure'] {
   const size = program.numInst()
   const [op, out, arg] = [new Uint8Array(size), new Int32Array(size), new Int32Array(size)]
@@ -75,7 +80,7 @@ function closureOf(program: Program): Matcher['dfa']['closure'] {
   }
   const { ALT, ALT_MATCH, CAPTURE, NOP, EMPTY_WIDTH } = program.getInst(0).constructor as Operations
   const reached = new Int32Array(size)
-  // The round in which each was reached last. Each is left for once, by two ways at most.
+  // The round in which each instruction was reached last. Each has at most two successors.
   const rounds = new Uint32Array(size)
   const waiting = new Int32Array(2 * size + 1)
   let round = 0
@@ -131,8 +136,8 @@ function meterOf(compiled: RE2JS): Meter {
 }
 
 /**
- * Calls `onSteps`, which may throw, with the instructions that an expression looks at while it is searched for. To find one match after
- * the other can take far longer than to read the text once, as each search may go on to its end.
+ * Calls `onSteps`, which may throw, with the number of instructions that a search executes. Finding all matches can take far longer than
+ * reading the string once, as each search may continue to its end.
  */
 export function countingSteps<T>(compiled: RE2JS, text: string, { onSteps, search }: { onSteps(steps: number): void; search(): T }): T {
   const { re2Input: matcher } = compiled as unknown as { readonly re2Input: Matcher }
@@ -158,13 +163,13 @@ export function countingSteps<T>(compiled: RE2JS, text: string, { onSteps, searc
 }
 
 const LOOKS_TOLD = 64
-/** Short texts are looked at once for each instruction and place; longer ones once for each place, with all instructions at a time. */
+/** Short strings cost one step for each instruction and position; longer ones one for each position, with all instructions at once. */
 const BACKTRACKED_STEPS = 2
 const isBacktracked = (size: number, length: number): boolean => size <= 500 && size * (length + 1) <= 262_144
 
 let loaded: typeof RE2JS | undefined
 
-/** The engine itself, for those who need more of it. */
+/** The engine itself, for callers that need more than a match. */
 export function engine(): typeof RE2JS {
   loaded ??= load().RE2JS
   return loaded
@@ -173,7 +178,7 @@ export function engine(): typeof RE2JS {
 declare const require: NodeJS.Require | undefined
 
 function load(): { RE2JS: typeof RE2JS } {
-  // A bundle has a require of its own, which starts the bundled engine; only from sources is there none.
+  // A bundle has its own `require`, which loads the bundled engine; source files have none.
   if (typeof require === 'function') return require('re2js')
   return createRequire(`${process.cwd()}/`)('re2js')
 }

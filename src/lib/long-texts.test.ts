@@ -1,4 +1,4 @@
-// Messages about values of any length show their beginning: nobody pays for what nobody reads.
+// Messages about long values show only their beginning, so that they cost little.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { parseCron } from './cron.ts'

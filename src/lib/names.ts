@@ -1,6 +1,6 @@
-// The string formats of the Kubernetes API: each check gives its messages, none when the value is fine.
+// The string formats of the Kubernetes API: each check returns its error messages, none when the value is valid.
 
-/** What is wrong with a name that is checked part by part: it is missing, or some part of it is invalid. */
+/** An error of a name that is checked part by part: it is missing, or a part of it is invalid. */
 export type NameFault = { readonly type: 'required' } | { readonly type: 'invalid'; readonly value: string; readonly message: string }
 
 export const DNS1123_LABEL_MAX_LENGTH = 63
@@ -33,15 +33,15 @@ interface Format {
   readonly message: string
 }
 
-// The patterns are linear to match even in a backtracking engine: no repetition can share a character with what repeats it.
+// The patterns match in linear time even in a backtracking engine: no repetition can share a character with the one around it.
 function format(pattern: string, message: string, examples: readonly string[]): Format {
   const regex = new RegExp(`^(?:${pattern})$`)
   return { test: value => regex.test(value), message: regexMessage(message, pattern, ...examples) }
 }
 
 /**
- * A format of dotted names that has a simpler check than its pattern, for which the engine would remember each label: what a whole name
- * looks like, and what is nowhere in it.
+ * A format of dotted names with a check that is cheaper than its pattern, for which the engine would remember each label: the shape of a
+ * whole name, and a sequence that must not occur in it.
  */
 function dottedFormat(pattern: string, message: string, examples: readonly string[], [whole, nowhere]: readonly [RegExp, RegExp]): Format {
   return { test: value => whole.test(value) && !nowhere.test(value), message: regexMessage(message, pattern, ...examples) }
@@ -101,7 +101,7 @@ const labelValue = format(
   `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ${ALPHANUMERIC_ENDS}`,
   ['MyValue', 'my_value', '12345'],
 )
-/** A fast check that most label keys and values pass: objects may have very many. */
+/** A fast check that most label keys and values pass: objects may have thousands. */
 const PLAIN_LABEL = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const cIdentifier = format(
   '[A-Za-z_][A-Za-z0-9_]*',
@@ -239,7 +239,7 @@ export function isValidPercent(value: string): string[] {
   return matching(value, percent)
 }
 
-/** An integer as one writes it: no sign but minus, no leading zero. */
+/** An integer in canonical form: no sign but minus, no leading zero. */
 export function isDecimalInteger(value: string): string[] {
   if (value === '') return [EMPTY_MESSAGE]
   return /^(?:0|-?[1-9][0-9]*)$/.test(value) ? [] : ['must be a valid decimal integer in canonical form']
@@ -298,11 +298,11 @@ export const nameIsDNSLabel: NameCheck = (name, role) => isDNS1123Label(maskTrai
 /** An object name that must be a DNS label starting with a letter. */
 export const nameIsDNS1035Label: NameCheck = (name, role) => isDNS1035Label(maskTrailingDash(name, role))
 
-/** An object name that only has to be fit for one segment of a URL path. */
+/** An object name that only has to be valid as one segment of a URL path. */
 export const nameIsPathSegment: NameCheck = (name, role) =>
   role === 'prefix' ? isValidPathSegmentPrefix(name) : isValidPathSegmentName(name)
 
-/** A rule of names; of the prefix of a generated one it only says that it must be fit for a path. */
+/** A rule for names; the prefix of a generated name only has to be valid in a path. */
 export const ofNamesAlone =
   (rule: NameCheck): NameCheck =>
   (name, role) =>
@@ -318,7 +318,7 @@ function isValidPathSegmentPrefix(name: string): string[] {
   return ['/', '%'].filter(illegal => name.includes(illegal)).map(illegal => `may not contain '${illegal}'`)
 }
 
-/** A prefix usually ends with a dash, which is fine because more follows; the last two characters stand for that. */
+/** A prefix usually ends with a dash, which is valid because more follows: the last two characters are replaced for the check. */
 function maskTrailingDash(name: string, role: NameRole = 'name'): string {
   return role === 'prefix' && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name
 }
@@ -338,7 +338,7 @@ function matching(value: string, { test, message }: Format, messages: string[] =
   return messages
 }
 
-/** Lengths are limits of storage and of DNS, so they count bytes. */
+/** The lengths are limits of storage and of DNS, so they count bytes. */
 function tooLong(value: string, length: number, unit: 'characters' | 'bytes' = 'characters'): string[] {
   return value.length * 3 > length && Buffer.byteLength(value) > length ? [maxLengthMessage(length, unit)] : []
 }

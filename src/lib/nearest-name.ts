@@ -1,11 +1,11 @@
-/** Finds the name that somebody most likely meant: equal but for case and punctuation, or a typing error away. */
+/** Finds the name that was most likely meant: equal but for case and punctuation, or one typing error away. */
 
 const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, '')
 
-/** Longer texts are no names, and comparing them would cost their length squared. */
+/** Longer strings are no names, and comparing them would cost their length squared. */
 const MAX_LENGTH = 64
 
-/** The nearest of the known names; undefined where none is near. */
+/** The nearest of the known names; undefined where none is close. */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   if (given.length > MAX_LENGTH) return undefined
   const wanted = plain(given)
@@ -17,13 +17,13 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return best
 }
 
-/** `; did you mean NAME?`, or what else to say where no name is near. */
+/** `; did you mean NAME?`, or `otherwise` where no name is close. */
 export function didYouMean(given: string, known: Iterable<string>, otherwise = ''): string {
   const near = nearestName(given, known)
   return near === undefined ? otherwise : `; did you mean ${near}?`
 }
 
-/** How many characters have to be added, removed, replaced or swapped with the next one; `limit` or more counts as `limit`. */
+/** The number of characters to add, remove, replace or swap with the next one; at most `limit`. */
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let [beforeLast, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, i) => i)]

@@ -1,15 +1,15 @@
-// PEM blocks, found in a text as Go's encoding/pem finds them.
+// PEM blocks, found as Go's encoding/pem finds them.
 
 import { Base64Error, decodeBase64 } from './base64.ts'
 
-/** One block: what its armour calls it, its header lines and its bytes. */
+/** One block: its label, its header lines and its bytes. */
 export interface PemBlock {
   readonly label: string
   readonly headers: ReadonlyMap<string, string>
   readonly bytes: Buffer
 }
 
-/** The first well-formed block and the text after it, or no block and the whole text. What stands before a block is skipped. */
+/** The first well-formed block and the text after it, or no block and the whole text. Text before a block is skipped. */
 export function decodePem(text: string): { block: PemBlock | undefined; rest: string } {
   let at = 0
   let end = -1
@@ -22,7 +22,7 @@ export function decodePem(text: string): { block: PemBlock | undefined; rest: st
     const label = typeLine.text.slice(0, -DASHES.length)
     const headers = readHeaders(text, at)
     at = headers.next
-    // The position of the next end line is kept: looking for it again for every begin line would be quadratic.
+    // The position of the next end line is kept: searching it again for every begin line would be quadratic.
     if (end < at) end = endAt(text, at, headers.lines.size === 0)
     if (end < 0) return { block: undefined, rest: text }
     const trailer = lineAt(text, end + END.length)
@@ -31,7 +31,7 @@ export function decodePem(text: string): { block: PemBlock | undefined; rest: st
   }
 }
 
-/** All well-formed blocks of a text and what follows the last of them. */
+/** All well-formed blocks of a text, and the rest after the last of them. */
 export function pemBlocks(text: string): { blocks: PemBlock[]; rest: string } {
   const blocks: PemBlock[] = []
   for (let rest = text; ; ) {
@@ -90,7 +90,7 @@ function readHeaders(text: string, from: number): { lines: Map<string, string>; 
 }
 
 function decodeBody(text: string): Buffer | undefined {
-  // No digit of base64 is a dash, but a begin line has some: this stops at the next one instead of reading to the end.
+  // Base64 has no dash, but a begin line does: this stops at the next block instead of reading to the end.
   if (text.includes('-')) return undefined
   try {
     return decodeBase64(text.replace(/[ \t]+/g, ''))

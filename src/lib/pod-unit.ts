@@ -6,7 +6,7 @@ export type NamedPod = { readonly name: string; readonly uid: string }
 
 export const podUnit = ({ name, uid }: NamedPod): string => `${PREFIX}${name}:${uid}`
 
-/** The pod among the units of a subject. One that cannot be read is a pod that does not exist. */
+/** The pod among the units of a subject. A unit that cannot be parsed names a pod that does not exist. */
 export function podOfUnits(units: readonly string[]): NamedPod | undefined {
   const unit = units.find(each => each.startsWith(PREFIX))
   if (unit === undefined) return undefined

@@ -1,17 +1,17 @@
-/** Files of one user: written whole and for nobody else, under names that nobody can foresee until they are complete. */
+/** Files of one user: written atomically, unreadable for others, under unpredictable names until they are complete. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A name beside a file that nobody has taken or can take before us. */
+/** An unpredictable name beside a file, for its draft. */
 export const draftOf = (file: string) => `${file}.${randomBytes(8).toString('hex')}.tmp`
 
-/** Replaces a file atomically and durably, readable by its owner only. A link in its place is replaced, not followed. */
+/** Replaces a file atomically and durably, readable by its owner only. A symbolic link in its place is replaced, not followed. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const draft = draftOf(file)
   try {
-    // Fails if anything is there already, a link included.
+    // Fails if anything exists there already, a link included.
     const handle = await open(draft, 'wx', 0o600)
     try {
       await handle.writeFile(text)
@@ -26,7 +26,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   }
 }
 
-/** Replaces a file atomically. A link in its place is replaced, not followed. */
+/** Replaces a file atomically. A symbolic link in its place is replaced, not followed. */
 export function replaceFile(file: string, text: string | Uint8Array, mode = 0o600): void {
   const draft = draftOf(file)
   try {
@@ -38,7 +38,7 @@ export function replaceFile(file: string, text: string | Uint8Array, mode = 0o60
   }
 }
 
-/** Whether the file system of a folder remembers modes. Those of Windows and some network file systems show the same one for all files. */
+/** Whether the file system of a folder stores modes. Windows and some network file systems show the same mode for all files. */
 export function keepsModes(folder: string): boolean {
   const probe = draftOf(join(folder, '.keelson'))
   try {

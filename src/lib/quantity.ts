@@ -1,6 +1,6 @@
-// Resource quantities: fixed-point numbers with suffixes, in the canonical text the API server answers.
+// Resource quantities: fixed-point numbers with suffixes, in the canonical form of the API server.
 
-/** How a quantity is written: 12M, 12Mi or 12e6. */
+/** The notation of a quantity: 12M, 12Mi or 12e6. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 /** A parsed quantity: `unscaled` times ten to the power of `scale`, and its canonical text. */
@@ -11,12 +11,12 @@ export interface Quantity {
   readonly text: string
 }
 
-/** A text that is no quantity; the message is the one the API server gives. */
+/** A string that is no quantity; the message is the API server's. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError'
 }
 
-/** Reads a quantity as the API server does, rounding up to nano units; throws QuantityError. */
+/** Parses a quantity as the API server does, rounding up to nano units; throws QuantityError. */
 export function parseQuantity(text: string): Quantity {
   const [, sign, leading = '', integer = '', fraction = '', suffix = ''] = SHAPE.exec(text) ?? []
   if (sign === undefined || text === '') throw new QuantityError(FORMAT_MESSAGE)
@@ -33,7 +33,7 @@ export function parseQuantity(text: string): Quantity {
   return { unscaled, scale: capped.scale, format, text: kept ?? canonicalText({ unscaled, scale: capped.scale }, format) }
 }
 
-/** The text the API server answers for a quantity it is given, surrounding space ignored; throws QuantityError. */
+/** The canonical form of a quantity, surrounding space ignored; throws QuantityError. */
 export function canonicalQuantity(text: string): string {
   return parseQuantity(text.trim()).text
 }
@@ -96,15 +96,15 @@ const FORMAT_MESSAGE = `quantities must match the regular expression '${PATTERN}
 const NUMERIC_MESSAGE = 'unable to parse numeric part of quantity'
 const SUFFIX_MESSAGE = "unable to parse quantity's suffix"
 
-// What is really accepted: sign, leading zeros, integer digits, fraction, suffix. It is wider than the message says: `.` is zero.
+// The accepted syntax: sign, leading zeros, integer digits, fraction, suffix. It is wider than the error message says: `.` is zero.
 const SHAPE = /^([+-]?)(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/
 
 const NANO = -9
 const MAX_DIGITS = 1000
-/** The longest number whose text may be kept: it fits 64 bits with certainty. */
+/** Numbers with up to this many digits fit 64 bits. */
 const MAX_FAST_DIGITS = 18
 const MAX_EXPONENT = 2 ** 31 - 1
-/** How far apart the scales of two summands may be. */
+/** The largest difference between the scales of two summands. */
 const MAX_ALIGNMENT = 10_000
 
 interface Magnitude {
@@ -144,8 +144,8 @@ function binary(digits: string, fraction: string, exponent: number): Magnitude {
 }
 
 /**
- * Whether the API server answers the text as it came. It does so for numbers that look canonical at a glance, by tests that
- * let some pass which are not: `1.500` and `007` stay as they are, while `1.50` becomes `1500m`.
+ * Whether the API server returns the string unchanged. It does so for numbers that look canonical at a glance, with checks that let some
+ * others pass: `1.500` and `007` stay as they are, while `1.50` becomes `1500m`.
  */
 function keepsText(parts: { format: QuantityFormat; whole: string; fraction: string; exponent: number }): boolean {
   const { format, whole, fraction, exponent } = parts
@@ -178,16 +178,16 @@ function decimalText({ unscaled, scale }: Magnitude, format: QuantityFormat): st
   const exponent = Math.floor(least / 3) * 3
   const mantissa = text.slice(0, text.length - zeros) + '0'.repeat(least - exponent)
   const suffix = format === 'DecimalSI' ? DECIMAL_BY_EXPONENT.get(exponent) : undefined
-  // Past exa there is no suffix; the server drops it and answers another number, here the exponent keeps the value.
+  // Past exa there is no suffix. kube-apiserver drops it and returns another number; here the exponent keeps the value.
   return mantissa + (suffix ?? (exponent === 0 ? '' : `e${exponent}`))
 }
 
-/** Rounds a magnitude up to a multiple of ten to the power of `scale`, so that nothing wanted becomes zero. */
+/** Rounds a magnitude up to a multiple of ten to the power of `scale`, so that no request becomes zero. */
 function roundUpTo(value: Magnitude, scale: number): Magnitude {
   if (value.scale >= scale) return value
   if (value.unscaled === 0n) return { unscaled: 0n, scale }
   const places = scale - value.scale
-  // More places than digits: whatever it is, it is less than one unit.
+  // More places than digits: the value is less than one unit.
   if (places > MAX_DIGITS + 30) return { unscaled: 1n, scale }
   const divisor = 10n ** BigInt(places)
   return { unscaled: (value.unscaled + divisor - 1n) / divisor, scale }

@@ -1,4 +1,4 @@
-/** Semantic versions as the `blang/semver` library reads and orders them, with its words for what it refuses. */
+/** Semantic versions as the `blang/semver` library parses and orders them, with its error messages. */
 import { goQuote } from './go-text.ts'
 
 export interface Semver {
@@ -31,7 +31,7 @@ export function parseSemver(text: string): Semver {
   }
 }
 
-/** As parseSemver, but a leading `v`, missing minor and patch numbers and leading zeros are fine. */
+/** As parseSemver, but accepts a leading `v`, missing minor and patch numbers and leading zeros. */
 export function parseSemverLeniently(text: string): Semver {
   const parts = splitThree(text.startsWith('v') ? text.slice(1) : text).map(withoutLeadingZeros)
   if (parts.length < 3 && /[+-]/.test(parts.at(-1) ?? '')) {

@@ -1,4 +1,4 @@
-/** Service accounts as users: `system:serviceaccount:NAMESPACE:NAME`, and the groups that they belong to. */
+/** Service accounts as users: `system:serviceaccount:NAMESPACE:NAME`, and their groups. */
 import { isDNS1123Label, isDNS1123Subdomain } from './names.ts'
 
 const PREFIX = 'system:serviceaccount:'
@@ -6,13 +6,13 @@ const GROUP = 'system:serviceaccounts'
 
 export type AccountName = { readonly namespace: string; readonly name: string }
 
-/** The user that an account is. */
+/** The user name of an account. */
 export const accountUser = ({ namespace, name }: AccountName): string => `${PREFIX}${namespace}:${name}`
 
 /** The groups of every account in a namespace. */
 export const accountGroups = (namespace: string): string[] => [GROUP, `${GROUP}:${namespace}`]
 
-/** The account that a user is; undefined for all others. */
+/** The account behind a user name; undefined for all other users. */
 export function readAccountUser(user: string): AccountName | undefined {
   if (!user.startsWith(PREFIX)) return undefined
   const [namespace = '', name = '', ...more] = user.slice(PREFIX.length).split(':')

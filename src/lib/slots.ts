@@ -1,6 +1,6 @@
 /**
- * Paces work: only so much is under way at the same time, and only so much is begun in one iteration of the event loop, so that whatever
- * else came meanwhile is looked at in between. What has to wait is begun in the order in which it came.
+ * Limits concurrency: only so many tasks run at once, and only so many start in one iteration of the event loop, so that other events are
+ * handled in between. Tasks start in the order in which they were added.
  */
 export class Slots {
   #free: number
@@ -31,7 +31,7 @@ export class Slots {
     this.#begun++
   }
 
-  /** In the next iteration of the event loop, more may begin. */
+  /** More tasks may start in the next iteration of the event loop. */
   #pump(): void {
     if (this.#isPumping) return
     this.#isPumping = true

@@ -1,10 +1,10 @@
-/** Where the time of a request goes: each lap adds what has passed since the last to one of a few phases. */
+/** Measures the phases of a request: each lap adds the time since the last one to a phase. */
 import type { MaybePromise } from './maybe-promise.ts'
 
 export class Stopwatch {
   readonly #now: () => number
   readonly #began: number
-  /** Ends of phases, each followed by its time: they are added up only for the few requests that are reported. */
+  /** The ends of phases, each followed by its time: they are summed only for the few requests that are reported. */
   readonly #laps: (string | number)[] = []
   #elsewhere = 0
 
@@ -17,12 +17,12 @@ export class Stopwatch {
     this.#laps.push(phase, this.#now())
   }
 
-  /** The end of a phase that may have waited for something. If it has not, what little it took counts as part of the next. */
+  /** Ends a phase that may have waited. If it has not, its short time counts as part of the next one. */
   lapAfter(result: MaybePromise<unknown>, phase: string): void {
     if (result instanceof Promise) this.lap(phase)
   }
 
-  /** Notes milliseconds in which the request waited for others: in a queue, or for a webhook. */
+  /** Adds milliseconds in which the request waited for others: in a queue, or for a webhook. */
   waitedFor(ms: number): void {
     this.#elsewhere += ms
   }
@@ -37,7 +37,7 @@ export class Stopwatch {
     return this.#now() - this.#began
   }
 
-  /** Whole milliseconds of each phase that took one at least. */
+  /** The whole milliseconds of each phase that took at least one. */
   get phases(): Readonly<Record<string, number>> {
     const sums = new Map<string, number>()
     let last = this.#began

@@ -1,12 +1,12 @@
-/** Time zones of the IANA database: their names, and what their clocks show. */
+/** Time zones of the IANA database: their names and local times. */
 
-/** What is wrong with the name of a time zone, in the words of Go; undefined for zones that exist. */
+/** The error of a time zone's name, in Go's words; undefined for zones that exist. */
 export function timeZoneFault(name: string): string | undefined {
   if (name === '' || name === 'UTC' || name === 'Local') return undefined
   return isKnown(name) ? undefined : `unknown time zone ${name}`
 }
 
-/** Names are case-sensitive; only letters begin them, which keeps out offsets such as +0100. */
+/** Names are case-sensitive and begin with a letter, which excludes offsets such as +0100. */
 function isKnown(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
@@ -17,17 +17,17 @@ function isKnown(name: string): boolean {
   }
 }
 
-/** What the clocks of a time zone show. Times are milliseconds since 1970 UTC. */
+/** The local time of a zone. Times are milliseconds since 1970 UTC. */
 export interface ZoneClock {
-  /** A time as clocks show it, in the UTC fields of a date. */
+  /** The local time at an instant, in the UTC fields of a date. */
   shownAt(ms: number): Date
-  /** When clocks show that, by the fields of a date that may exceed their range. Where they never do or do twice, one of both is taken as Go does. */
+  /** The instant of a local time, whose fields may exceed their range. A local time that occurs never or twice is resolved as Go does. */
   timeOf(year: number, month: number, day: number, hour?: number): number
-  /** `2006-01-02T15:04:05+01:00`, with Z where the offset is none. */
+  /** `2006-01-02T15:04:05+01:00`, with Z where the offset is zero. */
   format(ms: number): string
 }
 
-/** The clock of a zone that exists. `Local` is UTC, as it is where Kubernetes' controllers run. */
+/** The clock of an existing zone. `Local` is UTC, as it is where Kubernetes' controllers run. */
 export function clockOf(zone: string): ZoneClock {
   const offsetAt = zone === '' || zone === 'UTC' || zone === 'Local' ? () => 0 : offsets(zone)
   const shownAt = (ms: number) => new Date(ms + offsetAt(ms))
@@ -47,10 +47,10 @@ export function clockOf(zone: string): ZoneClock {
   }
 }
 
-/** Offsets change on the quarter of an hour; asking for one is slow. */
+/** Offsets change at quarters of an hour; computing one is slow. */
 const QUARTER_MS = 900_000
 
-/** The offset of a zone in milliseconds at a time. */
+/** The offset of a zone at an instant, in milliseconds. */
 function offsets(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
   let known = { quarter: Number.NaN, offset: 0 }
@@ -61,7 +61,7 @@ function offsets(zone: string): (ms: number) => number {
   }
 }
 
-/** Reads the end of `1/2/2006, GMT+05:30`. */
+/** Parses the end of `1/2/2006, GMT+05:30`. */
 function parseOffset(text: string): number {
   const [, sign = '', hours = 0, minutes = 0, seconds = 0] = /GMT(?:([+-])(\d+):(\d+)(?::(\d+))?)?$/.exec(text) ?? []
   const ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000

@@ -1,4 +1,4 @@
-// Times as the API writes them: RFC 3339 in UTC, to the second or to the microsecond, and ages for people.
+// Times in the formats of the API: RFC 3339 in UTC, to the second or to the microsecond, and ages for people.
 
 import { goTimeQuote } from './go-text.ts'
 
@@ -24,19 +24,19 @@ export function millisecondsOf({ seconds, nanos }: Instant): number {
   return seconds * 1000 + Math.floor(nanos / 1e6)
 }
 
-/** Reads a time as metav1.Time does: any fraction and any offset are fine; throws TimeError. */
+/** Parses a time as metav1.Time does: any fraction and any offset are valid; throws TimeError. */
 export function parseTime(text: string): Instant {
   return new TimeReader(text, 'second').read()
 }
 
-/** Reads a time as metav1.MicroTime does: exactly six digits of fraction; throws TimeError. */
+/** Parses a time as metav1.MicroTime does: exactly six digits of fraction; throws TimeError. */
 export function parseMicroTime(text: string): Instant {
   return new TimeReader(text, 'microsecond').read()
 }
 
 /** `2006-01-02T15:04:05Z`: fractions are dropped. */
 export function formatTime({ seconds }: Instant): string {
-  // Almost always now, and many times in a second.
+  // The argument is almost always the current second, many times per second.
   if (seconds !== lastSeconds) {
     lastText = `${dateAndTime(seconds)}Z`
     lastSeconds = seconds
@@ -59,7 +59,7 @@ export function isZeroTime({ seconds, nanos }: Instant): boolean {
 /** An age with two or three significant figures, as table columns show it. */
 export function humanDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / 1000)
-  // Clocks of machines differ a little: almost now is now.
+  // Clocks of machines differ a little: slightly in the future is now.
   if (seconds < -1) return '<invalid>'
   if (seconds < 0) return '0s'
   if (seconds < 120) return `${seconds}s`
@@ -98,7 +98,7 @@ function digits(value: number, width: number): string {
 
 const LAYOUTS = { second: '2006-01-02T15:04:05Z07:00', microsecond: '2006-01-02T15:04:05.000000Z07:00' }
 
-/** Reads element by element as Go does, because its errors name the element and the rest of the text. */
+/** Parses element by element as Go does, because its errors name the element and the rest of the string. */
 class TimeReader {
   readonly #text: string
   readonly #precision: keyof typeof LAYOUTS
@@ -147,7 +147,7 @@ class TimeReader {
     }
     const zone = this.#take(/^[+-][0-9]{2}:[0-9]{2}/, 'Z07:00')
     const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4))]
-    // People do write 24 hours and 60 minutes; Go lets them.
+    // Go accepts 24 hours and 60 minutes, since people write them.
     if (hours > 24) throw this.#error(': time zone offset hour out of range')
     if (minutes > 60) throw this.#error(': time zone offset minute out of range')
     return (hours * 60 + minutes) * (zone.startsWith('-') ? -60 : 60)

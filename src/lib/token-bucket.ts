@@ -1,9 +1,9 @@
-/** A token bucket: so many at once, and so many per second after that. */
+/** A token bucket: a burst, then a rate per second. */
 export class TokenBucket {
   readonly #perSecond: number
   readonly #burst: number
   #tokens: number
-  /** When the tokens were counted, in milliseconds. */
+  /** When the tokens were last counted, in milliseconds. */
   #counted = Number.NEGATIVE_INFINITY
 
   constructor(perSecond: number, burst: number) {

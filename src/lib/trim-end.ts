@@ -1,9 +1,9 @@
 /**
- * Texts without what repeats at their end. A pattern such as `/\/+$/` tries every place where a repetition begins, to the end of it, and
- * takes minutes for a text that somebody has made for that.
+ * Removes a repeated character from the end of a string. A pattern such as `/\/+$/` tries every start of a repetition up to its end, and
+ * takes minutes for a hostile string.
  */
 
-/** The text without the character at its end, however often it is there. */
+/** The string without any occurrences of the character at its end. */
 export function trimEnd(text: string, character: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === character) end--

@@ -31,7 +31,7 @@ function made(path: string, mode: number): string {
   return path
 }
 
-/** The doubts about what is below a folder, which says enough about its own parents. */
+/** The doubts about a path below a folder, without those about the folder's own parents. */
 const doubts = (path: string, below: string, user = localUser()) =>
   examinePlace(path, user)
     .doubts.filter(doubt => doubt.path.startsWith(`${below}/`))
@@ -68,7 +68,7 @@ test('what another user owns could be from anyone where anyone may write, and is
   const sticky = made(join(root, 'sticky'), 0o1777)
   writeFileSync(join(sticky, 'file'), '')
   const me = localUser()!
-  // What root owns is trusted by all, so root gives it away; all others look at their own files as somebody else.
+  // Files of root are trusted by all, so root gives them away; all other users examine their own files as another user.
   const user = me.uid === 0 ? me : { uid: me.uid + 1, gid: -1 }
   if (me.uid === 0) for (const path of [sticky, join(sticky, 'file')]) chownSync(path, NOBODY, NOBODY)
   assert.deepEqual(doubts(join(sticky, 'file'), root, user), ['others by the owner of sticky', 'anyone by the owner of sticky/file'])

@@ -1,17 +1,20 @@
-/** Whether other users of the machine could have changed what is at a path, or can: by owner, mode and links of it and of all its parents. */
+/**
+ * Tells whether other users of the machine could have changed the file at a path, or can: by owner, mode and links of it and of all its
+ * parents.
+ */
 import { lstatSync, mkdirSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname, join, parse, resolve, sep } from 'node:path'
 
-/** A user of the machine, as files name their owners. */
+/** A user of the machine, by the numbers that files have. */
 export type LocalUser = { readonly uid: number; readonly gid: number }
 
-/** A reason not to trust a path, in its owner or its mode: `anyone` could have put it there or changed it, or `others`, whom those name. */
+/** A reason not to trust a path, because of its owner or mode: `anyone` or the named `others` could have created or changed it. */
 export type Doubt = { readonly by: 'anyone' | 'others'; readonly about: 'owner' | 'mode'; readonly path: string; readonly problem: string }
 
 export type Place = {
-  /** The path without links. To use it instead of the one that was examined is to follow no link that appears later. */
+  /** The path without links. Using it instead of the examined one follows no link that appears later. */
   readonly path: string
-  /** What is there, if anything is. */
+  /** The file or folder, if it exists. */
   readonly found: Stats | undefined
   readonly doubts: readonly Doubt[]
 }
@@ -21,7 +24,7 @@ const STICKY = 0o1000
 const GROUP_WRITES = 0o020
 const ANYONE_WRITES = 0o002
 const NOT_FOR_OTHERS = 0o077
-/** As many as Linux follows. */
+/** The limit of Linux. */
 const MAX_LINKS = 40
 
 /** The user who runs this process; undefined on Windows, where owners and modes mean nothing. */
@@ -31,9 +34,9 @@ export function localUser(): LocalUser | undefined {
 }
 
 /**
- * Looks at a path from its root on. A path is beyond doubt when it and every parent belong to root or to the user, no one else may
- * write to it, and no one else may rename what leads to it: a parent that others may write to must be sticky. Links are followed
- * here, each as trustworthy as its owner and its folder, and their targets are looked at in the same way.
+ * Examines a path from its root on. A path is trusted when it and every parent belong to root or to the user, nobody else may write to it,
+ * and nobody else may rename its parents: a parent that others may write to must be sticky. Links are followed here, each as trustworthy as
+ * its owner and its folder, and their targets are examined in the same way.
  */
 export function examinePlace(path: string, user: LocalUser | undefined = localUser()): Place {
   const absolute = resolve(path)
@@ -68,7 +71,7 @@ export function examinePlace(path: string, user: LocalUser | undefined = localUs
   return { path: at, found, doubts }
 }
 
-/** Whether nobody but root and the user can have changed a file or folder, which must exist. */
+/** Whether only root and the user can have changed a file or folder, which must exist. */
 export function isBeyondDoubt(path: string): boolean {
   try {
     const { found, doubts } = examinePlace(path)
@@ -79,8 +82,8 @@ export function isBeyondDoubt(path: string): boolean {
 }
 
 /**
- * A folder of this user alone, created with its parents if it is not there: its path without links, or undefined if it cannot be
- * one. Whatever is in it was put there by this user or by root.
+ * A folder that only this user can write to, created with its parents if absent: its path without links, or undefined if that is
+ * impossible. All its content comes from this user or from root.
  */
 export function privateFolder(path: string): string | undefined {
   const user = localUser()
@@ -98,18 +101,18 @@ export function privateFolder(path: string): string | undefined {
 
 const namesIn = (path: string) => path.split(sep).filter(name => name !== '' && name !== '.')
 
-/** Who else may write to a file or folder, or rename what is in a folder. */
+/** The other users who may write to a file or folder, or rename the entries of a folder. */
 function writersOf(
   { mode, gid }: Stats,
   { user, isLast }: { user: LocalUser; isLast: boolean },
 ): Pick<Doubt, 'by' | 'problem'> | undefined {
   // In a sticky folder only the owner of an entry can rename or remove it, so an entry is as good as its owner.
   if (!isLast && (mode & STICKY) !== 0) return undefined
-  // Only the last one can have been changed without a trace of another owner.
+  // Only the last element can have been changed without showing another owner.
   if ((mode & ANYONE_WRITES) !== 0) return { by: isLast ? 'anyone' : 'others', problem: 'every user may write to it' }
   if ((mode & GROUP_WRITES) !== 0 && !isOwnGroup(gid, user)) return { by: 'others', problem: `its group (gid ${gid}) may write to it` }
   return undefined
 }
 
-/** The group that has one member: many systems give each user one with the same number. */
+/** A group with one member: many systems give each user one with the same number. */
 const isOwnGroup = (gid: number, user: LocalUser) => gid === ROOT || (gid === user.gid && gid === user.uid)

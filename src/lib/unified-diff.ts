@@ -1,15 +1,15 @@
 /**
- * The difference between two texts in the format of `diff -u`, with the same blocks as Go's difflib finds: the longest run of lines that
- * both have in common, then those before and after it. Lines that a long text has very often begin no run.
+ * The difference between two texts in the format of `diff -u`, with the same blocks as Go's difflib finds: the longest run of common lines,
+ * then those before and after it. Frequent lines of a long text begin no run.
  */
 
 const CONTEXT = 3
-/** A text of so many lines is long; lines that make up more than a hundredth of it are too common to begin a run. */
+/** The number of lines of a long text; lines that make up more than a hundredth of it are too frequent to begin a run. */
 const LONG = 200
-/** Steps after which the rest is taken to be different: two texts can be made to take very long. */
+/** Steps after which the rest counts as different: hostile texts would take very long. */
 const MOST_STEPS = 2_000_000
 
-/** `before` and `after` by lines, without their ends. */
+/** `before` and `after` are lines without their line breaks. */
 export function unifiedDiff(before: readonly string[], after: readonly string[]): string {
   return groupsOf(changesBetween(before, after))
     .map(group => {
@@ -29,7 +29,7 @@ const rangeOf = (start: number, end: number): string => {
 }
 
 type Range = readonly [start: number, end: number]
-/** Lines of the one text, and those of the other in their place. */
+/** Lines of the first text, and the lines of the second in their place. */
 type Change = { readonly isSame: boolean; readonly from: Range; readonly to: Range }
 
 function changesBetween(before: readonly string[], after: readonly string[]): Change[] {
@@ -43,7 +43,7 @@ function changesBetween(before: readonly string[], after: readonly string[]): Ch
   return changes
 }
 
-/** Changes with a few lines around them; those that are near each other together. */
+/** Changes with their context lines; changes close to each other form one group. */
 function groupsOf(changes: readonly Change[]): Change[][] {
   const groups: Change[][] = []
   let group: Change[] = []
@@ -66,13 +66,13 @@ function groupsOf(changes: readonly Change[]): Change[][] {
   return groups
 }
 
-/** Lines that are the same in both: where they begin in each, and how many they are. */
+/** Common lines: where they begin in each text, and their number. */
 type Run = { readonly at: number; readonly in: number; readonly size: number }
 
 class Matching {
   readonly #before: readonly string[]
   readonly #after: readonly string[]
-  /** Where a line of the second text is. */
+  /** The indexes of each line of the second text. */
   readonly #places = new Map<string, number[]>()
   #steps = 0
 
@@ -88,7 +88,7 @@ class Matching {
     if (after.length >= LONG) for (const [line, places] of this.#places) if (places.length > most) this.#places.delete(line)
   }
 
-  /** All runs in their order, those that follow each other as one. */
+  /** All runs in order; adjacent runs are joined. */
   runs(): Run[] {
     const found: Run[] = []
     const waiting: (Run | readonly [Range, Range])[] = [
@@ -124,7 +124,7 @@ class Matching {
     return found
   }
 
-  /** The longest run, and of several the first. */
+  /** The longest run, the first of several. */
   #longest(from: Range, to: Range): Run {
     let [at, place, size] = [from[0], to[0], 0]
     let lengths = new Map<number, number>()

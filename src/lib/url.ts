@@ -11,7 +11,7 @@ export interface ParsedUrl {
   readonly port: string
   /** The path with escapes where it needs them. */
   readonly escapedPath: string
-  /** The values of each parameter, in order; what cannot be read is left out. */
+  /** The values of each parameter, in order; parameters that cannot be decoded are left out. */
   readonly query: ReadonlyMap<string, readonly string[]>
   /** The URL put together again; equal URLs have equal texts. */
   readonly text: string
@@ -20,7 +20,7 @@ export interface ParsedUrl {
 /** The parts of any URL, also a relative one. */
 export interface Url {
   readonly scheme: string
-  /** Name and password before the host, escaped; undefined without any. */
+  /** Name and password before the host, escaped; undefined if absent. */
   readonly user: string | undefined
   readonly host: string
   readonly query: string
@@ -32,7 +32,7 @@ export class UrlError extends Error {
   override readonly name = 'UrlError'
 }
 
-/** The parts of a URL (url.Parse), or what is wrong with it. */
+/** The parts of a URL (url.Parse), or its error. */
 export function parseUrl(text: string): Url | { readonly problem: string } {
   const [main, fragment = ''] = cut(text, '#')
   try {
@@ -76,11 +76,11 @@ export const escapePath = (path: string): string => fromBytes(percentEncode(toBy
 interface Parts {
   readonly scheme: string
   readonly opaque: string
-  /** Escaped again, undefined without any. */
+  /** Escaped again; undefined if absent. */
   readonly user: string | undefined
   readonly host: string
   readonly omitsHost: boolean
-  /** As written, with escapes that can be read. */
+  /** As written, with valid escapes. */
   readonly path: string
   /** Undefined when there is no question mark. */
   readonly query: string | undefined
@@ -201,7 +201,7 @@ function encoded(written: string, mode: 'path' | 'fragment', fail: Fail): string
 
 const isValidlyEncoded = (bytes: string, mode: Mode): boolean => !ESCAPED_IN_WRITING[mode].test(bytes)
 
-/** Runs of characters and of escapes are taken at once: a text may be as long as a body. */
+/** Takes runs of characters and of escapes at once: a string may be as long as a body. */
 const RUNS = /(?:%[0-9A-Fa-f]{2})+|%[\s\S]{0,2}|[^%]+/g
 
 function percentDecode(bytes: string, mode: Mode, fail: Fail): string {
@@ -222,7 +222,7 @@ function percentDecode(bytes: string, mode: Mode, fail: Fail): string {
 
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
-/** All that can be wrong with a path or a fragment. */
+/** Checks the escapes of a path or a fragment. */
 function checkEscapes(bytes: string, fail: Fail): void {
   const at = bytes.search(BAD_ESCAPE)
   if (at >= 0) throw fail(`invalid URL escape ${goQuote(fromBytes(bytes.slice(at, at + 3)))}`)
@@ -251,7 +251,7 @@ const SPECIAL: Readonly<Record<Mode, string>> = {
 
 const mustEscape = (char: string, mode: Mode): boolean => char.search(ESCAPED[mode]) >= 0
 
-/** The class of what is not one of these characters, letters, digits and the marks that are never escaped. */
+/** The class of all characters except these, letters, digits and the marks that are never escaped. */
 const allBut = (characters: string): string => `[^A-Za-z0-9\\-_.~${characters.replace(/[\]\\^-]/g, '\\$&')}]`
 
 const eachMode = (make: (mode: Mode) => RegExp): Readonly<Record<Mode, RegExp>> => ({

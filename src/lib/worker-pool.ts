@@ -1,7 +1,7 @@
 /**
- * Worker threads for jobs whose cost clients decide, so that a hostile one delays only its sender: a worker may use so much
- * memory and so much processor time for one job, and is ended past that. Users take turns, and each may have so many jobs waiting.
- * There is no worker before the first job, and none for long after the last. The worker's side is `worker-thread.ts`.
+ * Worker threads for jobs whose cost clients decide, so that a hostile job delays only its sender: a worker has a limit of memory and
+ * processor time for one job, and is terminated beyond it. Users take turns, and each may have a limited number of jobs waiting. The first
+ * job starts the first worker, and idle workers end after a while. The worker's side is `worker-thread.ts`.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -10,19 +10,19 @@ import type { Cancellation } from './cancellation.ts'
 import type { Asking, FromWorker } from './worker-thread.ts'
 
 export type PoolSettings<J, R> = {
-  /** The text of the program that workers run. */
+  /** The source text of the program that workers run. */
   readonly program: () => string
-  /** A job as it is sent to a worker, with what is handed over instead of copied. */
+  /** A job as it is sent to a worker, with the buffers that are transferred instead of copied. */
   readonly send: (job: J) => Sent
-  /** The answer to what a worker asks about its job (`ask`), where workers may ask. */
+  /** Answers a question of a worker about its job (`ask`), where workers may ask. */
   readonly answer?: (job: J, question: any) => Sent
-  /** The result of a job that costs more than it may. */
+  /** The result of a job that exceeds its limits. */
   readonly tooExpensive: R
-  /** Why a user who has too many jobs waiting is refused. */
+  /** The error for a user who has too many jobs waiting. */
   readonly tooMany: () => Error
   readonly limits: {
     readonly workers: number
-    /** Processor time of a job; where the system does not tell it, elapsed time. */
+    /** Processor time of a job; elapsed time where the system does not report it. */
     readonly cpuMs: number
     readonly elapsedMs: number
     readonly heapMB: number
@@ -41,7 +41,7 @@ export class WorkerPool<J, R> implements AsyncDisposable {
   readonly #settings: PoolSettings<J, R>
   readonly #most: number
   readonly #threads = new Set<Thread<J, R>>()
-  /** Users in the order in which they are served next, with what each has waiting. */
+  /** Users in the order in which they are served next, with their waiting jobs. */
   readonly #waiting = new Map<string, Pending<J, R>[]>()
   #closed = false
 
@@ -108,7 +108,7 @@ export class WorkerPool<J, R> implements AsyncDisposable {
     return thread
   }
 
-  /** The next job of the user who has waited longest for one; then it is the others' turn. */
+  /** The next job of the user who has waited longest; then the other users take their turn. */
   #takeNext(): Pending<J, R> {
     const [[user, queue]] = this.#waiting as unknown as [[string, Pending<J, R>[]]]
     const next = queue.shift()!
@@ -130,7 +130,7 @@ export class WorkerPool<J, R> implements AsyncDisposable {
   }
 }
 
-/** One worker thread and the job that it has. */
+/** One worker thread and its job. */
 class Thread<J, R> {
   job: Pending<J, R> | undefined
   readonly #settings: PoolSettings<J, R>
@@ -142,7 +142,7 @@ class Thread<J, R> {
   #startedAt = 0
   #cpuAtStart: number | undefined
   #hasEnded = false
-  /** Questions of the worker come here. */
+  /** Receives the worker's questions. */
   #port: MessagePort | undefined
 
   constructor(settings: PoolSettings<J, R>, told: { readonly idle: () => void; readonly ended: () => void }) {
@@ -155,7 +155,7 @@ class Thread<J, R> {
     this.#worker.on('message', (message: FromWorker<R>) => this.#receive(message))
     this.#worker.on('error', error => void this.end(error))
     this.#worker.on('exit', () => void this.end(new Error('the worker ended')))
-    // A worker alone keeps no process from ending.
+    // A worker alone does not keep the process running.
     this.#worker.unref()
   }
 
@@ -192,7 +192,7 @@ class Thread<J, R> {
     this.#cpuAtStart = this.#cpuMs()
   }
 
-  /** Ends the worker; the job it has, if any, ends with it. */
+  /** Terminates the worker, and its job if it has one. */
   async end(reason: Error): Promise<void> {
     if (this.#hasEnded) return
     this.#hasEnded = true
@@ -225,7 +225,7 @@ class Thread<J, R> {
     const cpu = this.#cpuMs()
     const used = cpu === undefined || this.#cpuAtStart === undefined ? undefined : cpu - this.#cpuAtStart
     const elapsed = performance.now() - this.#startedAt
-    // Where the system does not tell what a thread has used, time has to do; what starting it takes is nobody's fault.
+    // Where the system does not report the processor time of a thread, elapsed time is used; the time to start does not count.
     if ((!this.#isReady || (used ?? elapsed) < limits.cpuMs) && elapsed < limits.elapsedMs) return
     const { job } = this
     this.job = undefined
@@ -249,6 +249,6 @@ const CHECK_MS = 25
 
 const isOutOfMemory = (error: Error): boolean => 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
 
-/** The program of a worker that is not built: tests run the sources, and a worker has to load what makes that possible by itself. */
+/** The program of a worker that is not bundled: tests run the source files, and a worker has to load the TypeScript loader by itself. */
 export const programFromSource = (file: URL): string =>
   `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(file.href)}) })`

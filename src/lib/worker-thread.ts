@@ -1,10 +1,10 @@
-/** The worker's side of `worker-pool.ts`: tells which thread it is, then answers one job after the other. */
+/** The worker's side of `worker-pool.ts`: reports its thread id, then runs one job after the other. */
 import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 
 export type FromWorker<R> = { readonly thread: string | undefined } | { readonly result: R }
 
-/** Does jobs as they come. What is transferred with a result is handed over instead of copied. */
+/** Runs jobs as they arrive. Buffers in `transfer` are handed over with a result instead of being copied. */
 export function answerJobs<J, R>(work: (job: J) => { readonly result: R; readonly transfer?: readonly ArrayBuffer[] }): void {
   const port = parentPort
   port?.on('message', (job: J) => {
@@ -14,7 +14,7 @@ export function answerJobs<J, R>(work: (job: J) => { readonly result: R; readonl
   port?.postMessage({ thread: threadId() } satisfies FromWorker<R>)
 }
 
-/** The id that the system gives this thread, where it says so. */
+/** The system's id of this thread, where it is known. */
 function threadId(): string | undefined {
   try {
     return readlinkSync('/proc/thread-self').split('/').at(-1)
@@ -23,10 +23,10 @@ function threadId(): string | undefined {
   }
 }
 
-/** How a worker asks the main thread: a port for questions and answers, and a number that is 1 once there is an answer. */
+/** The channel to the main thread: a port for questions and answers, and a number that is 1 once there is an answer. */
 export type Asking = { readonly port: MessagePort; readonly answered: Int32Array }
 
-/** Asks the main thread about the job that is being done, and waits for the answer. */
+/** Asks the main thread about the current job, and blocks until it answers. */
 export function ask<Q, A>(question: Q): A {
   const { port, answered } = workerData as Asking
   Atomics.store(answered, 0, 0)

@@ -1,14 +1,14 @@
 /**
- * Numbers as they were written. What `1.0`, `1e3` or a hundred digits are depends on where they stand: no integer, some double, a
- * quantity with the exponent that it was given. Until that is known they are symbols: scalars to all code that moves values
- * about, and numbers to none that would count with them.
+ * Numbers as they were written. The meaning of `1.0`, `1e3` or a hundred digits depends on the field: no integer, some double, a quantity
+ * with that exponent. Until the field's type is known they are symbols: scalars to code that moves values, and not numbers to code that
+ * would calculate with them.
  */
 import { isObject, type Json, type JsonObject, setOwn } from './json-value.ts'
 
-/** A number that stays as it was written; `writtenText` tells how, `settleNumbers` makes it one to count with. */
+/** A number that is kept as written; `writtenText` returns its text, `settleNumbers` turns it into a double. */
 export const writtenNumber = (text: string): Json => Symbol(text) as unknown as Json
 
-/** How a number was written, where it is one that stays as it was; undefined for all else. */
+/** The text of a number that is kept as written; undefined for all other values. */
 export const writtenText = (value: unknown): string | undefined => (typeof value === 'symbol' ? value.description : undefined)
 
 /** Thrown for a number that no double can hold. */
@@ -20,7 +20,10 @@ export class NumberRangeError extends RangeError {
   }
 }
 
-/** The value with doubles in place of written numbers, the same one where it has none; throws NumberRangeError, which tells what was read `into`. */
+/**
+ * The value with doubles in place of written numbers, the same value where it has none; throws NumberRangeError, which names the type
+ * `into` which it was read.
+ */
 export function settleNumbers(value: Json, into?: string): Json {
   const text = writtenText(value)
   if (text !== undefined) {

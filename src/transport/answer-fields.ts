@@ -1,16 +1,16 @@
 /**
- * Fields of a webhook's answer as Go's decoder reads them into a struct: null and absent fields are the zero value, names are told
- * apart by case, and a value of another type makes the whole answer unreadable.
+ * Fields of a webhook's response as Go's decoder reads them into a struct: null and absent fields are the zero value, names are
+ * case-sensitive, and a value of the wrong type makes the whole response unreadable.
  */
 import { decodeBase64 } from '../lib/base64.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
 
-/** An answer with a field of another type than it must be; the message is Go's. */
+/** A response with a field of the wrong type; the message is Go's. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
 }
 
-/** Which struct of Go the fields belong to and where it is in the answer, for messages: `AdmissionResponse` at `response`. */
+/** The Go struct of the fields and its path in the response, for messages: `AdmissionResponse` at `response`. */
 export type AnswerPlace = { readonly struct: string; readonly path?: string }
 
 export class AnswerFields {
@@ -25,7 +25,7 @@ export class AnswerFields {
     this.#place = place
   }
 
-  /** Whether a field is there with a value other than null, which tells a pointer from the zero value. */
+  /** Whether a field is present and not null, which distinguishes a nil pointer from the zero value. */
   has(field: string): boolean {
     return this.#at(field) !== null
   }
@@ -56,7 +56,7 @@ export class AnswerFields {
     return this.#map(field, 'map[string]string', item => this.#textIn(field, item))
   }
 
-  /** Lists of texts by key. */
+  /** Lists of strings by key. */
   textsMap(field: string): Readonly<Record<string, readonly string[]>> {
     return this.#map(field, 'map[string][]string', item => {
       if (item === null) return []
@@ -64,7 +64,7 @@ export class AnswerFields {
     })
   }
 
-  /** Bytes: base64, or a list of numbers, which Go reads as well. */
+  /** Bytes: base64, or a list of numbers, which Go accepts as well. */
   bytes(field: string): Buffer {
     const value = this.#at(field)
     if (value === null) return Buffer.alloc(0)
@@ -81,7 +81,7 @@ export class AnswerFields {
     }
   }
 
-  /** The values of a list, as they are. */
+  /** The values of a list, unchanged. */
   list(field: string): readonly Json[] {
     const value = this.#at(field)
     return value === null ? [] : Array.isArray(value) ? value : this.#refuse(field, value, '[]')

@@ -1,14 +1,14 @@
 /**
- * Where the server may connect when an object says where. Addresses in the status of nodes and pods and in endpoints are written by
- * others than administrators, so one rule is about all of them:
+ * Decides which addresses the server may connect to when an object supplies the address. Addresses in endpoints and in the status of nodes
+ * and pods are written by clients other than administrators, so one rule applies to all of them:
  *
- * - never this server itself, whatever networks are open: a request that comes back would have the server's identity;
- * - never an address that was made up for something simulated: on a real network somebody else may have it;
- * - the networks that the configuration opens, and beyond them no address that leads into this machine, to its surroundings (link-local,
- *   services that tell a machine its credentials) or to no single host, in whatever form it is written.
+ * - never this server itself, whatever networks are allowed: a request that comes back would have the server's identity;
+ * - never an address that was made up for a simulated object: on a real network it may belong to another host;
+ * - the networks that the configuration allows, and beyond them no address that leads into this machine, to its surroundings (link-local,
+ * metadata services with credentials) or to no single host, in whatever notation.
  *
- * A name is resolved once, for the connection, and every address that it has must be allowed: it cannot lead elsewhere afterwards.
- * Whatever else is about such a connection is not decided here: its credentials, and whom it trusts.
+ * A name is resolved once, for the connection, and all its addresses must be allowed: it cannot lead elsewhere afterwards. Credentials of a
+ * connection, and the certificates it trusts, are not decided here.
  */
 import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -25,7 +25,7 @@ import {
   sameIP,
 } from '../lib/ip.ts'
 
-/** Where a connection goes, in the form that Node's `connect` and `request` take. */
+/** The target of a connection, in the form of Node's `connect` and `request` options. */
 export type Destination = {
   /** A name or an address, without brackets. */
   readonly host: string
@@ -34,7 +34,10 @@ export type Destination = {
   readonly lookup: LookupFunction | undefined
 }
 
-/** The destination at an address that an object reports. Throws AddressNotAllowed, or has the connection fail with it if the address is a name. */
+/**
+ * The destination at an address that an object reports. Throws AddressNotAllowed, or makes the connection fail with it if the address is a
+ * name.
+ */
 export type ReportedDestination = (host: string, port: number) => Destination
 
 export class AddressNotAllowed extends Error {
@@ -43,18 +46,18 @@ export class AddressNotAllowed extends Error {
   }
 }
 
-/** Nothing real has the address. The message says what it was made up for. */
+/** No real host has the address. The message names the simulated object it was made up for. */
 export class MadeUpAddress extends AddressNotAllowed {}
 
-/** There is no way to a Service that an object names. The message is for people. */
+/** A Service that an object names cannot be reached. The message is for people. */
 export class UnreachableService extends Error {}
 
 export type DestinationRules = {
-  /** Networks in which every address is allowed but those of this server. */
+  /** Networks in which every address is allowed, except those of this server. */
   readonly allowed: readonly CIDR[]
-  /** The port of this server once it listens, and the addresses by which it is known beside those of the machine. */
+  /** The port of this server once it listens, and its known addresses beside those of the machine. */
   readonly own: () => { readonly port: number | undefined; readonly addresses: readonly string[] }
-  /** What an address was made up for, in words; undefined for one that may be real. */
+  /** The purpose of a made-up address, in words; undefined for an address that may be real. */
   readonly madeUpFor: (address: string) => string | undefined
   /** Resolves names to all their addresses. */
   readonly resolve?: ResolveName | undefined
@@ -65,7 +68,7 @@ export type ResolveName = (
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** A destination that an administrator has written down: it is used as it is. */
+/** A destination from the configuration: it is used without a check. */
 export const configuredDestination = (host: string, port: number): Destination => ({ host, port, lookup: undefined })
 
 export function reportedDestinations(rules: DestinationRules): ReportedDestination {
@@ -87,16 +90,18 @@ export function reportedDestinations(rules: DestinationRules): ReportedDestinati
       })
   return (host, port) => {
     const ip = parseIPSloppy(host)
-    // Whatever else Node takes for an address, such as one with a zone, it would connect to without a lookup.
+    // Node would connect to other notations of an address, such as one with a zone, without a lookup.
     if (!ip && (host === '' || isIP(host) !== 0)) throw new AddressNotAllowed()
     if (!ip) return { host, port, lookup: lookupFor(port) }
     checkAddress(ip, port, rules)
-    // Without leading zeros, which resolvers take for octal numbers, and not as IPv6 where it is IPv4.
+    // Normalized: without leading zeros, which resolvers take for octal numbers, and IPv4-mapped addresses as IPv4.
     return { host: formatIP(ip), port, lookup: undefined }
   }
 }
 
-/** The first of several that is allowed, beginning at a random one. Throws AddressNotAllowed where none is, and undefined if there are none. */
+/**
+ * The first allowed one of several, beginning at a random one. Throws AddressNotAllowed where none is allowed; undefined if there are none.
+ */
 export function oneDestination(
   candidates: readonly { readonly host: string; readonly port: number }[],
   reported: ReportedDestination,
@@ -123,7 +128,7 @@ function checkAddress(ip: IPAddress | undefined, port: number, { allowed, own, m
   if (!allowed.some(isIn) && SPECIAL.some(isIn)) throw new AddressNotAllowed()
 }
 
-/** Until the port is known, every port of the machine may be it. Interfaces come and go, so they are looked at anew. */
+/** Until the port is known, any port of the machine may be ours. Interfaces come and go, so they are listed each time. */
 function isOwn(ip: IPAddress, port: number, own: ReturnType<DestinationRules['own']>): boolean {
   if (own.port !== undefined && port !== own.port) return false
   if (isLoopback(ip) || isUnspecified(ip)) return true
@@ -134,7 +139,10 @@ function isOwn(ip: IPAddress, port: number, own: ReturnType<DestinationRules['ow
   })
 }
 
-/** Addresses that no node, pod or endpoint has, or that only this machine should reach. IPv4 inside IPv6 (`::ffff:0:0/96`) is judged as IPv4. */
+/**
+ * Addresses that no node, pod or endpoint has, or that only this machine should reach. IPv4-mapped addresses (`::ffff:0:0/96`) are checked
+ * as IPv4.
+ */
 const SPECIAL: readonly CIDR[] = [
   '0.0.0.0/8', // this machine
   '127.0.0.0/8', // loopback
@@ -147,7 +155,7 @@ const SPECIAL: readonly CIDR[] = [
   '::/96', // unspecified, loopback, and IPv4 in its former IPv6 form
   '::ffff:0:0:0/96', // translation of IPv4
   '64:ff9b::/96', // translation to IPv4 (NAT64)
-  '64:ff9b:1::/48', // the same, of a local network
+  '64:ff9b:1::/48', // NAT64 of a local network
   '100::/64', // discarded
   '2001::/32', // tunnels to IPv4 (Teredo)
   '2002::/16', // tunnels to IPv4 (6to4)

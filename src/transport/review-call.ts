@@ -1,6 +1,6 @@
 /**
- * Reviews by webhooks: an object is posted, the same object comes back with a status. Failures that may pass are tried again, as
- * Kubernetes' clients do.
+ * Reviews by webhooks: an object is posted, and the same object comes back with a status. Temporary failures are retried, as Kubernetes'
+ * clients do.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { abortSignalOf, type Cancellation } from '../lib/cancellation.ts'
@@ -8,10 +8,10 @@ import type { Json, JsonObject } from '../lib/json-value.ts'
 import { AnswerError, AnswerFields } from './answer-fields.ts'
 import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
 
-/** Where and as whom a webhook is called. */
+/** The URL of a webhook and the credentials to call it with. */
 export type WebhookEndpoint = Omit<WebhookCall, 'body' | 'signal' | 'timeoutMs' | 'maxResponseBytes'>
 
-/** Why there is no status. */
+/** The reason why there is no status. */
 export class ReviewError extends Error {
   readonly result: 'canceled' | 'timeout' | 'error'
   constructor(message: string, result: ReviewError['result']) {
@@ -23,15 +23,15 @@ export class ReviewError extends Error {
 export type ReviewOptions = {
   readonly endpoint: WebhookEndpoint
   readonly transport: WebhookTransport
-  /** The time that one attempt may take. */
+  /** The timeout of one attempt. */
   readonly timeoutMs: number
-  /** The pause before the second attempt; each later one is longer. */
+  /** The delay before the second attempt; each later one is longer. */
   readonly pauseMs?: number
-  /** Ends all attempts. */
+  /** Cancels all attempts. */
   readonly signal: Cancellation
 }
 
-/** A review to send, and how the status that comes back is read; reading may throw AnswerError. */
+/** A review to send, and a function that reads the returned status; it may throw AnswerError. */
 export type Review<T> = { readonly kind: string; readonly body: JsonObject; readonly read: (status: AnswerFields) => T }
 
 /** Sends a review; resolves with its status, or rejects with ReviewError. */
@@ -43,7 +43,7 @@ const FIRST_PAUSE_MS = 500
 const PAUSE_FACTOR = 1.5
 const PAUSE_JITTER = 0.2
 
-/** The status of the review that comes back. Throws ReviewError. */
+/** The status of the returned review. Throws ReviewError. */
 export async function postReview<T>(review: Review<T>, options: ReviewOptions): Promise<T> {
   const body = JSON.stringify({ kind: review.kind, ...review.body })
   let pause = options.pauseMs ?? FIRST_PAUSE_MS
@@ -88,7 +88,7 @@ async function attemptReview<T>(
   }
 }
 
-/** The status of an answer, which may be null like everything in it. Throws AnswerError. */
+/** The status in a response, which may be null like everything in it. Throws AnswerError. */
 function readStatus<T>(text: string, { kind, read }: Review<T>): T {
   let document: Json
   try {

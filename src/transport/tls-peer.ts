@@ -1,14 +1,14 @@
 /**
- * Verifies the other end of a TLS connection by the certificates that it has sent.
+ * Verifies the peer of a TLS connection by the certificates that it has sent.
  *
- * Node offers two ways to them, and neither will do alone:
- * - `getPeerCertificate(true)` follows the names of issuers through what was sent, and goes on in the authorities of the context. Where two
- *   certificates have the same subject it takes the first, and loses whatever only the other leads to.
+ * Node offers two ways to get them, and neither is enough alone:
+ * - `getPeerCertificate(true)` follows the names of issuers through the sent certificates, and continues in the authorities of the context.
+ * Where two certificates have the same subject it takes the first, and loses those that only the other leads to.
  * - `getPeerX509Certificate()` has every certificate in the order in which it was sent, under `issuerCertificate`. But it takes them out of
- *   the session, so that only the first call sees them, and never frees the memory of any but the leaf (Node 20 to 26).
+ * the session, so that only the first call sees them, and never frees the memory of any but the leaf (Node 20 to 26).
  *
- * So the second is used only where the first leads nowhere, and for no more certificates than LIMITS says. All of them are candidates
- * for intermediates and nothing else: signatures decide.
+ * So the second is used only where the first leads nowhere, and for no more certificates than LIMITS allows. All of them are only
+ * candidates for intermediates: signatures decide.
  */
 import { createHash } from 'node:crypto'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
@@ -20,7 +20,7 @@ import { MAX_RSA_BITS, signatureChecks, type Verdict, type VerifyOptions, verify
 
 export type PeerOptions = Omit<VerifyOptions, 'intermediates' | 'checks'>
 
-/** A client and what each of several pools says about it, or why it cannot be verified at all. */
+/** A client certificate and the verdict of each of several pools, or the reason why it cannot be verified at all. */
 export type VerifiedClient = { readonly certificate: Certificate; readonly verdicts: readonly Verdict[] } | { readonly problem: string }
 
 export const verifyClient = (sent: SentCertificates, pools: readonly PeerOptions[]): VerifiedClient =>
@@ -36,7 +36,7 @@ export function serverProblem(socket: TLSSocket, options: PeerOptions): string |
   return verdict!.ok ? undefined : `tls: failed to verify certificate: ${verdict!.problem}`
 }
 
-/** What a peer has sent; undefined when it has sent no certificate, or the connection has ended. */
+/** The certificates that a peer has sent; undefined when it has sent none, or the connection has ended. */
 export function sentCertificates(socket: TLSSocket): SentCertificates | undefined {
   const { raw } = (socket.getPeerCertificate() as Partial<DetailedPeerCertificate> | null) ?? {}
   return raw && new SentCertificates(socket, raw)
@@ -44,7 +44,7 @@ export function sentCertificates(socket: TLSSocket): SentCertificates | undefine
 
 export class SentCertificates {
   readonly #socket: TLSSocket
-  /** The peer's own. */
+  /** The peer's own certificate. */
   readonly leaf: Buffer
   #linked: readonly Buffer[] | undefined
 
@@ -53,13 +53,13 @@ export class SentCertificates {
     this.leaf = leaf
   }
 
-  /** Those behind it, as far as names lead. */
+  /** The intermediates that are linked by issuer names. */
   get linked(): readonly Buffer[] {
     if (!this.#linked) {
       const found: Buffer[] = []
       const seen = new Set<unknown>()
       let at: Partial<DetailedPeerCertificate> | undefined = this.#socket.getPeerCertificate(true)
-      // The last one is its own issuer, or has none.
+      // The last one is its own issuer, or has no issuer.
       for (; at?.raw && !seen.has(at); at = at.issuerCertificate) {
         seen.add(at)
         found.push(at.raw)
@@ -69,7 +69,7 @@ export class SentCertificates {
     return this.#linked
   }
 
-  /** All behind it, unless that has cost too much memory already. */
+  /** All intermediates, unless too much memory has been leaked already. */
   all(): readonly Buffer[] {
     const known = remembered.get(this.key())
     if (known || unfreed >= LIMITS.unfreedCertificates) return known ?? []
@@ -80,7 +80,7 @@ export class SentCertificates {
     return behind
   }
 
-  /** Tells what was sent from anything else, as far as it is seen without a loss; or only the leaf from others. */
+  /** Identifies the certificates that can be read without a leak; or only the leaf. */
   key(part: 'leaf' | 'linked' = 'linked'): string {
     const hash = createHash('sha256').update(this.leaf)
     if (part === 'linked') for (const der of this.linked) hash.update(der)
@@ -106,7 +106,7 @@ function readPeerCertificate(der: Buffer, peer: 'client' | 'server'): PeerCertif
   return { certificate }
 }
 
-/** Verifies with ever more candidates: none, as most certificates need none; then those that names link; then all. */
+/** Verifies with ever more candidates: none, as most certificates need none; then the linked ones; then all. */
 function verifiedPeer(sent: SentCertificates, peer: PeerCertificate, pools: readonly PeerOptions[]): VerifiedClient {
   if ('problem' in peer) return peer
   const { certificate } = peer
@@ -121,7 +121,7 @@ function verifiedPeer(sent: SentCertificates, peer: PeerCertificate, pools: read
     verdicts = verdicts.map((verdict, i) => (isOpen(verdict) ? again(pools[i]!) : verdict))
   }
   if (verdicts.some(isOpen)) retry(sent.linked)
-  // Whoever is trusted by one pool is not looked at in the way that costs memory.
+  // A peer that one pool trusts is not read in the way that leaks memory.
   if (verdicts.every(isOpen)) {
     const all = sent.all()
     retry(all)
@@ -132,12 +132,12 @@ function verifiedPeer(sent: SentCertificates, peer: PeerCertificate, pools: read
 
 const NONE = new CertificatePool([])
 
-/** Certificates whose memory is lost, in this process. */
+/** The number of certificates leaked in this process. */
 let unfreed = 0
 
 /**
- * What trusted peers have sent, by what is seen of it without a loss, so that the memory for it is lost only once. Whether such a peer sends
- * the rest again makes no difference: the certificates are as good as they were.
+ * Certificates of trusted peers, by the part that can be read without a leak, so that their memory is leaked only once. It does not matter
+ * whether such a peer sends the rest again: the certificates are still valid.
  */
 const remembered = new Map<string, readonly Buffer[]>()
 const MAX_REMEMBERED = 100

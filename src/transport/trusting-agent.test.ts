@@ -22,7 +22,7 @@ const made = makeNamed({
 type Name = keyof typeof made
 const pem = (...each: readonly Name[]) => each.map(name => made[name].cert).join('')
 
-/** A server that shows certificates, and what it has received. */
+/** A server that presents the given certificates, and the requests it has received. */
 async function open(t: TestContext, ...shown: [Name, ...Name[]]) {
   const received: Buffer[] = []
   const server = createServer({ cert: pem(...shown), key: made[shown[0]].key }, socket => {

@@ -1,6 +1,6 @@
 /**
- * TLS connections to servers. Whether a server is trusted is decided here and nowhere else, as Go's TLS decides it: its certificate has to
- * lead to one of a bundle, any of which is an anchor, also one that is no authority. OpenSSL has no say: it takes a certificate that has the
+ * TLS connections to servers. Whether a server is trusted is decided only here, as Go's TLS decides it: its certificate has to lead to one
+ * of a bundle, any of which is an anchor, even one that is no authority. OpenSSL does not decide: it takes a certificate that has the
  * subject of its authority for self-signed.
  */
 import { readFileSync } from 'node:fs'
@@ -12,27 +12,27 @@ import { serverProblem } from './tls-peer.ts'
 
 export type Trust = {
   readonly host: string
-  /** Certificates in PEM; those of the system where empty. */
+  /** Certificates in PEM; empty for those of the system. */
   readonly ca: string
-  /** The name that the certificate has to be for, where it is not the host. */
+  /** The name that the certificate has to be valid for, where it is not the host. */
   readonly servername: string
-  /** As whom connections are made; PEM. */
+  /** The client certificate, in PEM. */
   readonly client?: { readonly cert: string; readonly key: string } | undefined
-  /** Whether the certificate of the server is not looked at. */
+  /** Whether the server's certificate is not verified. */
   readonly skipsVerification: boolean
 }
 
-/** Connections of an agent, each verified before a byte is sent over it. */
+/** An agent that verifies each connection before a byte is sent over it. */
 export function trustingAgent(trust: Trust, options: AgentOptions): Agent {
-  // A resumed session would not show the certificates of the server again.
+  // A resumed session would not include the server's certificates.
   const agent = new Agent({ ...options, ...sentNames(trust), maxCachedSessions: 0 })
   agent.createConnection = options => connectTrusting(options as tls.ConnectionOptions, trust)
   return agent
 }
 
 /**
- * Connects. A server that is not trusted is an error of the socket, and gets nothing of what was written: Node hands that over when the
- * handshake has ended, after this was told of it.
+ * Connects. An untrusted server is an error of the socket, and receives none of the written data: Node sends that after the handshake,
+ * after this verification.
  */
 export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): tls.TLSSocket {
   const { client, skipsVerification } = trust
@@ -40,7 +40,7 @@ export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): t
     ...options,
     ...sentNames(trust),
     ...client,
-    // Without a list of its own a context reads all authorities that Node knows.
+    // Without a list of its own, a context loads all authorities that Node knows.
     ca: [],
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
@@ -54,18 +54,18 @@ export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): t
   return socket
 }
 
-/** The certificate of a server does not lead to whom is trusted, or is not for it. */
+/** The server's certificate does not lead to a trusted one, or is not valid for the host. */
 export class UntrustedServerError extends Error {
   readonly code = 'UNTRUSTED_SERVER'
 }
 
-/** Addresses are no names that TLS could tell a server. */
+/** TLS server names cannot be addresses. */
 const sentNames = ({ host, servername }: Trust) => (servername ? { servername } : isIP(host) !== 0 ? { servername: '' } : {})
 
 const bundles = new Map<string, CertificatePool>()
 const MAX_BUNDLES = 100
 
-/** The pool of a bundle, which is read once for all connections. */
+/** The pool of a bundle, which is parsed once for all connections. */
 function bundle(ca: string): CertificatePool {
   let pool = bundles.get(ca)
   if (!pool) {
@@ -78,14 +78,14 @@ function bundle(ca: string): CertificatePool {
 
 let roots: CertificatePool | undefined
 
-/** The authorities that Node trusts, with those of NODE_EXTRA_CA_CERTS. Nothing is read before they are needed. */
+/** The authorities that Node trusts, with those of NODE_EXTRA_CA_CERTS. They are loaded when first needed. */
 function systemRoots(): CertificatePool {
   roots ??= poolOfPem(systemCertificates().join('\n'))
   return roots
 }
 
 function systemCertificates(): readonly string[] {
-  // Newer versions of Node tell which they trust, also where a flag says to trust those of the system.
+  // Newer versions of Node list the trusted authorities, also with the flag to trust those of the system.
   const { getCACertificates } = tls as typeof tls & { readonly getCACertificates?: (type: 'default') => string[] }
   if (getCACertificates) return getCACertificates('default')
   const extra = process.env['NODE_EXTRA_CA_CERTS']
@@ -93,7 +93,7 @@ function systemCertificates(): readonly string[] {
   try {
     return [...tls.rootCertificates, readFileSync(extra, 'utf8')]
   } catch {
-    // Node has warned of a file that cannot be read.
+    // Node has already warned about a file that cannot be read.
     return tls.rootCertificates
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Calls of webhooks: JSON posted to an https address and text read back, within limits of time and size. Connections are kept and
- * used again. Errors have the messages of Go's client, which people search for.
+ * Calls webhooks: JSON is posted to an https address and the response read, within limits of time and size. Connections are kept alive and
+ * reused. Errors have the messages of Go's client, which people search for.
  */
 import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'
@@ -12,35 +12,35 @@ import { trustingAgent } from './trusting-agent.ts'
 export type WebhookCall = {
   readonly host: string
   readonly port: number
-  /** Resolves the host when connecting; as the system does unless said. */
+  /** Resolves the host when connecting; the default is the system's resolver. */
   readonly lookup?: LookupFunction | undefined
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string
-  /** How the address is called in messages and to the webhook, where it is not host and port: those of a service. */
+  /** The host in messages and in the Host header, where it is not host and port: that of a service. */
   readonly shownHost?: string
-  /** The name that the certificate has to be for, where it is not the host. */
+  /** The name that the certificate has to be valid for, where it is not the host. */
   readonly servername?: string
-  /** Certificates in PEM that are trusted, be it the serving certificate itself; those of the system unless said. */
+  /** Trusted certificates in PEM, which may be the serving certificate itself; the default is those of the system. */
   readonly ca?: string
-  /** As whom the call is made; PEM. */
+  /** The client certificate, in PEM. */
   readonly client?: { readonly cert: string; readonly key: string }
-  /** Whether the certificate of the webhook is not looked at. */
+  /** Whether the webhook's certificate is not verified. */
   readonly skipsVerification?: boolean
-  /** Whether the address is one without TLS. */
+  /** Whether the address is plain HTTP. */
   readonly isPlain?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
   readonly maxResponseBytes: number
   readonly timeoutMs: number
-  /** Ends the call before that. */
+  /** Cancels the call. */
   readonly signal?: Cancellation | undefined
 }
 
 export type WebhookAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
 
-/** That a call failed before there was an answer. */
+/** A call that failed before there was a response. */
 export class WebhookCallError extends Error {
-  /** Whether it took too long. */
+  /** Whether it timed out. */
   readonly isTimeout: boolean
   constructor(message: string, cause: Error) {
     super(message, { cause })
@@ -48,18 +48,18 @@ export class WebhookCallError extends Error {
   }
 }
 
-/** How many addresses have connections kept for them, and how long an idle one is kept. */
+/** The number of addresses with kept connections, and how long an idle connection is kept. */
 const MAX_AGENTS = 200
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
 /**
- * The path at which a webhook is called, as client-go cleans it: no slash twice, none at the end. Harnesses write `https://HOST:PORT/`
- * before a path that begins with a slash, and servers in Go answer such a path with a redirect.
+ * The path of a webhook, cleaned as client-go does: no double slashes, none at the end. Test harnesses write `https://HOST:PORT/` before a
+ * path that begins with a slash, and Go servers redirect such a path.
  */
 export const webhookPath = (path: string): string => posix.join('/', path).replace(/(?<=.)\/$/, '')
 
-/** The address as messages show it. */
+/** The URL as messages show it. */
 export const webhookUrl = (call: Pick<WebhookCall, 'host' | 'port' | 'path' | 'shownHost' | 'isPlain'>): string => {
   const { host, port, path, shownHost, isPlain } = call
   return `${isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
@@ -68,11 +68,11 @@ export const webhookUrl = (call: Pick<WebhookCall, 'host' | 'port' | 'path' | 's
 export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent | PlainAgent>()
 
-  /** The answer, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
+  /** The response, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
   async call(call: WebhookCall): Promise<WebhookAnswer> {
     const ending = new Ending(call)
     try {
-      // Each kept connection that turns out to be closed is used up by it, so there is an end to this.
+      // Each attempt uses up one kept connection that turns out to be closed, so the loop ends.
       for (;;) {
         const answer = await this.#send(call, ending)
         if (answer !== 'connection was closed') return answer
@@ -84,12 +84,12 @@ export class WebhookTransport implements Disposable {
     }
   }
 
-  /** One attempt. A kept connection that the other side has closed meanwhile says nothing about the webhook. */
+  /** One attempt. If the peer has closed a kept connection in the meantime, that says nothing about the webhook. */
   #send(call: WebhookCall, ending: Ending): Promise<WebhookAnswer | 'connection was closed'> {
     const { host, port, lookup, path, shownHost, body, maxResponseBytes } = call
     return new Promise((resolve, reject) => {
       let isAnswered = false
-      // Names and values in turn are sent as they are; of an object, Node would make another first.
+      // A flat list of names and values is sent as it is; Node would copy an object first.
       const headers = ['Host', shownHost ?? hostHeader(call), ...FIXED_HEADERS, 'Content-Length', String(Buffer.byteLength(body))]
       for (const name in call.headers) headers.push(name, call.headers[name]!)
       const send = call.isPlain ? plainRequest : request
@@ -121,7 +121,7 @@ export class WebhookTransport implements Disposable {
     })
   }
 
-  /** Ends all connections. */
+  /** Closes all connections. */
   [Symbol.dispose](): void {
     for (const agent of this.#agents.values()) agent.destroy()
     this.#agents.clear()
@@ -138,7 +138,7 @@ export class WebhookTransport implements Disposable {
     isPlain = false,
   }: WebhookCall): Agent | PlainAgent {
     const address = `${host}:${port}`
-    // Connections that were made without a check are not used where there is one.
+    // Connections made without a check are not reused where there is one.
     const key = `${address} ${lookup !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
     let agent = this.#agents.get(key)
     if (!agent) {
@@ -150,7 +150,8 @@ export class WebhookTransport implements Disposable {
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
       if (isPlain) agent = new PlainAgent(kept)
       agent ??= trustingAgent({ host, ca, servername, client, skipsVerification }, kept)
-      // An agent calls one address in one way. Its own names, which it makes several times for each call, would have all certificates in them.
+      // An agent calls one address with one configuration. Its default names, computed several times for each call, would contain all
+      // certificates.
       agent.getName = () => address
       this.#agents.set(key, agent)
     }
@@ -160,13 +161,13 @@ export class WebhookTransport implements Disposable {
 
 const FIXED_HEADERS = ['Content-Type', 'application/json', 'Accept', 'application/json, */*']
 
-/** The host, with the port unless it is the usual one. */
+/** The host, with the port unless it is the default. */
 function hostHeader({ host, port, isPlain }: WebhookCall): string {
   const name = isIP(host) === 6 ? `[${host}]` : host
   return port === (isPlain ? 80 : 443) ? name : `${name}:${port}`
 }
 
-/** What ends a call early: time, or a signal. One for all attempts, and lighter than signals made for each call. */
+/** Ends a call early, by timeout or by signal. One for all attempts, and cheaper than a signal for each call. */
 class Ending {
   readonly #signal: Cancellation | undefined
   readonly #timer: NodeJS.Timeout
@@ -181,7 +182,7 @@ class Ending {
     else signal?.addEventListener('abort', this.#aborted)
   }
 
-  /** What is to be ended, and whom to tell why. */
+  /** Sets the request to end, and the function that receives the reason. */
   ends(request: ClientRequest, reject: (reason: Error) => void): void {
     this.#request = request
     this.#reject = reject
@@ -197,7 +198,7 @@ class Ending {
 
   #end(reason: Error): void {
     this.#reason = reason
-    // A request that still waits for a connection would not tell before it has one.
+    // A request that still waits for a connection would not report the error before it has one.
     this.#reject?.(reason)
     this.#request?.destroy(reason)
   }
@@ -210,7 +211,7 @@ type NodeError = Error & {
   readonly errors?: readonly Error[]
 }
 
-/** What went wrong with a connection, in the words of Go's clients. */
+/** The error of a connection, in the words of Go's clients. */
 export function goMessage(error: NodeError, { host, port }: Pick<WebhookCall, 'host' | 'port'>): string {
   if (error.name === 'TimeoutError') return 'context deadline exceeded'
   if (error.name === 'AbortError') return 'context canceled'
@@ -234,12 +235,12 @@ export function goMessage(error: NodeError, { host, port }: Pick<WebhookCall, 'h
         ? 'http: server gave HTTP response to HTTPS client'
         : `remote error: tls: ${error.message}`
   }
-  // An address of several: the first tells as much as all of them.
+  // One of several addresses: the first error is enough.
   const [first] = error.errors ?? []
   return first ? goMessage(first, { host, port }) : error.message
 }
 
-/** Why an answer with this status is no success, in the words of Kubernetes' clients; undefined for those that are. */
+/** Why a response with this status is a failure, in the words of Kubernetes' clients; undefined for a success. */
 export function failureOf({ status, body }: WebhookAnswer): string | undefined {
   if (status >= 200 && status <= 206) return undefined
   const told = body.slice(0, 2048).trim() || 'unknown'
@@ -249,7 +250,7 @@ export function failureOf({ status, body }: WebhookAnswer): string | undefined {
   return `the server responded with the status code ${status} but did not return more information`
 }
 
-/** Texts by status; an empty one stands for what the server itself said. */
+/** Messages by status; an empty one stands for the server's own message. */
 const FAILURES: Readonly<Record<number, string>> = {
   400: 'the server rejected our request for an unknown reason',
   401: 'the server has asked for the client to provide credentials',

@@ -1,10 +1,10 @@
-/** Who has the roles that every server has, and the roles that hold in one namespace. */
+/** Bindings of the bootstrap roles, and the bootstrap roles of namespaces. */
 import { EVENTS, type RoleTable } from './notation.ts'
 
 /** `User NAME`, `Group NAME` or `ServiceAccount NAMESPACE/NAME`. */
 export type SubjectText = string
 
-/** By the name of a cluster role and of its binding. */
+/** Subjects by the name of a cluster role and of its binding. */
 export const CLUSTER_BINDINGS: Readonly<Record<string, readonly SubjectText[]>> = {
   'cluster-admin': ['Group system:masters'],
   'system:basic-user': ['Group system:authenticated'],
@@ -27,7 +27,7 @@ const LEADER_LOCKING: RoleTable[string] = [
   ['read create update', 'coordination.', 'leasecandidates'],
 ]
 
-/** By namespace, then by name. */
+/** Roles by namespace, then by name. */
 export const NAMESPACE_ROLES: Readonly<Record<string, RoleTable>> = {
   'kube-public': {
     'system:controller:bootstrap-signer': [['read', 'core', 'configmaps'], ['update', 'core', 'configmaps', 'cluster-info'], EVENTS],
@@ -44,7 +44,7 @@ export const NAMESPACE_ROLES: Readonly<Record<string, RoleTable>> = {
 
 type NamespaceBinding = { readonly role?: string; readonly subjects: readonly SubjectText[] }
 
-/** By namespace, then by name, which is that of the role as well unless it says another. */
+/** Subjects by namespace, then by the name of the binding, which is also that of the role unless it names another. */
 export const NAMESPACE_BINDINGS: Readonly<Record<string, Readonly<Record<string, NamespaceBinding>>>> = {
   'kube-public': { 'system:controller:bootstrap-signer': { subjects: ['ServiceAccount kube-system/bootstrap-signer'] } },
   'kube-system': {

@@ -1,7 +1,7 @@
-/** Roles of the cluster for users, and those that everybody has. */
+/** Bootstrap cluster roles for users, and those of all users. */
 import type { RoleTable } from './notation.ts'
 
-/** Roles for everybody, for users and for those who approve. */
+/** Roles for all users, for administrators and for approvers. */
 export const CLUSTER_ROLES: RoleTable = {
   'cluster-admin': [
     ['*', '*', '*'],
@@ -47,7 +47,7 @@ export const CLUSTER_ROLES: RoleTable = {
   ],
 }
 
-/** Roles whose rules are gathered in the roles that users are given. */
+/** Roles whose rules are aggregated into the roles for users. */
 export const AGGREGATED_PARTS: RoleTable = {
   'system:aggregate-to-admin': [
     ['create', 'authorization.', 'localsubjectaccessreviews'],

@@ -1,7 +1,6 @@
-/** What the programs that make up a cluster may do, wherever they run. */
+/** Bootstrap cluster roles of the components of a cluster, inside or outside of this process. */
 import { EVENTS, type RoleTable } from './notation.ts'
 
-/** Roles of the programs that make up a cluster. */
 export const COMPONENT_ROLES: RoleTable = {
   'system:heapster': [
     ['read', 'core', 'events namespaces nodes pods'],

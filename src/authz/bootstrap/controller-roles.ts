@@ -1,4 +1,4 @@
-/** What the controllers of a cluster may do, by the name of each: its role is `system:controller:NAME`. */
+/** Bootstrap cluster roles of controllers by name: the role is `system:controller:NAME`. */
 import { EVENTS, type RoleTable } from './notation.ts'
 
 /** Each is bound to the service account of the same name in kube-system. */

@@ -1,15 +1,15 @@
-/** How the roles that every server has are written down: a rule is a line of words. */
+/** The notation of bootstrap roles: a rule is a line of words. */
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 
 /**
- * Verbs, API groups and resources of a rule, and the names that it is limited to, each as words between spaces. `read` and
- * `write` stand for several verbs, `core` for the group without a name; a group that ends in a dot goes on with the domain of
- * the server. Of a rule on paths the second is `paths` and the third lists them.
+ * Verbs, API groups, resources and resource names of a rule, each as words separated by spaces. `read` and `write` stand for several verbs,
+ * `core` for the group without a name; a group that ends in a dot is completed with the group domain. In a rule for paths the second
+ * element is `paths` and the third lists them.
  */
 export type RuleLine = readonly [verbs: string, groups: string, resources: string, names?: string]
 export type RoleTable = Readonly<Record<string, readonly RuleLine[]>>
 
-/** Nearly everybody tells what happened. */
+/** Nearly all components write events. */
 export const EVENTS: RuleLine = ['create patch update', 'core events.', 'events']
 
 const VERBS: Readonly<Record<string, readonly string[]>> = {
@@ -17,7 +17,7 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
   write: ['create', 'delete', 'deletecollection', 'patch', 'update'],
 }
 
-/** The rule that a line stands for; its lists are in order. */
+/** The rule of a line; its lists are sorted. */
 export function ruleOf([verbs, groups, resources, names]: RuleLine, groupDomain: string): PolicyRule {
   if (groups === 'paths') return { verbs: verbsOf(verbs), nonResourceURLs: words(resources) }
   const apiGroups = words(groups).map(group => (group === 'core' ? '' : group.endsWith('.') ? group + groupDomain : group))

@@ -1,4 +1,4 @@
-/** The roles and bindings that every server has, as objects. */
+/** The bootstrap roles and bindings, as objects. */
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import type { RoleResource } from '../role-index.ts'
 import { CLUSTER_BINDINGS, NAMESPACE_BINDINGS, NAMESPACE_ROLES, type SubjectText } from './bindings.ts'
@@ -13,7 +13,7 @@ export type Subject = { readonly kind: string; readonly apiGroup?: string; reado
 
 export type WantedRole = {
   readonly metadata: Metadata
-  /** Null where they are gathered from other roles. */
+  /** Null where they are aggregated from other roles. */
   readonly rules: readonly PolicyRule[] | null
   readonly aggregationRule?: { readonly clusterRoleSelectors: readonly object[] }
 }
@@ -26,12 +26,12 @@ export type Wanted =
   | { readonly resource: RoleResource & ('clusterroles' | 'roles'); readonly object: WantedRole }
   | { readonly resource: RoleResource & ('clusterrolebindings' | 'rolebindings'); readonly object: WantedBinding }
 
-/** Says on an object that servers may add to it what later versions need. */
+/** The annotation of objects to which servers may add permissions that later versions need. */
 export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
-/** Users are given these; each gathers the rules of the roles that are labelled for it. `into` is the next larger one. */
+/** Roles for users; each aggregates the roles labelled for it. `into` is the next larger one. */
 const AGGREGATED = { admin: {}, edit: { into: 'admin' }, view: { into: 'edit' } } as const
 
-/** What holds in the whole cluster. */
+/** Cluster roles and their bindings. */
 export function* clusterPolicy(groupDomain: string): Iterable<Wanted> {
   const label = (role: string) => ({ [`rbac.authorization.${groupDomain}/aggregate-to-${role}`]: 'true' })
   const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): Wanted => ({
@@ -54,7 +54,7 @@ export function* clusterPolicy(groupDomain: string): Iterable<Wanted> {
   }
 }
 
-/** What holds in namespaces; those are there before it. */
+/** Roles and bindings of namespaces, which exist before them. */
 export function* namespacePolicy(groupDomain: string): Iterable<Wanted> {
   for (const [namespace, roles] of Object.entries(NAMESPACE_ROLES))
     for (const [name, lines] of Object.entries(roles)) {

@@ -1,11 +1,11 @@
-/** What is missing from a role or binding that every server has, when it is there already: much may be added, nothing is taken away. */
+/** The difference between a stored role or binding and its bootstrap policy: rules and subjects are added, never removed. */
 import { uncovered } from '../../kinds/rbac/coverage.ts'
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { AUTOUPDATE, type Subject, type WantedBinding, type WantedRole } from './policy.ts'
 
-/** The fields to write, as a merge patch; undefined when nothing is missing, or the object is not to be touched. */
+/** The fields to write, as a merge patch; undefined when nothing is missing, or the object is protected. */
 export function missingFromRole(stored: AnyObject, wanted: WantedRole): object | undefined {
   if (isProtected(stored)) return undefined
   const { rules, aggregationRule } = stored as AnyObject & Pick<WantedRole, 'aggregationRule'> & { rules?: PolicyRule[] | null }
@@ -19,12 +19,12 @@ export function missingFromRole(stored: AnyObject, wanted: WantedRole): object |
     ...metadataMissing(stored, wanted),
     ...(added.length > 0 && { rules: [...held, ...added] }),
     ...(addedSelectors.length > 0 && { aggregationRule: { clusterRoleSelectors: [...selectors, ...addedSelectors] } }),
-    // A role that gathers rules from others would not keep those that it should have.
+    // An aggregated role would not keep the rules that it should have.
     ...(!wanted.aggregationRule && aggregationRule && { aggregationRule: null }),
   })
 }
 
-/** As of roles; `recreate` when the binding is of another role, which cannot be changed. */
+/** As missingFromRole; `recreate` when the binding refers to another role, which is immutable. */
 export function missingFromBinding(stored: AnyObject, wanted: WantedBinding): object | 'recreate' | undefined {
   if (isProtected(stored)) return undefined
   const { roleRef, subjects = [] } = stored as AnyObject & { roleRef: object; subjects?: Subject[] }

@@ -1,12 +1,12 @@
 /**
- * Which objects are needed by which nodes. Edges are added and removed with the stored objects that define them:
+ * Which nodes need which objects. Edges are added and removed with the stored objects that define them:
  *
- *     secret s ──→ pod p ──→ node n            said by pod p
- *     secret t ──→ volume v ──→ claim c        said by volume v
- *     claim c  ──→ pod p                       said by pod p
+ *     secret s ──→ pod p ──→ node n            defined by pod p
+ *     secret t ──→ volume v ──→ claim c        defined by volume v
+ *     claim c  ──→ pod p                       defined by pod p
  *
- * so node n may read s, and t, which its pod needs for the volume behind its claim. Changes are only noted when they come and
- * read when a node sends a request.
+ * so node n may read s, and t, which its pod needs for the volume behind its claim. Changes are only recorded when they arrive; objects are
+ * decoded when a node sends a request.
  */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Edge, edgesOf, nodeVertex, type RelatingResource, type Vertex, vertex } from './relations.ts'
@@ -15,7 +15,7 @@ type Noted = { readonly namespace: string; readonly name: string; readonly read:
 type Change = { readonly plural: RelatingResource; readonly read: (() => unknown) | undefined }
 
 export class NodeGraph {
-  /** From a vertex to those that it leads to, each with how many objects say so. */
+  /** The edges of a vertex, each with the number of objects that define it. */
   readonly #edges = new Map<Vertex, Map<Vertex, number>>()
   readonly #said = new Map<Vertex, readonly Edge[]>()
   readonly #changed = new Map<Vertex, Change>()
@@ -29,7 +29,7 @@ export class NodeGraph {
     this.#changed.set(vertex(plural, namespace, name), { plural, read: undefined })
   }
 
-  /** Whether an object leads to a node. */
+  /** Whether there is a path from an object to a node. */
   leadsTo(from: Vertex, nodeName: string): boolean {
     this.#settle()
     const goal = nodeVertex(nodeName)

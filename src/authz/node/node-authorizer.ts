@@ -1,4 +1,7 @@
-/** The Node authorizer: what all nodes need, and of secrets, volumes and similar objects only those that their own pods use. */
+/**
+ * The Node authorizer: allows the rules of all nodes, and access to secrets, volumes and similar objects only if the node's own pods use
+ * them.
+ */
 import { goQuote } from '../../lib/go-text.ts'
 import type { Attributes, Decision, RulesFound } from '../../schema/access.ts'
 import { parseFieldSelector } from '../../schema/selectors.ts'
@@ -42,7 +45,7 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
     },
     rulesFor(user): RulesFound {
       const nothing = { resourceRules: [], nonResourceRules: [], incomplete: false }
-      // What a node may read depends on the pods that run on it.
+      // The node's permissions depend on the pods that run on it.
       return nodeOf(user) === undefined
         ? nothing
         : { ...nothing, incomplete: true, problem: 'node authorizer does not support user rule resolution' }
@@ -52,12 +55,12 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
 
 const PREFIX = 'system:node:'
 
-/** The node that a user is, empty when it does not say which; undefined for users who are none. */
+/** The name of a user's node, empty when the user name does not contain one; undefined for users that are no nodes. */
 function nodeOf({ name, groups }: User): string | undefined {
   return name.startsWith(PREFIX) && groups.includes('system:nodes') ? name.slice(PREFIX.length) : undefined
 }
 
-/** Those resources that are not the same to all nodes. */
+/** The resources with rules of their own for each node. */
 const rulesByResource = (domain: string): ReadonlyMap<string, (question: Question) => Decision> =>
   new Map(
     Object.entries({
@@ -78,7 +81,7 @@ const rulesByResource = (domain: string): ReadonlyMap<string, (question: Questio
     } satisfies Record<string, (question: Question) => Decision>),
   )
 
-/** Allowed when the object leads to the node. */
+/** Allows access when the object leads to the node. */
 function related({ graph, node, asked: { resource } }: Question): Decision {
   const { plural, namespace, name } = resource
   if (name === '') return no('No Object name found')
@@ -103,7 +106,7 @@ function writeStatus(question: Question): Decision {
   return verb === 'update' || verb === 'patch' ? related(question) : no('can only get/update/patch this type')
 }
 
-/** Accounts of its pods, and tokens for them. */
+/** Service accounts of its pods, and tokens for them. */
 function accounts(question: Question): Decision {
   const { gate, asked } = question
   const { verb, resource } = asked
@@ -115,7 +118,7 @@ function accounts(question: Question): Decision {
   return resource.subresource === 'token' ? related(question) : no('can only create token subresource of serviceaccount')
 }
 
-/** What is its own has its name; of a create the name is not known yet. */
+/** The node's own objects have its name; the name in a create request is not known yet. */
 const own = ({ node, asked: { verb, resource } }: Question, reason: string): Decision =>
   verb === 'create' || resource.name === node ? ALLOW : no(reason)
 
@@ -174,7 +177,7 @@ function nodes({ node, asked: { verb, resource } }: Question): Decision {
   if (subresource !== '') return no()
   if (['create', 'update', 'patch'].includes(verb)) return ALLOW
   if (!READS.includes(verb)) return no()
-  // By name, for a node asks for itself before it is there.
+  // By name, for a node may read itself before it is registered.
   if (name === node) return ALLOW
   return no(`node '${node}' cannot read ${name === '' ? 'all nodes' : `'${name}'`}, only its own Node object`)
 }
@@ -197,7 +200,7 @@ function pods(question: Question): Decision {
   }
 }
 
-/** Whether a list is of what is on the node alone. */
+/** Whether a list selects only objects of the node. */
 function selectsOwn({ node, asked: { resource } }: Question): boolean {
   const { fieldSelector = '' } = resource
   const terms = typeof fieldSelector === 'string' ? termsIn(fieldSelector) : fieldSelector

@@ -1,4 +1,7 @@
-/** What an object says about which others a node needs: a pod needs the secrets, maps, claims and accounts that it names. */
+/**
+ * Edges of the graph: the objects that a node needs because of another object. A pod needs the secrets, config maps, claims and accounts
+ * that it names.
+ */
 import type { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container, EphemeralContainer } from '../../kinds/rules/pod/containers/container.ts'
@@ -6,15 +9,15 @@ import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { secretNames } from '../../kinds/rules/pod/secret-names.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-/** An object as the graph knows it: its resource, namespace and name. */
+/** An object in the graph: its resource, namespace and name. */
 export type Vertex = string
-/** Whoever may see the second may see the first. */
+/** A node that may read the second may read the first. */
 export type Edge = readonly [from: Vertex, to: Vertex]
 
 export const vertex = (plural: string, namespace: string, name: string): Vertex => `${plural} ${namespace}/${name}`
 export const nodeVertex = (name: string): Vertex => vertex('nodes', '', name)
 
-/** The resources whose objects relate others to nodes, under the domain's groups. */
+/** The resources whose objects define edges, under the domain's groups. */
 export const RELATING = {
   pods: '',
   persistentvolumes: '',
@@ -24,7 +27,7 @@ export const RELATING = {
 } as const
 export type RelatingResource = keyof typeof RELATING
 
-/** What follows from an object. */
+/** The edges that an object defines. */
 export function edgesOf(plural: RelatingResource, object: AnyObject): Edge[] {
   const { namespace = '', name = '' } = object.metadata
   if (plural === 'pods') return podEdges(object as unknown as Pod)
@@ -40,7 +43,7 @@ function podEdges({ metadata, spec, status }: Pod): Edge[] {
   if (!spec.nodeName) return []
   const pod = vertex('pods', namespace, name)
   const edges: Edge[] = [[pod, nodeVertex(spec.nodeName)]]
-  // Nodes create such pods themselves: what they name must not give them anything.
+  // Nodes create mirror pods themselves: their references must not grant any access.
   if (Object.hasOwn(annotations, MIRROR)) return edges
   const need = (plural: string, needed: string | undefined) => {
     if (needed) edges.push([vertex(plural, namespace, needed), pod])

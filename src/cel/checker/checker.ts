@@ -1,4 +1,4 @@
-/** Checks the types of an expression, resolves its names and picks the overloads of its calls. */
+/** The type checker: checks the types of an expression, resolves its names and selects the overloads of its calls. */
 
 import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, ListExpr, MapExpr, ParsedAst, SelectExpr, StructExpr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
@@ -30,7 +30,7 @@ import {
 } from './types.ts'
 import { mapParams, mostGeneral, TypeBindings, TypeSizes } from './unification.ts'
 
-/** The expression with its types; throws a CelError with cel-go's text when it has none. */
+/** The expression with its types; throws a CelError with cel-go's message when it does not type-check. */
 export function check(env: Env, parsed: ParsedAst): CheckedAst {
   const checker = new Checker(env, parsed)
   const expr = checker.check(parsed.expr)
@@ -39,7 +39,7 @@ export function check(env: Env, parsed: ParsedAst): CheckedAst {
   return { ...parsed, expr, types, references: checker.references, type: types[expr.id]! }
 }
 
-/** Past this many parts a type serves nothing but to exhaust us: each level of `{x: x}` doubles it. */
+/** The limit of a type's parts: each level of `{x: x}` doubles them, which would exhaust memory. */
 const maxTypeSize = 600
 
 class Checker {
@@ -58,7 +58,7 @@ class Checker {
     this.#parsed = parsed
   }
 
-  /** The types of all nodes, with what is left open as dyn. */
+  /** The types of all nodes; unbound type variables become dyn. */
   finalTypes(): (CelType | undefined)[] {
     const finish = this.#bindings.finish()
     return this.#types.map(type => type && finish(type))
@@ -101,7 +101,7 @@ class Checker {
   }
 
   #select(expr: SelectExpr): Expr {
-    // The whole may be one name with dots.
+    // The whole selection may be one qualified name.
     const names = qualifiers(expr)
     const resolved = names && this.#names.resolve(names)
     if (resolved) return this.#resolvedIdent(expr, resolved)
@@ -143,7 +143,7 @@ class Checker {
       case 'object':
         return this.#declaredField(expr, type.name, field)
       case 'typeParam':
-        // What is selected from can be anything from now on.
+        // From here on the operand may be anything.
         this.#bindings.assign(dynType, type)
         return dynType
     }
@@ -200,7 +200,7 @@ class Checker {
     return this.#typed(expr, result ?? errorType)
   }
 
-  // The type of the result if the overload takes the arguments.
+  // The type of the result if the overload accepts the arguments.
   #fitOverload(overload: Overload, args: readonly CelType[]): CelType | undefined {
     const variables = new Map<string, CelType>()
     const instantiate = (type: CelType): CelType => {
@@ -261,7 +261,7 @@ class Checker {
     return this.#typed({ ...expr, entries }, this.#bounded(expr, type))
   }
 
-  // The type that an entry adds; one with a question mark must be optional and adds what it holds.
+  // The type that an entry adds; an entry with a question mark must be optional and adds the type of its value.
   #entryType(expr: Expr, optional: boolean): CelType {
     const type = this.#typeOf(expr)
     if (!optional) return type
@@ -285,7 +285,7 @@ class Checker {
     }
     this.references[expr.id] = { name: found.name }
     let { type } = found
-    // Wrappers are made by the names they have in protobuf, which their types do not carry.
+    // Wrappers are constructed by their protobuf names, which their types do not have.
     const fieldsOf = type.kind === 'object' ? declaredName(type) : found.name
     if (type.kind !== 'object' && !isMessageType(type)) {
       this.#issue(expr, `'${declaredName(type)}' is not a message type`)
@@ -393,7 +393,7 @@ class Checker {
     this.#issue(expr, `undeclared reference to '${name}' (in container '${this.#env.settings.container}')`)
   }
 
-  // Only so many are reported: the texts of the others, which types can make long, are not even made.
+  // Only so many issues are reported: the messages of the others, which types can make long, are not built.
   #issue({ offset }: { offset: number }, message: string | (() => string)): void {
     if (this.issues.length >= maxIssues) this.issues.push({ location: nowhere, message: '' })
     else this.issues.push({ location: this.#parsed.source.locate(offset), message: typeof message === 'string' ? message : message() })

@@ -1,8 +1,8 @@
-/** How names with dots are looked up from inside a namespace. */
+/** Resolves qualified names inside a namespace. */
 
 import type { Expr } from '../syntax/ast.ts'
 
-/** The full names that a name may stand for, best first: in `a.b`, `x` is `a.b.x`, `a.x`, then `x`; `.x` is `x` only. */
+/** The full names that a name may resolve to, best first: in `a.b`, `x` is `a.b.x`, `a.x`, then `x`; `.x` is `x` only. */
 export function candidateNames(container: string, name: string): readonly string[] {
   if (name.startsWith('.')) return [name.slice(1)]
   if (container === '') return [name]
@@ -13,7 +13,7 @@ export function candidateNames(container: string, name: string): readonly string
   return [...candidates, name]
 }
 
-/** The parts of an expression that is but a name with dots. */
+/** The parts of an expression that is only a qualified name. */
 export function qualifiers(expr: Expr): string[] | undefined {
   const names: string[] = []
   for (let at = expr; ; at = at.operand) {
@@ -23,5 +23,5 @@ export function qualifiers(expr: Expr): string[] | undefined {
   }
 }
 
-/** The name that an expression is, if it is one. */
+/** The qualified name that an expression is; undefined if it is not one. */
 export const qualifiedName = (expr: Expr): string | undefined => qualifiers(expr)?.join('.')

@@ -1,27 +1,27 @@
-/** Ranges of sizes and costs: unsigned 64-bit numbers whose sums and products stop at the greatest. */
+/** Ranges of sizes and costs: unsigned 64-bit numbers with saturating sums and products. */
 
 import type { Expr } from '../syntax/ast.ts'
 import type { CelType } from './types.ts'
 
-/** The least and the most that a size or cost can be. */
+/** The minimum and maximum of a size or cost. */
 export interface Range {
   readonly min: bigint
   readonly max: bigint
 }
 
-/** What a call may cost, and how large its result may be if that is a text, bytes, a list or a map. */
+/** The cost of a call, and the size of its result if that is a string, bytes, a list or a map. */
 export interface CallEstimate {
   readonly cost: Range
   readonly resultSize?: Range
 }
 
-/** A node as estimators see it. */
+/** A node, as estimators see it. */
 export interface CostNode {
-  /** From a variable through field names, `@items`, `@keys`, `@values` and `@indices`; undefined when it is reached otherwise. */
+  /** The path from a variable through field names, `@items`, `@keys`, `@values` and `@indices`; undefined for other expressions. */
   readonly path: readonly string[] | undefined
   readonly type: CelType
   readonly expr?: Expr
-  /** The size that the expression itself tells. */
+  /** The size that follows from the expression itself. */
   readonly size?: Range
 }
 
@@ -32,24 +32,26 @@ export interface CallNode {
   readonly args: readonly CostNode[]
 }
 
-/** Knows the sizes of inputs and the costs of functions that CEL itself does not; undefined where it knows nothing. */
+/**
+ * Estimates the sizes of inputs and the costs of functions that CEL itself does not know; returns undefined where it does not know either.
+ */
 export interface CostEstimator {
   estimateSize(node: CostNode): Range | undefined
   estimateCall(call: CallNode): CallEstimate | undefined
 }
 
-/** The greatest number: that nothing is known of a size, or that a cost has no limit. */
+/** The largest number: an unknown size, or an unlimited cost. */
 export const UNLIMITED = 2n ** 64n - 1n
 
 export const unknownSize: Range = { min: 0n, max: UNLIMITED }
 export const zeroCost: Range = { min: 0n, max: 0n }
 
-/** The size a node is known to have, from the expression or else from the estimator. */
+/** The size of a node, from the expression or else from the estimator. */
 export const sizeOf = (node: CostNode, estimator: CostEstimator): Range => node.size ?? estimator.estimateSize(node) ?? unknownSize
 
-/** How much of a unit of cost it takes to pass over one character or byte. */
+/** The cost of traversing one character or byte. */
 export const STRING_TRAVERSAL_FACTOR = 0.1
-/** How much of a unit of cost one character of a regular expression makes. */
+/** The cost of one character of a regular expression. */
 export const REGEX_LENGTH_FACTOR = 0.25
 export const LIST_CREATION_COST = 10
 export const MAP_CREATION_COST = 30
@@ -62,7 +64,7 @@ export const addRanges = (a: Range, b: Range): Range => ({ min: saturate(a.min +
 
 export const multiplyRanges = (a: Range, b: Range): Range => ({ min: saturate(a.min * b.min), max: saturate(a.max * b.max) })
 
-/** The smallest range that holds both. */
+/** The smallest range that contains both. */
 export const uniteRanges = (a: Range, b: Range): Range => ({ min: a.min < b.min ? a.min : b.min, max: a.max > b.max ? a.max : b.max })
 
 /** The range times a factor, rounded up. */
@@ -75,7 +77,7 @@ export const saturate = (value: bigint): bigint => (value > UNLIMITED ? UNLIMITE
 
 const TWO_TO_64 = 2 ** 64
 
-// Done in floating point, as cel-go does: the estimate decides which expressions may be stored, so rounding must agree.
+// Computed in floating point, as in cel-go: the estimate decides which expressions may be stored, so rounding must agree.
 function scale(value: bigint, factor: number): bigint {
   const product = Math.ceil(Number(value) * factor)
   return product >= TWO_TO_64 ? UNLIMITED : BigInt(product)

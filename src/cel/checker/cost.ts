@@ -1,4 +1,4 @@
-/** What an expression may cost at most and at least, told before it runs, from its tree and from what is known of its inputs. */
+/** Estimates the minimum and maximum cost of an expression before it runs, from its tree and the known sizes of its inputs. */
 
 import { accumulator, type CallExpr, type ComprehensionExpr, type Constant, type Expr } from '../syntax/ast.ts'
 import { codePoints } from '../syntax/source.ts'
@@ -27,7 +27,7 @@ import {
 import { type CelType, dynType, isOptionalType } from './types.ts'
 
 export interface CostOptions {
-  /** What `has(a.b)` costs beside its operand. */
+  /** The cost of `has(a.b)` beside its operand. */
   readonly presenceTestCost?: bigint
 }
 
@@ -36,7 +36,7 @@ export function estimateCost(ast: CheckedAst, estimator: CostEstimator, { presen
   return new Coster(ast, estimator, presenceTestCost).cost(ast.expr)
 }
 
-/** The sizes of what a container holds. */
+/** The sizes of the entries of a container. */
 interface EntrySize {
   readonly container: 'list' | 'map'
   readonly key: Range
@@ -139,7 +139,7 @@ class Coster {
     return estimateStandardCall(call, argCosts)
   }
 
-  /** Sizes of entries outlive choosing between two containers and joining them. */
+  /** Propagates the sizes of entries through conditionals and concatenations of containers. */
   #trackEntries({ id, args }: CallExpr, overload: string): void {
     const [first, second, third] = args
     const joined = overload === 'add_list' || overload === 'add_string' || overload === 'add_bytes' ? [first, second] : []
@@ -236,7 +236,7 @@ class Coster {
   #node(expr: Expr): CostNode {
     const path = this.#pathOf(expr)
     const size = this.#size(expr)
-    // What a comprehension gathers is no input.
+    // The accumulator of a comprehension is no input.
     const shown = path.length === 0 || path[0] === accumulator ? undefined : path
     return { path: shown, type: this.#typeOf(expr), expr, ...(size && { size }) }
   }
@@ -267,22 +267,22 @@ class Coster {
 
 const spanOf = (sizes: readonly Range[]): Range => (sizes.length === 0 ? zeroCost : sizes.reduce(uniteRanges, nothingSeen))
 
-/** `cel.bind` and its like: a comprehension over nothing, whose result sees the variable that would gather. */
+/** `cel.bind` and the like: a comprehension over nothing, whose result sees the accumulator. */
 function isBinding({ iterRange, loopCondition, accuVar }: ComprehensionExpr): boolean {
   const neverLoops = loopCondition.kind === 'literal' && loopCondition.value.type === 'bool' && !loopCondition.value.value
   return iterRange.kind === 'list' && iterRange.elements.length === 0 && neverLoops && accuVar !== '__result__'
 }
 
-// Sizes that an expression or a type tells by itself.
+// Sizes that follow from an expression or a type alone.
 
-/** The size of a literal, or of a list or map that is written out. */
+/** The size of a literal, or of a list or map literal. */
 function constantSize(expr: Expr): Range | undefined {
   if (expr.kind === 'literal') return exactly(literalSize(expr.value))
   if (expr.kind === 'list') return exactly(expr.elements.length)
   return expr.kind === 'map' ? exactly(expr.entries.length) : undefined
 }
 
-/** The size of every value of a type: one for those that do not vary. */
+/** The size of every value of a type: 1 for types of fixed size. */
 function typeSize(type: CelType): Range | undefined {
   return isScalar(type) ? exactly(1) : undefined
 }
@@ -296,13 +296,13 @@ const scalars: ReadonlySet<string> = new Set(['bool', 'double', 'duration', 'int
 
 const isScalar = (type: CelType): boolean => (isOptionalType(type) ? isScalar(type.params[0]!) : scalars.has(type.kind))
 
-// What calls of the standard functions may cost.
+// Costs of calls of the standard functions.
 
-/** The estimate of a call that no estimator knows; most cost one unit and what their arguments cost. */
+/** The estimate of a call that no estimator knows; most cost one unit and the cost of their arguments. */
 function estimateStandardCall(call: CallNode, argCosts: readonly Range[]): CallEstimate {
   const [first = nothing, second = nothing, third = nothing] = argCosts
   if (call.overload === 'logical_or' || call.overload === 'logical_and') {
-    // The second may not be looked at. More arguments than two stand for nested calls.
+    // The second operand may not be evaluated. More than two arguments stand for nested calls.
     return { cost: { min: first.min, max: sumRanges(argCosts).max } }
   }
   if (call.overload === 'conditional') {
@@ -325,7 +325,7 @@ type Estimate = (call: CallNode) => CallEstimate | undefined
 
 const format: Estimate = ({ target }) => target && { cost: traversal(sizeOrUnknown(target)) }
 
-// A character takes up to four bytes. Products of unknown sizes wrap around, as they do in cel-go.
+// A character takes up to four bytes. Products of unknown sizes wrap around, as in cel-go.
 const stringToBytes: Estimate = ({ args }) => {
   const size = sizeOrUnknown(args[0])
   return { cost: traversal(size), resultSize: { min: size.min, max: wrap(size.max * 4n) } }
@@ -347,7 +347,7 @@ const membership: Estimate = ({ args }) => ({ cost: scaleRange(sizeOrUnknown(arg
 
 const matches: Estimate = ({ target, args }) => {
   const [text, pattern] = target ? [target, args[0]] : args
-  // One more character, so that a costly pattern is not free on an empty text.
+  // One more character, so that a costly pattern is not free on an empty string.
   const textCost = traversal(addRanges(sizeOrUnknown(text), exactly(1)))
   return { cost: multiplyRanges(textCost, scaleRange(sizeOrUnknown(pattern), REGEX_LENGTH_FACTOR)) }
 }

@@ -1,4 +1,4 @@
-/** An environment: what names, functions, types and macros an expression may use. */
+/** An environment: the names, functions, types and macros that an expression may use. */
 
 import type { Grammar, Macro } from '../syntax/grammar.ts'
 import type { FunctionDecl, Library, Overload, TypeProvider, VariableDecl } from './library.ts'
@@ -6,13 +6,13 @@ import type { FunctionDecl, Library, Overload, TypeProvider, VariableDecl } from
 export interface EnvSettings extends Partial<Grammar['settings']> {
   /** The namespace in which names are looked up first. */
   readonly container?: string
-  /** Lists and maps must be of one type each; otherwise mixed ones are of dyn. */
+  /** Lists and maps must be of one type each; otherwise mixed ones have elements of type dyn. */
   readonly homogeneousLiterals?: boolean
-  /** `1 < 2.0` and the like are allowed. */
+  /** Allows `1 < 2.0` and the like. */
   readonly crossTypeNumericComparisons?: boolean
 }
 
-/** A set of declarations to parse and check against; it never changes, and extending one costs only what is added. */
+/** A set of declarations for parsing and checking; it is immutable, and extending one costs only as much as is added. */
 export interface Env extends Grammar {
   readonly settings: Required<EnvSettings>
   findVariable(name: string): VariableDecl | undefined
@@ -31,12 +31,15 @@ const defaults: Required<EnvSettings> = {
   maxNodes: 150_000,
 }
 
-/** An environment of the given libraries; a function named by several has the overloads of all, later ones taking the place of equal ids. */
+/**
+ * An environment of the given libraries; a function in several libraries has the overloads of all, later ones replacing those with the same
+ * id.
+ */
 export function createEnv(libraries: readonly Library[], settings: EnvSettings = {}): Env {
   return layer(undefined, libraries, { ...defaults, ...settings })
 }
 
-/** The environment with more libraries, and settings where given. */
+/** The environment with more libraries, and with the given settings. */
 export function extendEnv(base: Env, libraries: readonly Library[], settings: EnvSettings = {}): Env {
   return layer(base, libraries, { ...base.settings, ...settings })
 }

@@ -1,24 +1,24 @@
-/** What an environment is made of: functions with their overloads, variables and named types, and macros. */
+/** The parts of an environment: functions with their overloads, variables and named types, and macros. */
 
 import type { CelValue, EvaluationContext } from '../runtime/values.ts'
 import type { Constant } from '../syntax/ast.ts'
 import type { Macro } from '../syntax/grammar.ts'
 import type { CelType } from './types.ts'
 
-/** How an overload is evaluated; a failure is an error value, never an exception. */
+/** Evaluates an overload; a failure is an error value, never an exception. */
 export type Evaluate = (args: readonly CelValue[], context: EvaluationContext) => CelValue
 
-/** One signature of a function. For a member the first of `params` is the receiver, and the first argument at evaluation. */
+/** One signature of a function. The first of `params` of a member is the receiver, which is the first argument at evaluation. */
 export interface Overload {
-  /** Unique in an environment; declarations and implementations are joined by it. */
+  /** Unique in an environment; it connects declarations and implementations. */
   readonly id: string
   readonly params: readonly CelType[]
   readonly result: CelType
   readonly member?: boolean
-  /** Arguments may be errors: the overload decides itself (`&&`, `||`, `?:`). */
+  /** Arguments may be errors: the overload handles them itself (`&&`, `||`, `?:`). */
   readonly nonStrict?: boolean
   readonly evaluate?: Evaluate
-  /** What a call costs at run time; a call without one costs 1. */
+  /** The cost of a call at run time; the default is 1. */
   readonly cost?: (args: readonly CelValue[], result: CelValue) => number
 }
 
@@ -34,15 +34,15 @@ export interface VariableDecl {
   readonly value?: Constant
 }
 
-/** Knows types by name: object types with their fields, and names that mean a type or a constant. */
+/** Finds types by name: object types with their fields, and names of types and constants. */
 export interface TypeProvider {
-  /** The type of that name, if there is one: what `type(value)` gives, and what `Name{…}` makes. */
+  /** The type of that name, if there is one: the value of `type(value)`, and the type of `Name{…}`. */
   findType(name: string): CelType | undefined
   /** The type of a field of an object type, if there is such a field. */
   findField(type: string, field: string): CelType | undefined
   /** The constant of that full name: the values of protobuf's enums. */
   findConstant?(name: string): Constant | undefined
-  /** The value that `Name{…}` makes, optional fields without a value left out; undefined if it is not for this provider to make. */
+  /** The value of `Name{…}`, without optional fields that have no value; undefined if this provider does not have the type. */
   construct?(type: string, fields: ReadonlyMap<string, CelValue>): CelValue | undefined
 }
 
@@ -52,6 +52,6 @@ export interface Library {
   readonly functions?: readonly FunctionDecl[]
   readonly macros?: readonly Macro[]
   readonly types?: TypeProvider
-  /** Turns on `a.?b`, `a[?b]`, `[?a]` and `{?a: b}`. */
+  /** Enables `a.?b`, `a[?b]`, `[?a]` and `{?a: b}`. */
   readonly optionalSyntax?: boolean
 }

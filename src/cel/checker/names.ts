@@ -1,4 +1,4 @@
-/** What names mean in an environment, and inside the comprehensions of an expression. */
+/** Resolves names in an environment, and inside the comprehensions of an expression. */
 
 import type { Constant } from '../syntax/ast.ts'
 import { candidateNames } from './container.ts'
@@ -29,7 +29,7 @@ interface Scope {
   readonly variables: ReadonlyMap<string, CelType>
 }
 
-/** The names that can be used at one position of an expression. */
+/** The names in scope at one position of an expression. */
 export class Names {
   readonly #env: Env
   #scope: Scope | undefined
@@ -38,17 +38,17 @@ export class Names {
     this.#env = env
   }
 
-  /** Adds variables that hide others of their names. */
+  /** Enters a scope whose variables hide others of their names. */
   enter(variables: ReadonlyMap<string, CelType>): void {
     this.#scope = { parent: this.#scope, variables }
   }
 
-  /** Takes away the variables added last. */
+  /** Leaves the innermost scope. */
   leave(): void {
     this.#scope = this.#scope?.parent
   }
 
-  /** What a name with its dots is: a variable of a comprehension, one of the environment, a type or a constant. */
+  /** Resolves a qualified name: a variable of a comprehension, one of the environment, a type or a constant. */
   resolve(names: readonly string[]): Resolved | undefined {
     const local = this.#localType(names[0]!)
     if (local) return names.length === 1 ? { variable: { name: names[0]!, type: local }, shadowed: false } : undefined

@@ -1,4 +1,4 @@
-/** The signatures of the functions on optional values, and of those behind the macros over maps. */
+/** The signatures of the functions on optional values, and of the function that macros over maps expand to. */
 
 import { mapInsert, operators } from '../syntax/operators.ts'
 import type { FunctionDecl, Overload, VariableDecl } from './library.ts'

@@ -53,7 +53,7 @@ export function standardTypeVariables(): VariableDecl[] {
   return types.map(type => ({ name: type.name, type: typeTypeOf(type) }))
 }
 
-/** The overloads that compare numbers of different types, which an environment may leave out. */
+/** Whether an overload compares numbers of different types, which an environment may leave out. */
 export const isCrossTypeComparison = (overloadId: string): boolean => crossTypeComparison.test(overloadId)
 
 const crossTypeComparison = /^(?:less|greater)(?:_equals)?_(?:int64|uint64|double)_(?:int64|uint64|double)$/
@@ -68,7 +68,7 @@ const member = (id: string, params: readonly CelType[], result: CelType): Overlo
 const lazy = (id: string, params: readonly CelType[], result: CelType): Overload => ({ id, params, result, nonStrict: true })
 const fn = (name: string, ...overloads: Overload[]): FunctionDecl => ({ name, overloads })
 
-/** How types are called inside overload ids. */
+/** The names of types inside overload ids. */
 const idNames = new Map<CelType, string>([
   [boolType, 'bool'],
   [bytesType, 'bytes'],
@@ -202,7 +202,7 @@ function timeFunctions(): FunctionDecl[] {
     fn('getDayOfWeek', ...part('timestamp_to_day_of_week')),
     fn('getHours', ...part('timestamp_to_hours'), span('duration_to_hours')),
     fn('getMinutes', ...part('timestamp_to_minutes'), span('duration_to_minutes')),
-    // The id with a zone breaks the pattern in cel-go too.
+    // The id with a zone is irregular in cel-go, too.
     fn('getSeconds', ...part('timestamp_to_seconds', 'timestamp_to_seconds_tz'), span('duration_to_seconds')),
     fn('getMilliseconds', ...part('timestamp_to_milliseconds'), span('duration_to_milliseconds')),
   ]

@@ -1,4 +1,4 @@
-/** The types that every environment knows by name: those of CEL and the messages of protobuf that stand for them. */
+/** The types that every environment knows by name: those of CEL and the protobuf messages that represent them. */
 
 import { constructWellKnown } from '../runtime/well-known-values.ts'
 import type { TypeProvider } from './library.ts'
@@ -32,7 +32,7 @@ export const standardTypes: TypeProvider = {
   construct: constructWellKnown,
 }
 
-/** Whether protobuf has a message that stands for the type, so that it can be made by name. */
+/** Whether a protobuf message represents the type, so that it can be constructed by name. */
 export function isMessageType(type: CelType): boolean {
   switch (type.kind) {
     case 'any':

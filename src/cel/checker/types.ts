@@ -1,4 +1,4 @@
-/** The types of CEL expressions: how they are made, compared and printed. */
+/** The types of CEL expressions: constructors, comparison and formatting. */
 
 export type TypeKind =
   | 'dyn'
@@ -22,8 +22,8 @@ export type TypeKind =
 
 /**
  * A CEL type. All kinds share one shape: `name` is the name at run time (`list`, `google.protobuf.Duration`, the name of an object type),
- * `params` are the element of a list, key and value of a map, the type named by a type, or what an opaque type is made of;
- * `nullable` marks the wrappers, which take null beside their plain values.
+ * `params` are the element of a list, key and value of a map, the type named by a type, or the parameters of an opaque type; `nullable`
+ * marks the wrappers, which accept null beside their plain values.
  */
 export interface CelType {
   readonly kind: TypeKind
@@ -59,16 +59,16 @@ export const mapType = (key: CelType, value: CelType): CelType => ({ kind: 'map'
 /** The type whose values are types: that of `int` is typeTypeOf(intType). */
 export const typeTypeOf = (of: CelType): CelType => ({ kind: 'type', name: 'type', params: [of], nullable: false })
 
-/** A type known by name only, made of others. */
+/** A type known only by name and parameters. */
 export const opaqueType = (name: string, ...params: CelType[]): CelType => ({ kind: 'opaque', name, params, nullable: false })
 
 /** A value that may be absent. */
 export const optionalType = (of: CelType): CelType => opaqueType('optional_type', of)
 
-/** A variable in the signature of an overload. */
+/** A type variable in the signature of an overload. */
 export const typeParam = (name: string): CelType => simple('typeParam', name)
 
-/** A type with named fields, which a TypeProvider knows; the names of protobuf's well-known types give the CEL types they stand for. */
+/** A type with named fields, which a TypeProvider knows; the names of protobuf's well-known types give the corresponding CEL types. */
 export const objectType = (name: string): CelType => wellKnownTypes.get(name) ?? simple('object', name)
 
 /** A primitive that may also be null. */
@@ -103,17 +103,17 @@ export const isDynOrError = (type: CelType): boolean => isDyn(type) || type.kind
 
 export const isOptionalType = (type: CelType): boolean => type.kind === 'opaque' && type.name === 'optional_type'
 
-/** What an optional type holds; other types are themselves. */
+/** The type inside an optional type; other types are returned unchanged. */
 export const unwrapOptional = (type: CelType): CelType => (isOptionalType(type) ? type.params[0]! : type)
 
-/** Whether two types are the same, parameters and their names included; wrappers equal what they wrap, as for cel-go. */
+/** Whether two types are the same, parameters and their names included; wrappers equal the wrapped type, as in cel-go. */
 export function sameType(a: CelType, b: CelType): boolean {
   if (a === b) return true
   if (a.kind !== b.kind || a.name !== b.name || a.params.length !== b.params.length) return false
   return a.params.every((param, i) => sameType(param, b.params[i]!))
 }
 
-/** Whether a value of type `from` can stand where `to` is declared, type variables aside. */
+/** Whether a value of type `from` can be used where `to` is declared, type variables aside. */
 export function isAssignableType(to: CelType, from: CelType): boolean {
   if (to.nullable && from.kind === 'null') return true
   if (to === from || isDyn(to) || to.kind === 'typeParam') return true
@@ -121,7 +121,7 @@ export function isAssignableType(to: CelType, from: CelType): boolean {
   return to.params.every((param, i) => isAssignableType(param, from.params[i]!))
 }
 
-/** The type as messages of cel-go's checker print it: `list(int)`, `timestamp`, `wrapper(int)`, `optional_type(string)`. */
+/** The type as cel-go's checker prints it in messages: `list(int)`, `timestamp`, `wrapper(int)`, `optional_type(string)`. */
 export function formatType(type: CelType): string {
   switch (type.kind) {
     case 'any':
@@ -138,10 +138,10 @@ export function formatType(type: CelType): string {
   return `${type.name}(${type.params.map(formatType).join(', ')})`
 }
 
-/** The name of a type with `wrapper(…)` around those that may be null. */
+/** The name of a type, as `wrapper(…)` for nullable ones. */
 export const declaredName = (type: CelType): string => (type.nullable ? `wrapper(${type.name})` : type.name)
 
-/** The type as cel-go's types print themselves outside the checker: `google.protobuf.Duration`, `<A>`, `null_type`. */
+/** The type as cel-go prints it outside the checker: `google.protobuf.Duration`, `<A>`, `null_type`. */
 export function typeString(type: CelType): string {
   if (type.kind === 'typeParam') return `<${type.name}>`
   if (type.params.length === 0) return declaredName(type)

@@ -1,25 +1,25 @@
-/** Finds out whether types fit each other, and what the type variables among them must then be. */
+/** Unifies types: decides whether they fit, and binds their type variables. */
 
 import { type CelType, dynType, isAssignableType, isDyn, isDynOrError, sameType } from './types.ts'
 
-/** What is known of type variables so far. A failed comparison leaves it as it was. */
+/** The bindings of type variables so far. A failed comparison leaves them unchanged. */
 export class TypeBindings {
   readonly #bound = new Map<string, CelType>()
-  // What to restore when a comparison fails midway.
+  // The bindings to restore when a comparison fails midway.
   readonly #trail: { name: string; before: CelType | undefined }[] = []
   #variables = 0
 
-  /** A type variable that nothing is known of. */
+  /** An unbound type variable. */
   fresh(): CelType {
     return { kind: 'typeParam', name: `_var${this.#variables++}`, params: [], nullable: false }
   }
 
-  /** Whether `from` can stand where `to` is wanted; binds variables as needed. */
+  /** Whether `from` can be used where `to` is expected; binds variables as needed. */
   assign(from: CelType, to: CelType): boolean {
     return this.assignAll([from], [to])
   }
 
-  /** Whether all of `from` can stand where all of `to` are wanted, under one binding of variables. */
+  /** Whether all of `from` can be used where all of `to` are expected, under one binding of variables. */
   assignAll(from: readonly CelType[], to: readonly CelType[]): boolean {
     this.#trail.length = 0
     if (this.#assignableList(from, to)) return true
@@ -30,7 +30,7 @@ export class TypeBindings {
     return false
   }
 
-  /** What types are once everything is known, with dyn for variables that nothing is known of. */
+  /** Replaces type variables by their final bindings, unbound ones by dyn. */
   finish(): (type: CelType) => CelType {
     // Types share their parts: each is replaced once.
     const done = new Map<CelType, CelType>()
@@ -86,7 +86,7 @@ export class TypeBindings {
     return isAssignableType(b, a)
   }
 
-  // Whether `variable` may stand for `type`, and whether something was known of it before.
+  // Whether `variable` may be bound to `type`, and whether it was bound before.
   #substitution(type: CelType, variable: CelType): { valid: boolean; known: boolean } {
     if (sameType(type, variable)) return { valid: true, known: true }
     const bound = this.#bound.get(variable.name)
@@ -112,7 +112,7 @@ export class TypeBindings {
   }
 }
 
-/** Of how many parts types are made, remembered: counting shared parts anew would take as long as there are parts. */
+/** The number of parts of types, memoized: counting shared parts repeatedly would take exponential time. */
 export class TypeSizes {
   readonly #known = new WeakMap<CelType, number>()
 
@@ -155,7 +155,7 @@ function isAsGeneral(a: CelType, b: CelType): boolean {
   return sameType(a, b)
 }
 
-// Objects, times and opaque values may be compared with null though null is not one of their values.
+// Objects, times and opaque values may be compared with null although null is not one of their values.
 const nullComparable = new Set(['opaque', 'object', 'any', 'duration', 'timestamp', 'null', 'dyn'])
 
 const isNullable = (type: CelType): boolean => type.nullable || nullComparable.has(type.kind)

@@ -1,4 +1,4 @@
-/** Expressions about requests under admission: of webhooks' conditions, and of policies with their variables. */
+/** CEL expressions of admission: match conditions of webhooks, and policies with their variables. */
 import { type Env, extendEnv } from '../checker/env.ts'
 import type { Library } from '../checker/library.ts'
 import {
@@ -22,15 +22,15 @@ import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, 
 import { applyObjectType, jsonPatchType, patchTypesLibrary } from './patch-types.ts'
 import { sized, sizedList, sizedMap, sizedObject, sizedTypesLibrary } from './sized-types.ts'
 
-/** The variables that only some expressions see, beside `object`, `oldObject`, `request` and `namespaceObject`. */
+/** The variables of some expressions, beside `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface AdmissionVariables {
   readonly hasParams?: boolean
   readonly hasAuthorizer?: boolean
-  /** `Object{…}` and `JSONPatch{…}`. */
+  /** Enables `Object{…}` and `JSONPatch{…}`. */
   readonly hasPatchTypes?: boolean
 }
 
-/** What an expression is for, which tells what its value must be. */
+/** The use of an expression, which determines the type of its value. */
 export type AdmissionUse = 'condition' | 'message' | 'audit annotation' | 'variable' | 'apply configuration' | 'JSON patch'
 
 const returnTypes: Readonly<Record<AdmissionUse, readonly CelType[] | undefined>> = {
@@ -49,7 +49,7 @@ export interface AdmissionExpression {
   readonly age?: ExpressionAge
 }
 
-/** The types of objects and parameters, where they are known: only to look for mistakes, as expressions see whatever is sent. */
+/** The types of objects and parameters, where they are known: only for type checking, as expressions evaluate whatever is sent. */
 export interface KnownTypes {
   readonly object: CelType
   readonly params?: CelType | undefined
@@ -58,14 +58,14 @@ export interface KnownTypes {
 
 const variablesType = objectType('kubernetes.variables')
 
-/** Compiles the expressions of one policy or webhook: variables that are declared can be used by those that come after. */
+/** Compiles the expressions of one policy or webhook: declared variables can be used by later expressions. */
 export class AdmissionCompiler {
   readonly #composition: Library | undefined
   readonly #fields = new Map<string, CelType>()
   readonly #envs = new Map<string, Env>()
   readonly #types: KnownTypes | undefined
 
-  /** `composes` tells that there are variables; without any, the name `variables` means nothing. */
+  /** `composes` tells that there are variables; otherwise the name `variables` is undeclared. */
   constructor({ composes = false, types }: { composes?: boolean; types?: KnownTypes } = {}) {
     this.#types = types
     if (!composes) return
@@ -78,7 +78,7 @@ export class AdmissionCompiler {
     }
   }
 
-  /** A program, or why there is none. */
+  /** A program, or the error. */
   compile({ text, use, variables = {}, age = 'new' }: AdmissionExpression): Program | ExpressionProblem {
     const env = this.#env(variables, age)
     const ast = checkExpression(env, text)
@@ -88,14 +88,14 @@ export class AdmissionCompiler {
     return programOf(env, ast)
   }
 
-  /** Compiles a variable and makes it known; one that fails is known too, lest every use of it fails as well. */
+  /** Compiles and declares a variable; one that fails is declared, too, or else every use of it would fail as well. */
   declare(name: string, expression: Omit<AdmissionExpression, 'use'>): Program | ExpressionProblem {
     const compiled = this.compile({ ...expression, use: 'variable' })
     this.#fields.set(name, isProblem(compiled) ? dynType : fieldType(compiled.type))
     return compiled
   }
 
-  /** What is wrong with the types in an expression, whatever it is for. */
+  /** The type errors of an expression, whatever its use. */
   problemOf({ text, variables = {}, age = 'new' }: Omit<AdmissionExpression, 'use'>): ExpressionProblem | undefined {
     const checked = checkExpression(this.#env(variables, age), text)
     return isProblem(checked) ? checked : undefined
@@ -130,7 +130,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   'uint',
 ])
 
-/** The type that others see of a variable: plain values, lists and maps keep theirs, all else is dyn. */
+/** The type of a variable in other expressions: scalars, lists and maps keep theirs, all other types become dyn. */
 function fieldType(type: CelType): CelType {
   if (type.kind === 'list') return listType(fieldType(type.params[0]!))
   if (type.kind === 'map') return mapType(fieldType(type.params[0]!), fieldType(type.params[1]!))
@@ -142,7 +142,7 @@ const shared = new Map<string, Env>()
 const keyOf = ({ hasParams = false, hasAuthorizer = false, hasPatchTypes = false }: AdmissionVariables, age: ExpressionAge): string =>
   [age, hasParams, hasAuthorizer, hasPatchTypes].join()
 
-/** The environment of expressions under admission; each is made at first use. */
+/** The environment of admission expressions; each is built at first use. */
 function admissionEnv(variables: AdmissionVariables, age: ExpressionAge): Env {
   const key = keyOf(variables, age)
   const known = shared.get(key) ?? makeEnv(variables, age)
@@ -161,7 +161,7 @@ function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables
         { name: 'request', type: admissionRequestType.type },
         ...(hasParams ? [{ name: 'params', type: types?.params ?? dynType }] : []),
         ...(hasAuthorizer ? [{ name: 'authorizer', type: authorizerType }] : []),
-        // Kubernetes does not know it when it looks for mistakes.
+        // Kubernetes does not declare it for type checking.
         ...(hasAuthorizer && !types ? [{ name: 'authorizer.requestResource', type: resourceCheckType }] : []),
       ],
     },
@@ -170,7 +170,7 @@ function makeEnv({ hasParams, hasAuthorizer, hasPatchTypes }: AdmissionVariables
   return extendEnv(baseEnv(age), hasPatchTypes ? [patchTypesLibrary(), ...libraries] : libraries)
 }
 
-// The types of what expressions see of a request under admission.
+// The types of the variables of admission expressions.
 
 const text = sized(stringType)
 const texts = sizedList(text)
@@ -195,7 +195,7 @@ const admissionRequestType = sizedObject('kubernetes.AdmissionRequest', {
   options: sized(dynType),
 })
 
-/** The variable `namespaceObject`: a namespace without what only its managers need. */
+/** The variable `namespaceObject`: a namespace without managed fields and the like. */
 const namespaceObjectType = sizedObject('kubernetes.Namespace', {
   metadata: sizedObject('kubernetes.NamespaceMetadata', {
     name: text,

@@ -1,4 +1,4 @@
-/** Expressions of authentication: about the claims of a token (`claims`), and about the user that they make (`user`). */
+/** CEL expressions of authentication: about the claims of a token (`claims`), and about the resulting user (`user`). */
 import { type Env, extendEnv } from '../checker/env.ts'
 import { anyType, boolType, mapType, sameType, stringType } from '../checker/types.ts'
 import type { Program } from '../runtime/program.ts'
@@ -16,7 +16,7 @@ const userType = sizedObject('kubernetes.UserInfo', { username: text, uid: text,
 
 const made = new Map<string, Env>()
 
-/** A program for an expression about `variable`, or why there is none. A rule must be true or false. */
+/** A program for an expression about `variable`, or the error. A rule must be of type bool. */
 export function compileAuthentication(
   expression: string,
   { variable, isRule }: { readonly variable: 'claims' | 'user'; readonly isRule: boolean },

@@ -1,4 +1,4 @@
-/** Match conditions of webhook authorizers: expressions about a SubjectAccessReview, which they see as `request`. */
+/** Match conditions of webhook authorizers: expressions about a SubjectAccessReview, which is the variable `request`. */
 import { type Env, extendEnv } from '../checker/env.ts'
 import { boolType, sameType, stringType, typeString } from '../checker/types.ts'
 import type { Program } from '../runtime/program.ts'
@@ -36,7 +36,7 @@ const requestType = sizedObject('kubernetes.SubjectAccessReviewSpec', {
 
 let made: Env | undefined
 
-/** A program for a condition, or why there is none. */
+/** A program for a condition, or the error. */
 export function compileAuthorizationCondition(expression: string): Program | ExpressionProblem {
   made ??= extendEnv(baseEnv('stored'), [{ variables: [{ name: 'request', type: requestType.type }] }, sizedTypesLibrary(requestType)])
   const ast = checkExpression(made, expression)

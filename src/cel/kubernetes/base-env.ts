@@ -1,4 +1,4 @@
-/** The environment that all expressions of Kubernetes share, without variables. */
+/** The environment that all CEL expressions of Kubernetes share, without variables. */
 
 import { createEnv, type Env } from '../checker/env.ts'
 import type { Library } from '../checker/library.ts'
@@ -19,8 +19,8 @@ import { urlsLibrary } from '../libraries/urls.ts'
 import { optionalMacros, standardMacros, twoVariableMacros } from '../syntax/macros.ts'
 
 /**
- * Expressions that are written now may use what the release before this one knows too, so that one can go back to it; those that are
- * stored already may use all there is.
+ * New expressions may only use functions that the previous release knows too, so that a rollback is possible; stored expressions may use
+ * all.
  */
 export type ExpressionAge = 'new' | 'stored'
 
@@ -64,7 +64,7 @@ const libraries: readonly (() => Library)[] = [
 
 const made = new Map<ExpressionAge, Env>()
 
-/** The environment; it is made at first use. */
+/** The environment; it is built at first use. */
 export function baseEnv(age: ExpressionAge): Env {
   const known = made.get(age)
   if (known) return known
@@ -77,5 +77,5 @@ export function baseEnv(age: ExpressionAge): Env {
   return env
 }
 
-/** What one expression may cost as it runs. */
+/** The cost limit of one expression at run time. */
 export const PER_CALL_LIMIT = 1_000_000

@@ -34,7 +34,7 @@ const everythingGoes = authorizerValue({ name: 'admin', groups: [] }, () => ({ a
 const estimated = (text: string, estimateSize = sizes) =>
   estimateCost(check(env, parse(env, text)), kubernetesEstimator(estimateSize), { presenceTestCost: 0n })
 
-/** What an expression is estimated to cost, and what it costs without anything evaluated ahead. */
+/** The estimated cost of an expression, and its actual cost without constant folding. */
 function costs(text: string): [min: number, max: number, actual: number] {
   const { min, max } = estimated(text)
   const { cost } = createProgram(env, check(env, parse(env, text)), { optimize: false }).evaluate({ authorizer: everythingGoes })

@@ -6,7 +6,7 @@ import { isProblem } from './expression.ts'
 const plain: DeviceFeatures = { consumableCapacity: true, listTypeAttributes: false }
 const lists: DeviceFeatures = { consumableCapacity: true, listTypeAttributes: true }
 
-/** The most that an expression costs, or what is wrong with it. */
+/** The maximum cost of an expression, or its error. */
 function maxCost(text: string, features = plain): bigint | string {
   const compiled = compileDeviceExpression(text, 'selector', features)
   return isProblem(compiled) ? compiled.detail : compiled.maxCost

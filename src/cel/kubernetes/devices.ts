@@ -1,4 +1,4 @@
-/** Expressions that select devices or derive attributes of them. */
+/** CEL expressions that select devices or derive attributes of them. */
 
 import { parseSemver } from '../../lib/semver.ts'
 import { estimateCost } from '../checker/cost.ts'
@@ -15,7 +15,7 @@ import { baseEnv } from './base-env.ts'
 import { checkExpression, type ExpressionProblem, invalidExpression, isProblem, programOf } from './expression.ts'
 import { type SizedType, sized, sizedMap, sizedObject, sizedTypesLibrary, sizesOf } from './sized-types.ts'
 
-/** What expressions know of devices depends on features. */
+/** The feature gates that determine which fields of devices expressions may use. */
 export interface DeviceFeatures {
   /** Devices may be shared: `device.allowMultipleAllocations`. */
   readonly consumableCapacity: boolean
@@ -23,19 +23,19 @@ export interface DeviceFeatures {
   readonly listTypeAttributes: boolean
 }
 
-/** What an expression is for: to select devices, or to be an attribute. */
+/** The use of an expression: to select devices, or to compute an attribute. */
 export type DeviceUse = 'selector' | 'attribute'
 
 export interface DeviceProgram {
   readonly program: Program
-  /** The most that an evaluation can cost. */
+  /** The estimated maximum cost of an evaluation. */
   readonly maxCost: bigint
 }
 
-/** What one evaluation may cost, and the estimate of one. */
+/** The cost limit of one evaluation, and of its estimate. */
 export const DEVICE_COST_LIMIT = 1_000_000
 
-/** A device as expressions see it. */
+/** A device, as expressions see it. */
 export interface DeviceInput {
   readonly driver: string
   readonly allowMultipleAllocations?: boolean
@@ -68,7 +68,7 @@ interface DeviceEnv {
 
 const made = new Map<string, DeviceEnv>()
 
-/** A program for a new expression with an estimate of its cost, or why there is none. */
+/** A program for a new expression with an estimate of its cost, or the error. */
 export function compileDeviceExpression(text: string, use: DeviceUse, features: DeviceFeatures): DeviceProgram | ExpressionProblem {
   const { env, device, attribute } = deviceEnv(features)
   const ast = checkExpression(env, text)
@@ -77,7 +77,7 @@ export function compileDeviceExpression(text: string, use: DeviceUse, features: 
   if (problem !== undefined) return invalidExpression(problem)
   const program = programOf(env, ast)
   if (isProblem(program)) return program
-  // The values of an attribute map are attributes, whatever they are called.
+  // The values of an attribute map are attributes, whatever their keys.
   const sizes = sizesOf(new Map([['device', device]]), map => (map.element === attribute ? attribute : undefined))
   return { program, maxCost: estimateCost(ast, kubernetesEstimator(sizes), { presenceTestCost: 0n }).max }
 }
@@ -122,7 +122,7 @@ export function deviceValue({ driver, allowMultipleAllocations = false, attribut
   return device
 }
 
-/** Values by domain and name; a domain that is not there is empty. */
+/** Values by domain and name; a missing domain is empty. */
 class Domains extends CelMap {
   readonly #entries: ReadonlyMap<string, EntryMap>
   constructor(entries: ReadonlyMap<string, EntryMap>) {

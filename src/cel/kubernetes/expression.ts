@@ -1,4 +1,4 @@
-/** Compiles expressions the way all of Kubernetes does, and reports what is wrong with one as clients see it. */
+/** Compiles CEL expressions as Kubernetes does, with the errors that clients see. */
 
 import type { CheckedAst } from '../checker/checked-ast.ts'
 import { check } from '../checker/checker.ts'
@@ -12,7 +12,7 @@ import { CelError } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
 import { literalIssues } from './literal-checks.ts'
 
-/** What is wrong with an expression; what only shows when its program is made is reported as an internal error. */
+/** An error of an expression; errors of program creation are reported as internal errors. */
 export interface ExpressionProblem {
   readonly reason: 'invalid' | 'internal'
   readonly detail: string
@@ -22,7 +22,7 @@ export const invalidExpression = (detail: string): ExpressionProblem => ({ reaso
 
 export const isProblem = (result: object): result is ExpressionProblem => 'detail' in result
 
-/** The checked expression, or why there is none. */
+/** The checked expression, or the error. */
 export function checkExpression(env: Env, text: string): CheckedAst | ExpressionProblem {
   try {
     const ast = check(env, parse(env, text))
@@ -35,7 +35,7 @@ export function checkExpression(env: Env, text: string): CheckedAst | Expression
   }
 }
 
-/** The program of a checked expression, or why there is none. */
+/** The program of a checked expression, or the error. */
 export function programOf(env: Env, ast: CheckedAst): Program | ExpressionProblem {
   const failed = (why: string): ExpressionProblem => ({ reason: 'internal', detail: `program instantiation failed: ${why}` })
   const pattern = brokenPattern(ast)
@@ -50,7 +50,7 @@ export function programOf(env: Env, ast: CheckedAst): Program | ExpressionProble
 
 const MATCHERS: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
 
-/** Patterns that are written out are compiled with the program. */
+/** Literal patterns are compiled with the program. */
 function brokenPattern({ expr }: CheckedAst): CelFault | undefined {
   for (const node of descendants(expr)) {
     if (node.kind !== 'call' || !MATCHERS.has(node.function)) continue

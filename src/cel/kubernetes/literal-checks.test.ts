@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { baseEnv } from './base-env.ts'
 import { checkExpression, isProblem, programOf } from './expression.ts'
 
-/** What is reported of an expression, without where. */
+/** The issues of an expression, without their positions. */
 function told(text: string): string[] {
   const env = baseEnv('new')
   const ast = checkExpression(env, text)

@@ -1,4 +1,4 @@
-/** What Kubernetes asks of a checked expression beside its types: literals that make sense and lists and maps of one type. */
+/** Kubernetes' checks of an expression beside its types: valid literals, and lists and maps of one type. */
 
 import type { CheckedAst } from '../checker/checked-ast.ts'
 import { type CelType, formatType, unwrapOptional } from '../checker/types.ts'
@@ -10,12 +10,12 @@ import type { Expr } from '../syntax/ast.ts'
 import type { CelIssue } from '../syntax/source.ts'
 import { descendants } from '../syntax/walk.ts'
 
-/** The issues of an expression whose types are fine. */
+/** The issues of an expression that type-checks. */
 export function literalIssues(ast: CheckedAst): CelIssue[] {
   return [...aggregateIssues(ast), ...argumentIssues(ast), ...formatCallIssues(ast)]
 }
 
-/** In these calls mixed lists are what is wanted. */
+/** Mixed lists are allowed in calls of this function. */
 const MIXING_FUNCTION = 'format'
 
 function* aggregateIssues(ast: CheckedAst): Iterable<CelIssue> {
@@ -42,7 +42,7 @@ function* aggregateIssues(ast: CheckedAst): Iterable<CelIssue> {
   }
 }
 
-/** Whether two types are the same but for the names of type variables. */
+/** Whether two types are the same except for the names of type variables. */
 function areEquivalent(a: CelType, b: CelType): boolean {
   if (a.kind !== b.kind || a.params.length !== b.params.length || (a.kind !== 'typeParam' && a.name !== b.name)) return false
   return a.params.every((param, i) => areEquivalent(param, b.params[i]!))
@@ -54,7 +54,7 @@ const checkedArguments: ReadonlyMap<string, (value: CelValue) => unknown> = new 
   ['matches', pattern => (typeof pattern === 'string' ? regexOf(pattern) : undefined)],
 ])
 
-/** Literals that duration, timestamp and matches are called with are tried. */
+/** Evaluates literal arguments of duration, timestamp and matches. */
 function* argumentIssues(ast: CheckedAst): Iterable<CelIssue> {
   for (const expr of descendants(ast.expr)) {
     if (expr.kind !== 'call') continue

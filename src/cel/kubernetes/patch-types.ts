@@ -1,4 +1,4 @@
-/** What expressions of mutations are made of: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`, and jsonpatch.escapeKey. */
+/** The types of mutation expressions: `Object{…}`, `Object.spec{…}` and `JSONPatch{…}`, and jsonpatch.escapeKey. */
 
 import { goQuote } from '../../lib/go-text.ts'
 import type { Library } from '../checker/library.ts'
@@ -10,10 +10,10 @@ import { type CelFault, CelList, CelMap, type CelValue, elementsOf, fault } from
 
 const objectTypeName = 'Object'
 export const jsonPatchType = objectType('JSONPatch')
-/** The type of the whole object that a configuration to apply is. */
+/** The type of the root object of an apply configuration. */
 export const applyObjectType = objectType(objectTypeName)
 
-/** A part of an object to apply: of any fields, its type named after the path to it. */
+/** A part of an apply configuration, with any fields; its type is named after its path. */
 export class PartialObject extends CelMap {
   readonly #type: CelType
   readonly fields: ReadonlyMap<string, CelValue>
@@ -56,7 +56,7 @@ export class JsonPatchOperation extends CelMap {
   get size(): number {
     return this.fields.size
   }
-  /** An operation, path or origin that is not given is empty. */
+  /** An operation, path or origin that is not set is empty. */
   find(key: CelValue): CelValue | undefined {
     if (typeof key !== 'string' || !patchFields.has(key)) return undefined
     return this.fields.get(key) ?? (key === 'value' ? undefined : '')
@@ -79,12 +79,12 @@ const patchFields: ReadonlyMap<string, CelType> = new Map([
   ['value', dynType],
 ])
 
-/** What a field is that an operation does not have: nothing fits it. */
+/** The type of a field that an operation does not have: nothing is assignable to it. */
 const NAMELESS = objectType('')
 
 const isObjectName = (name: string): boolean => name === objectTypeName || name.startsWith(`${objectTypeName}.`)
 
-/** The names of objects without a schema, whose fields are all allowed, and of patch operations. */
+/** The types of objects without a schema, which allow all fields, and of patch operations. */
 export const patchTypesLibrary = (): Library => ({
   types: {
     findType: name => (name === jsonPatchType.name ? jsonPatchType : isObjectName(name) ? objectType(name) : undefined),
@@ -112,12 +112,12 @@ function construct(name: string, fields: ReadonlyMap<string, CelValue>): CelValu
 
 const escapeKey = (key: string): CelValue => key.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** What is wrong with the types named in an object to apply: each must be named after the path to it. */
+/** The errors of the types in an apply configuration: each must be named after its path. */
 export function typeNameProblems(object: PartialObject): string[] {
   return problemsAt(object, [object.type.name])
 }
 
-/** Lists and maps in between have no names of their own. */
+/** Lists and maps between objects have no type names of their own. */
 function problemsAt(value: CelValue, path: readonly string[]): string[] {
   if (value instanceof CelList) return [...elementsOf(value)].flatMap(element => problemsAt(element, path))
   if (!(value instanceof CelMap)) return []

@@ -1,4 +1,4 @@
-/** Types with fields whose sizes are limited: what environments declare of their variables, and what cost estimates go by. */
+/** Types with fields of limited size: environments declare variables with them, and cost estimates use them. */
 
 import { type CostNode, type Range, UNLIMITED } from '../checker/cost-range.ts'
 import type { Library } from '../checker/library.ts'
@@ -6,14 +6,14 @@ import { type CelType, listType, mapType, objectType } from '../checker/types.ts
 
 export interface SizedType {
   readonly type: CelType
-  /** How many characters, elements or entries a value may have; -1 is unlimited, 0 for types without a size. */
+  /** The maximum number of characters, elements or entries; -1 is unlimited, 0 for types without a size. */
   readonly maxElements: number
   readonly key?: SizedType
   readonly element?: SizedType
   readonly fields?: ReadonlyMap<string, SizedType>
 }
 
-/** A type of values of at most some size. */
+/** A type with values of at most some size. */
 export const sized = (type: CelType, maxElements = 0): SizedType => ({ type, maxElements })
 
 export const sizedList = (element: SizedType, maxElements = -1): SizedType => ({ type: listType(element.type), maxElements, element })
@@ -32,7 +32,7 @@ export const sizedObject = (name: string, fields: Readonly<Record<string, SizedT
   fields: new Map(Object.entries(fields)),
 })
 
-/** The types of fields, of their fields and so on, by name. */
+/** The types of fields, and recursively of their fields, by name. */
 export function sizedTypesLibrary(...roots: readonly SizedType[]): Library {
   const known = new Map<string, SizedType>()
   for (const root of roots) gather(root, known)
@@ -52,7 +52,7 @@ function gather(root: SizedType, known: Map<string, SizedType>): void {
   for (const part of [root.key, root.element, ...(root.fields?.values() ?? [])]) if (part) gather(part, known)
 }
 
-/** Knows sizes by the paths to them from variables. `ofMapField` gives the type of a field that is a key of a map. */
+/** Finds sizes by path from a variable. `ofMapField` returns the type of a field that is a key of a map. */
 export function sizesOf(
   variables: Pick<ReadonlyMap<string, SizedType>, 'get'>,
   ofMapField: (map: SizedType) => SizedType | undefined = () => undefined,

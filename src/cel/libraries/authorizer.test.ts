@@ -7,7 +7,7 @@ import { authorizerValue, type CelAccess, type CelDecision, type CelUser, reques
 
 const user: CelUser = { name: 'jane', groups: ['dev'] }
 
-/** What an expression gives, and what it asked. */
+/** The value of an expression, and the checks it made. */
 function ask(
   text: string,
   decision: CelDecision = { allowed: true, reason: 'because' },

@@ -13,7 +13,7 @@ export const groupCheckType = objectType('kubernetes.authorization.GroupCheck')
 export const resourceCheckType = objectType('kubernetes.authorization.ResourceCheck')
 export const decisionType = objectType('kubernetes.authorization.Decision')
 
-/** Who asks: the user of a request, or a service account named in an expression. */
+/** The subject of a check: the user of a request, or a service account named in an expression. */
 export interface CelUser {
   readonly name: string
   readonly uid?: string
@@ -21,7 +21,7 @@ export interface CelUser {
   readonly extra?: ReadonlyMap<string, readonly string[]>
 }
 
-/** What is asked: a path, or a resource; selectors are texts, and ones that cannot be parsed select nothing. */
+/** The attributes of a check: a path, or a resource; selectors are strings, and invalid ones select nothing. */
 export type CelAccess =
   | { readonly kind: 'path'; readonly path: string; readonly verb: string }
   | {
@@ -39,11 +39,11 @@ export type CelAccess =
 export interface CelDecision {
   readonly allowed: boolean
   readonly reason: string
-  /** What went wrong while deciding, if anything. */
+  /** The error of the decision, if any. */
   readonly error?: string
 }
 
-/** Decides at once: expressions do not wait. */
+/** Decides synchronously: expressions do not wait. */
 export type CelAuthorizer = (user: CelUser, access: CelAccess) => CelDecision
 
 /** Values that only have member functions. */
@@ -111,7 +111,7 @@ class DecisionValue extends ReceiverOnly {
 /** The value of the variable `authorizer`. */
 export const authorizerValue = (user: CelUser, decide: CelAuthorizer): CelValue => new AuthorizerValue(user, decide)
 
-/** The value of the variable `authorizer.requestResource`: a check of what the request is about. */
+/** The value of the variable `authorizer.requestResource`: a check for the resource of the request. */
 export function requestResourceValue(user: CelUser, decide: CelAuthorizer, about: Partial<ResourceAccess>): CelValue {
   return new ResourceCheckValue(new AuthorizerValue(user, decide), { ...anything, ...about })
 }
@@ -126,7 +126,7 @@ const anything: ResourceAccess = {
   labelSelector: '',
 }
 
-/** Allows for two checks in an expression. */
+/** Allows two checks per expression. */
 const CHECK_COST = 350_000
 
 const refining = (name: string, id: string, field: keyof ResourceAccess, cost: (args: readonly CelValue[]) => number = unitCost) =>
@@ -201,7 +201,7 @@ export const selectorsLibrary = (): Library => ({
   ],
 })
 
-/** A list, reading the text, and a requirement with its values for every second character at most. */
+/** A list, parsing the string, and a requirement with its values for every second character at most. */
 function selectorCost(args: readonly CelValue[]): number {
   const length = actualSize(args[1])
   return 10 + Math.ceil(length * 0.1) + Math.ceil(length * 0.5) * 50

@@ -1,4 +1,4 @@
-/** What calls of Kubernetes' functions and of the extensions it uses may cost. Changing a number changes which expressions may be stored. */
+/** Cost estimates of Kubernetes' functions and of the extensions it uses. Changing a number changes which expressions may be stored. */
 
 import {
   addRanges,
@@ -25,10 +25,10 @@ import { joinSize, replacedSize, splitSize } from './result-sizes.ts'
 import { semverType } from './semvers.ts'
 import { urlType } from './urls.ts'
 
-/** What is known of the sizes of inputs: the size of a node, or undefined. */
+/** Estimates the size of a node; undefined when unknown. */
 export type SizeEstimator = (node: CostNode) => Range | undefined
 
-/** The estimator of an environment of Kubernetes, with what is known of the sizes of its variables. */
+/** The estimator of an environment of Kubernetes, with the known sizes of its variables. */
 export function kubernetesEstimator(estimateSize: SizeEstimator = () => undefined): CostEstimator {
   const estimator: CostEstimator = {
     estimateSize,
@@ -59,7 +59,7 @@ const transformedTarget: Estimate = ({ target }, estimator) => {
   return { cost: traversal(size), resultSize: size }
 }
 
-/** A list, reading the text, and a requirement with its values for every second character at most. */
+/** A list, parsing the string, and a requirement with its values for every second character at most. */
 const selector: Estimate = ({ args: [first] }, estimator) => {
   if (!first) return undefined
   const length = sizeOf(first, estimator)
@@ -67,7 +67,7 @@ const selector: Estimate = ({ args: [first] }, estimator) => {
   return { cost: addRanges(addRanges(exactly(LIST_CREATION_COST), traversal(length)), requirements) }
 }
 
-/** Elements of a list as a node, so that their sizes can be asked for. */
+/** The elements of a list as a node, to look up their sizes. */
 const elementNode = ({ type, path }: CostNode): CostNode | undefined =>
   type.params[0] && { type: type.params[0], path: path && [...path, '@items'] }
 
@@ -107,7 +107,7 @@ const join: Estimate = ({ target, args: [separator] }, estimator) => {
 const find: Estimate = ({ target, args: [pattern] }, estimator) => {
   if (!target || !pattern) return undefined
   const size = sizeOf(target, estimator)
-  // One more character, so that a costly pattern is not free on an empty text.
+  // One more character, so that a costly pattern is not free on an empty string.
   const textCost = traversal(addRanges(size, exactly(1)))
   const patternCost = scaleRange(sizeOf(pattern, estimator), REGEX_LENGTH_FACTOR)
   return { cost: multiplyRanges(textCost, patternCost), resultSize: { min: 0n, max: size.max } }
@@ -117,7 +117,7 @@ const ip: Estimate = (call, estimator) => (call.overload === 'cidr_ip' ? one : f
 
 const isCanonical: Estimate = ({ args: [first] }, estimator) => first && { cost: doubleTraversal(sizeOf(first, estimator)) }
 
-/** How many bytes an address has. */
+/** The number of bytes of an address. */
 const addressBytes: Range = { min: 4n, max: 16n }
 
 const containsIp: Estimate = ({ overload, args: [first] }, estimator) => {
@@ -141,7 +141,7 @@ const LONGEST_FORMAT_NAME = 64n
 
 const simple = [ipType, cidrType, quantityType, semverType, authorizerType, pathCheckType, groupCheckType, resourceCheckType, decisionType]
 
-/** Kubernetes' own types are compared in one step, as far as they are of one size. */
+/** Kubernetes' own types are compared in one step if they have a fixed size. */
 const equals: Estimate = ({ args: [left, right] }) => {
   if (!left || !right || !sameType(left.type, right.type)) return undefined
   if (simple.some(type => sameType(type, left.type))) return one

@@ -1,4 +1,4 @@
-/** Shorthand for declaring the functions of a library. */
+/** Shorthands for declaring the functions of a library. */
 
 import type { FunctionDecl, Overload } from '../checker/library.ts'
 import type { CelType } from '../checker/types.ts'
@@ -6,14 +6,14 @@ import { type CelValue, fault, noSuchOverload, runtimeType } from '../runtime/va
 
 type Cost = NonNullable<Overload['cost']>
 
-/** What a call gives; the arguments are of the declared types, which the caller has seen to. */
+/** Computes a call; the caller has checked that the arguments are of the declared types. */
 type Apply = (...args: any[]) => CelValue
 
 export interface Signature {
   readonly id: string
   readonly params: readonly CelType[]
   readonly result: CelType
-  /** Without one a call costs 1. */
+  /** The default is 1. */
   readonly cost?: Cost
 }
 
@@ -26,7 +26,7 @@ export const global = ({ id, params, result, cost }: Signature, apply: Apply): O
   ...(cost && { cost }),
 })
 
-// Objects of dyn pass for any object type until here; those of a library are values of its own.
+// Objects of type dyn pass as any object type until here; those of a library are its own values.
 const isOfLibrary = (param: CelType, value: CelValue): boolean => param.kind !== 'object' || runtimeType(value).name === param.name
 
 /** An overload that is called on its first argument. */
@@ -34,7 +34,7 @@ export const member = (signature: Signature, apply: Apply): Overload => ({ ...gl
 
 export const fn = (name: string, ...overloads: Overload[]): FunctionDecl => ({ name, overloads })
 
-/** What a function that throws gives: its result, or a fault with the message of what it threw. */
+/** The result of a function that may throw, or a fault with the message of its error. */
 export function attempt(run: () => CelValue, describe: (message: string) => string = message => message): CelValue {
   try {
     return run()

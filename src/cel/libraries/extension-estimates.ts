@@ -1,4 +1,4 @@
-/** What calls of cel-go's extensions for lists and sets may cost. */
+/** Cost estimates of cel-go's extensions for lists and sets. */
 
 import {
   addRanges,
@@ -17,20 +17,20 @@ import {
 } from '../checker/cost-range.ts'
 import { sortableTypes } from './list-extension.ts'
 
-/** The estimate of a call of an extension; undefined if it is none. */
+/** The estimate of a call of an extension; undefined for other calls. */
 export function estimateExtensionCall(call: CallNode, estimator: CostEstimator): CallEstimate | undefined {
   return byOverload().get(call.overload)?.(call, estimator)
 }
 
 type Estimate = (call: CallNode, estimator: CostEstimator) => CallEstimate | undefined
 
-/** A call that makes a list, each of so many elements at some cost. */
+/** A call that creates a list of `size` elements, each at some cost. */
 const allocation = (size: Range, factor: number): CallEstimate => ({
   cost: addRanges(scaleRange(size, factor), exactly(1 + LIST_CREATION_COST)),
   resultSize: size,
 })
 
-/** What a literal int says, zero if it is negative. */
+/** The value of an int literal, zero if it is negative. */
 function literalOf(node: CostNode | undefined, otherwise: bigint): bigint {
   if (node?.expr?.kind !== 'literal' || node.expr.value.type !== 'int') return otherwise
   return node.expr.value.value < 0n ? 0n : node.expr.value.value
@@ -63,7 +63,7 @@ const sorting =
     return keys && allocation(squared(sizeOf(keys, estimator)), factor)
   }
 
-/** Each element of the one may be compared with each of the other. */
+/** Each element of one list may be compared with each of the other. */
 const sets =
   (factor: number): Estimate =>
   ({ args: [a, b] }, estimator) => {

@@ -1,4 +1,4 @@
-/** Named formats of strings: format.dns1123Label() and its like, format.named and validate. */
+/** Named formats of strings: format.dns1123Label() and the like, format.named and validate. */
 
 import { isQualifiedName, isValidLabelValue, nameIsDNS1035Label, nameIsDNSLabel, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { checkRequestUri, UrlError } from '../../lib/url.ts'
@@ -13,7 +13,7 @@ export const formatType = objectType('kubernetes.NamedFormat')
 interface Format {
   readonly title: string
   readonly check: (text: string) => readonly string[]
-  /** How long a pattern for it would be, which is what costs go by. */
+  /** The length of an equivalent pattern, which determines costs. */
   readonly patternLength: number
 }
 
@@ -106,7 +106,7 @@ function uriFaults(text: string): readonly string[] {
   }
 }
 
-/** Base64 with padding; an empty text is none, as the validator of OpenAPI has it. */
+/** Base64 with padding; the empty string is invalid, as in the OpenAPI validator. */
 function isBase64(text: string): boolean {
   return /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/.test(text)
 }

@@ -21,7 +21,7 @@ import type { ExpandMacro } from '../syntax/grammar.ts'
 import { actualSize, allocation } from './call-costs.ts'
 import { fn, global, member } from './declare.ts'
 
-/** The types whose values have an order; overloads are named after them. */
+/** The ordered types; overloads are named after them. */
 export const sortableTypes = [intType, uintType, doubleType, boolType, durationType, timestampType, stringType, bytesType]
 
 const listOfT = listType(typeParam('T'))
@@ -94,7 +94,10 @@ function slice(list: CelList, start: CelInt, end: CelInt): CelValue {
   return listOf(out)
 }
 
-/** Lists that are flat already are fine, and what is no list fails with words of its own: the argument's type is not checked before. */
+/**
+ * Flat lists are returned as they are, and a value that is no list fails with a message of its own: the argument's type is not checked
+ * before.
+ */
 function flatten(list: CelValue, depth: CelValue): CelValue {
   if (!(list instanceof CelList) || !isInt(depth)) return noSuchOverload
   if (depth < 0) return fault('level must be non-negative')
@@ -143,7 +146,7 @@ function distinct(list: CelList): CelValue {
   return listOf(seen)
 }
 
-/** `list.sortBy(e, key)` sorts by the list of keys, with the list itself evaluated once. */
+/** `list.sortBy(e, key)` sorts by the list of keys; the list itself is evaluated once. */
 function expandSortBy(...[make, target, [variable, key]]: Parameters<ExpandMacro>): ReturnType<ExpandMacro> {
   if (!target || !variable || !key) return undefined
   if (!['list', 'select', 'ident', 'comprehension', 'call'].includes(target.kind)) {

@@ -54,7 +54,7 @@ const a = typeParam('A')
 const listOfA = listType(a)
 const cost = (args: readonly CelValue[]): number => wholeTraversal(args[0])
 
-/** The functions that expressions of every release have. */
+/** The functions available in every release. */
 export const listFunctionsLibrary = (): Library => ({
   functions: [
     fn(
@@ -86,7 +86,7 @@ export const listFunctionsLibrary = (): Library => ({
   ],
 })
 
-/** The function that came with 1.37. */
+/** The function added in 1.37. */
 export const includesLibrary = (): Library => ({
   functions: [fn('includes', member({ id: 'list_includes_dyn_dyn', params: [dynType, dynType], result: boolType, cost }, includes))],
 })

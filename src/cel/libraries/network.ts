@@ -1,4 +1,4 @@
-/** IP addresses and blocks of them: ip, cidr, and what can be asked of both. */
+/** IP addresses and CIDR blocks: ip, cidr, and their functions. */
 
 import { goQuote } from '../../lib/go-text.ts'
 import {
@@ -160,7 +160,7 @@ function toCidr(text: string): CelValue {
       if (isMapped(prefix.address)) return new CelFault(`${PARSE_ERROR}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`)
       return new CidrValue(prefix)
     },
-    // Both the parser of the library and its caller say so.
+    // Both the parser of the library and its caller add the prefix.
     message => PARSE_ERROR + PARSE_ERROR + message,
   )
 }
@@ -175,7 +175,7 @@ function isGlobalUnicast(address: IPAddress): boolean {
   return !isUnspecified(address) && !isLoopback(address) && !isMulticast(address) && !isLinkLocalUnicast(address)
 }
 
-// A text that is no address fails as if it were of the wrong type, one that is no block says why: so does Kubernetes.
+// As in Kubernetes, an invalid address fails with the error for a wrong type, an invalid block with the reason.
 function containsIp({ prefix }: CidrValue, ip: CelValue): CelValue {
   return ip instanceof IpValue ? prefixContains(prefix, ip.address) : noSuchOverload
 }

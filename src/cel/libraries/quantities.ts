@@ -18,7 +18,9 @@ import { attempt, fn, global, member } from './declare.ts'
 
 export const quantityType = objectType('kubernetes.Quantity')
 
-/** A quantity as a value; `isBig` tells that Kubernetes would keep it as a number of any size, which is never an integer to it. */
+/**
+ * A quantity as a value; `isBig` tells that Kubernetes would hold it as a number of arbitrary size, which it never treats as an integer.
+ */
 export class QuantityValue extends CelOpaque {
   readonly type = quantityType
   readonly quantity: Quantity
@@ -36,7 +38,7 @@ export class QuantityValue extends CelOpaque {
   }
 }
 
-/** The value of a quantity written as text; throws QuantityError. */
+/** Parses a quantity; throws QuantityError. */
 export const quantityValueOf = (text: string): QuantityValue => new QuantityValue(parseQuantity(text), isBigText(text))
 
 const one = [quantityType]
@@ -109,10 +111,10 @@ const subtract = (a: QuantityValue, b: QuantityValue): CelValue => derived(subtr
 const derived = (result: Quantity, a: QuantityValue, b: QuantityValue): QuantityValue =>
   new QuantityValue(result, a.isBig || b.isBig || !fits(result.unscaled))
 
-/** The value as an integer of 64 bits; a quantity written with a fraction or as thousandths has none even if it is whole. */
+/** The value as a 64-bit integer; a quantity written with a fraction or in thousandths is no integer even if it is whole. */
 function integerOf({ quantity: { unscaled, scale }, isBig }: QuantityValue): CelInt | undefined {
   if (isBig || scale < 0) return undefined
-  // More zeros than this are past 64 bits unless there is nothing before them.
+  // With more zeros than this only 0 fits 64 bits.
   if (scale > 18) return unscaled === 0n ? 0 : undefined
   const value = unscaled * 10n ** BigInt(scale)
   return fits(value) ? intOf(value) : undefined
@@ -123,7 +125,7 @@ function approximate({ quantity: { unscaled, scale } }: QuantityValue): CelValue
   return new CelDouble(scale === 0 ? base : base * 10 ** scale)
 }
 
-/** Whether the text is read into a number of any size, by the lengths that Kubernetes looks at before it reads. */
+/** Whether Kubernetes parses the string into a number of arbitrary size, which it decides by length. */
 function isBigText(text: string): boolean {
   const [, whole = '', fraction = '', suffix = ''] = /^[+-]?0*([0-9]*)(?:\.([0-9]*))?(.*)$/s.exec(text) ?? []
   const digits = Math.max(whole.length, 1) + fraction.length

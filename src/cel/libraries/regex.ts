@@ -1,4 +1,4 @@
-/** Searching text with regular expressions: find and findAll. */
+/** Searching strings with regular expressions: find and findAll. */
 
 import { countingSteps, engine } from '../../lib/linear-regex.ts'
 import type { Library } from '../checker/library.ts'

@@ -1,9 +1,9 @@
-/** How large the results of string functions may become. */
+/** The maximum sizes of the results of string functions. */
 
 import { addRanges, multiplyRanges, type Range, UNLIMITED } from '../checker/cost-range.ts'
 import type { Expr } from '../syntax/ast.ts'
 
-/** The size of a text after what is found in it is replaced. */
+/** The size of a string after a replacement. */
 export function replacedSize(text: Range, old: Range, replacement: Range): Range {
   const most = longest(text, old, replacement)
   const least = shortest(text, old, replacement)
@@ -13,11 +13,11 @@ export function replacedSize(text: Range, old: Range, replacement: Range): Range
 
 interface Replaced {
   readonly count: bigint
-  /** How much of the text stays. */
+  /** The number of characters that remain. */
   readonly kept: bigint
 }
 
-/** An empty text is found around every character; otherwise the smallest parts become the largest, as often as possible. */
+/** The empty string matches around every character; otherwise the smallest parts become the largest, as often as possible. */
 function longest(text: Range, old: Range, replacement: Range): Replaced {
   if (old.min === 0n) return { count: text.max < UNLIMITED ? text.max + 1n : text.max, kept: text.max }
   if (replacement.max <= old.min) return { count: 0n, kept: text.max }
@@ -30,19 +30,19 @@ function shortest(text: Range, old: Range, replacement: Range): Replaced {
   return { count: quotient(text.min, old.max), kept: 0n }
 }
 
-// Divided in floating point, as Kubernetes does.
+// Divides in floating point, as Kubernetes does.
 function quotient(a: bigint, b: bigint): bigint {
   const rounded = Math.ceil(Number(a) / Number(b))
   return rounded >= 2 ** 64 ? UNLIMITED : BigInt(rounded)
 }
 
-/** How many parts a text falls into: at most one for each character, or as many as a literal limit says. */
+/** The number of parts of a split string: at most one for each character, or the value of a literal limit. */
 export function splitSize(text: Range, limit: Expr | undefined): Range {
   const isLimited = limit?.kind === 'literal' && limit.value.type === 'int'
   return { min: 0n, max: isLimited ? BigInt.asUintN(64, limit.value.value as bigint) : text.max }
 }
 
-/** The size of the texts of a list put together. */
+/** The size of the joined strings of a list. */
 export function joinSize(list: Range, { element, separator }: { element?: Range; separator?: Range }): Range {
   const texts = element ? multiplyRanges(list, element) : { min: 0n, max: 0n }
   if (!separator) return texts

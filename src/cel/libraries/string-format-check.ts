@@ -1,4 +1,4 @@
-/** Checks calls of `string.format` whose template and arguments are written out. */
+/** Checks calls of `string.format` with literal templates and arguments. */
 
 import type { CheckedAst } from '../checker/checked-ast.ts'
 import { type CelType, dynType } from '../checker/types.ts'
@@ -48,7 +48,7 @@ function fillerOf(ast: CheckedAst, { elements }: ListExpr) {
 const kinds: Readonly<Record<ClauseVerb, readonly string[]>> = {
   s: ['list', 'map', 'int', 'uint', 'double', 'bool', 'string', 'timestamp', 'bytes', 'duration', 'type', 'null'],
   d: ['int', 'uint'],
-  // Infinities and what is no number come as strings.
+  // Infinities and NaN are passed as strings.
   f: ['double', 'string'],
   e: ['double', 'string'],
   b: ['int', 'uint', 'bool'],
@@ -59,7 +59,7 @@ const kinds: Readonly<Record<ClauseVerb, readonly string[]>> = {
 
 const takes = (verb: ClauseVerb, type: CelType): boolean => type.kind === 'dyn' || kinds[verb].includes(type.kind)
 
-/** The first part of an argument that cannot be shown; lists and maps that are written out are looked into. */
+/** The first part of an argument that cannot be formatted; list and map literals are traversed. */
 function undisplayable(expr: Expr, typeOf: (expr: Expr) => CelType): Expr | undefined {
   if (!takes('s', typeOf(expr))) return expr
   const parts = expr.kind === 'list' ? expr.elements : expr.kind === 'map' ? expr.entries.flatMap(({ key, value }) => [key, value]) : []

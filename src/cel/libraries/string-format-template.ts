@@ -1,4 +1,4 @@
-/** Templates of `string.format`: text with clauses such as `%s` and `%.2f`, read the same way when checked and when filled in. */
+/** Templates of `string.format`: text with clauses such as `%s` and `%.2f`, parsed the same way when checked and when filled in. */
 
 import { goQuote } from '../../lib/go-text.ts'
 
@@ -9,7 +9,7 @@ export interface Clause {
   readonly precision: number | undefined
 }
 
-/** What is wrong with a template or with an argument of it; `node` is the argument in an expression. */
+/** An error of a template or of an argument; `node` is the argument in an expression. */
 export class FormatError extends Error {
   override readonly name = 'FormatError'
   readonly node: number | undefined
@@ -19,15 +19,15 @@ export class FormatError extends Error {
   }
 }
 
-/** Where the arguments come from and what becomes of them. */
+/** Formats the arguments of a template. */
 export interface Filler {
-  /** How many arguments there are. */
+  /** The number of arguments. */
   readonly count: number
-  /** The text of an argument; throws FormatError. */
+  /** The formatted argument; throws FormatError. */
   fill(clause: Clause, index: number): string
 }
 
-/** Goes through a template and gives its text and how many arguments it took; throws FormatError. */
+/** Fills in a template; returns the text and the number of arguments used. Throws FormatError. */
 export function fillTemplate(template: string, { count, fill }: Filler): { text: string; used: number } {
   let text = ''
   let used = 0
@@ -81,10 +81,10 @@ function readPrecision(digits: string, fail: (why: string) => FormatError): numb
   )
 }
 
-/** Templates are read byte by byte: of a character past ASCII, messages show the first byte. */
+/** Templates are parsed byte by byte: messages show the first byte of a non-ASCII character. */
 const firstByte = (text: string): string => Buffer.from(text.slice(0, 2)).toString('latin1').slice(0, 1)
 
-/** Messages about arguments of a type that a clause does not take. */
+/** Messages about arguments of a type that a clause does not accept. */
 export const clauseProblems: Readonly<Record<ClauseVerb, string>> = {
   s: 'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given',
   d: 'decimal clause can only be used on integers, was given',

@@ -26,7 +26,7 @@ const cases: readonly (readonly [expression: string, result: string])[] = [
 
 for (const [expression, result] of cases) test(`${expression} is ${result}`, () => assert.equal(shown(expression), result))
 
-/** What is reported of an expression whose position does not matter. */
+/** The issues of an expression whose position does not matter. */
 const told = (expression: string) =>
   problemOf(expression)
     .split('\n')[0]!

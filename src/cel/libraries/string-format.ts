@@ -1,4 +1,4 @@
-/** `string.format` as it runs. Numbers with a point are written the American way, as cel-go does in this version. */
+/** `string.format` at run time. Numbers with a fraction use the American notation, as in this version of cel-go. */
 
 import { fixedText, scientificText } from '../../lib/float-text.ts'
 import { compareText, goWholeQuote } from '../../lib/go-text.ts'
@@ -19,7 +19,7 @@ import {
 } from '../runtime/values.ts'
 import { type Clause, clauseProblems, FormatError, fillTemplate } from './string-format-template.ts'
 
-/** The template filled with the elements of a list, or a fault. */
+/** The template filled in with the elements of a list, or a fault. */
 export function formatText(template: string, args: CelList): CelValue {
   try {
     return fillTemplate(template, { count: args.size, fill: (clause, index) => formatClause(clause, args.at(index)) }).text
@@ -72,7 +72,7 @@ function hex(value: CelValue): string | undefined {
   return wholeOf(value)?.toString(16)
 }
 
-/** Beyond this no double has digits. */
+/** Doubles have no digits beyond this. */
 const MOST_PLACES = 1100
 
 function fixed(value: number | undefined, precision: number): string | undefined {
@@ -85,7 +85,7 @@ function fixed(value: number | undefined, precision: number): string | undefined
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹'
 
-/** What is asked for as precision is taken as the least width: that is how cel-go words it to its printer. */
+/** The precision is used as the minimum width: that is how cel-go calls its printer. */
 function scientific(value: number | undefined, width: number): string | undefined {
   if (value === undefined) return undefined
   return (Number.isFinite(value) ? powerOfTen(value) : special(value)).padStart(Math.min(width, 0xffff))
@@ -99,7 +99,7 @@ function powerOfTen(value: number): string {
 
 const special = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? '∞' : '-∞')
 
-/** A value as `%s` shows it; undefined if it cannot be shown. */
+/** A value as `%s` formats it; undefined if it cannot be formatted. */
 function displayed(value: CelValue): string | undefined {
   if (value === null) return 'null'
   if (value instanceof CelList) return `[${[...elementsOf(value)].map(nested).join(', ')}]`
@@ -119,7 +119,7 @@ function displayedMap(map: CelMap): string {
   return `{${entries.map(([key, value]) => `${key}:${value}`).join(', ')}}`
 }
 
-/** A value inside a list or map, as it could be written in an expression. */
+/** A value inside a list or map, as it would be written in an expression. */
 function nested(value: CelValue): string {
   if (value instanceof CelDouble) {
     if (Number.isFinite(value.value)) return fixedText(value.value, DEFAULT_PRECISION)

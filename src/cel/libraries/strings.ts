@@ -74,7 +74,7 @@ const transforming = (): FunctionDecl[] => [
 
 const outOfRange = (index: CelInt): CelValue => fault(`index out of range: ${index}`)
 
-/** The code points of a text; for ASCII, the text itself does. */
+/** The code points of a string; an ASCII string is its own list. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII begins with them.
 const runesOf = (text: string): ArrayLike<string> => (/^[\x00-\x7f]*$/.test(text) ? text : Array.from(text))
 
@@ -124,7 +124,7 @@ function joinTexts(list: CelList, separator = ''): CelValue {
 const lowerAscii = (text: string): CelValue => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
 const upperAscii = (text: string): CelValue => text.replace(/[a-z]+/g, letters => letters.toUpperCase())
 
-/** Replaces the first `limit` occurrences, all when it is negative; nothing is found before each character and at the end. */
+/** Replaces the first `limit` occurrences, all when it is negative; the empty string is found before each character and at the end. */
 function replaceText(text: string, old: string, replacement: string, limit: CelInt = -1): CelValue {
   if (limit === 0 || old === replacement) return text
   const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit)
@@ -156,7 +156,7 @@ function substring(text: string, start: CelInt, end?: CelInt): CelValue {
   return sliceRunes(runes, Number(start), end === undefined ? undefined : Number(end))
 }
 
-/** What Unicode calls white space; JavaScript's own trim differs in two characters. */
+/** White space by Unicode; JavaScript's own trim differs in two characters. */
 const SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
 
 function trimSpace(text: string): CelValue {
@@ -170,5 +170,5 @@ function trimSpace(text: string): CelValue {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that have escapes.
 const quoteText = (text: string): CelValue => `"${wellFormed(text).replace(/[\x07-\r\\"]/g, char => QUOTED_AS[char]!)}"`
 
-/** Halves of pairs that stand alone are no characters. */
+/** Replaces lone surrogates, which are no characters. */
 const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')

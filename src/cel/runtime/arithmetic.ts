@@ -28,7 +28,7 @@ import {
   noSuchOverload,
 } from './values.ts'
 
-/** What a function says of a first argument that it cannot take: values with members of their own do not name it. */
+/** The error of a function for a first argument of the wrong type: values with members of their own do not name it. */
 export function notFor(name: string, value: CelValue): CelFault {
   if (typeof value === 'string' || value instanceof CelTimestamp || value instanceof CelDuration) return noSuchOverload
   return fault(`no such overload: ${name}`)

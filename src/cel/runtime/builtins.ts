@@ -1,4 +1,4 @@
-/** The functions and operators of CEL itself. Each takes values of any type and tells which it cannot take, as cel-go does. */
+/** The functions and operators of CEL itself. Each accepts values of any type and returns cel-go's error for the wrong ones. */
 
 import { operators } from '../syntax/operators.ts'
 import { add, divide, modulo, multiply, negate, notFor, subtract } from './arithmetic.ts'
@@ -10,7 +10,7 @@ import { timeParts } from './time-functions.ts'
 import { type Builtin, CelFault, CelList, CelMap, type CelValue, fault, noSuchOverload, runtimeType, sizeOf } from './values.ts'
 import { countMatchSteps, countWork } from './work.ts'
 
-/** What a function with overloads says when none takes the arguments. */
+/** The error of a function without an overload for the arguments. */
 export const noOverloadFor = (name: string, args: readonly CelValue[]): CelFault =>
   fault(`no such overload: ${name}(${args.map(arg => runtimeType(arg).name).join(', ')})`)
 
@@ -45,7 +45,7 @@ export function isIn(element: CelValue, container: CelValue): CelValue {
   return found instanceof CelFault ? found : found !== undefined
 }
 
-/** Whether a text matches a pattern anywhere. */
+/** Whether a string matches a pattern anywhere. */
 function matches(text: CelValue, pattern: CelValue): CelValue {
   if (typeof text !== 'string') return notFor('matches', text)
   if (typeof pattern !== 'string') return noSuchOverload
@@ -55,7 +55,7 @@ function matches(text: CelValue, pattern: CelValue): CelValue {
   return regex.test(text, countMatchSteps)
 }
 
-/** The functions by name, except those that the planner knows: logic, equality, selection and the optional `or`. */
+/** The functions by name, except those that the planner implements: logic, equality, selection and the optional `or`. */
 export const builtins: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([
   [operators.not, { unary: a => (typeof a === 'boolean' ? !a : noSuchOverload) }],
   [operators.notStrictlyFalse, { unary: a => (typeof a === 'boolean' ? a : true) }],
@@ -95,7 +95,7 @@ export const builtins: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([
   ...optionalBuiltins,
 ])
 
-/** The conversions between types, which are evaluated ahead where their argument is a literal. */
+/** The conversions between types, which are constant-folded where their argument is a literal. */
 export const conversionNames: ReadonlySet<string> = new Set([
   'bool',
   'bytes',

@@ -1,4 +1,4 @@
-/** Conversions between types: `int(…)`, `string(…)` and their like. */
+/** Conversions between types: `int(…)`, `string(…)` and the like. */
 
 import { isUtf8 } from 'node:buffer'
 import { goFloat } from '../../lib/go-text.ts'
@@ -6,7 +6,7 @@ import { intOverflow, uintOverflow } from './int64.ts'
 import { formatDurationValue, formatTimestamp, parseDurationValue, parseTimestamp, timestampOf } from './times.ts'
 import { CelDouble, CelDuration, CelTimestamp, CelTypeValue, CelUint, type CelValue, fault, intOf, isInt, runtimeType } from './values.ts'
 
-/** Converts a value, or tells with undefined that there is no such conversion. */
+/** Converts a value; undefined when there is no such conversion. */
 export type Convert = (value: CelValue) => CelValue | undefined
 
 const cannot = (to: string): CelValue => fault(`type conversion error from 'string' to '${to}'`)
@@ -91,11 +91,11 @@ function parseInt64(text: string): CelValue | undefined {
 const decimalFloat = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/
 const hexFloat = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([+-]?[0-9]+)$/
 
-/** Reads a number as Go's ParseFloat does; undefined if it cannot. */
+/** Parses a number as Go's ParseFloat does; undefined if it cannot. */
 function parseFloat64(text: string): number | undefined {
   if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
   if (/^nan$/i.test(text)) return Number.NaN
-  // Underscores may part digits.
+  // Underscores may separate digits.
   const plain = text.replace(/(?<=[0-9a-fA-FxX])_(?=[0-9a-fA-F])/g, '')
   const value = decimalFloat.test(plain) ? Number(plain) : parseHexFloat(plain)
   return value === undefined || !Number.isFinite(value) ? undefined : value

@@ -1,4 +1,4 @@
-/** Which values are equal and how they are ordered; numbers of different types meet on the number line. */
+/** Equality and order of values; numbers of different types are compared by value. */
 
 import { compareText } from '../../lib/go-text.ts'
 import { order } from './int64.ts'
@@ -21,9 +21,9 @@ import {
 } from './values.ts'
 import { countWork } from './work.ts'
 
-/** Whether two values are equal. Values of different types are not, but a library's own may say that they cannot be compared. */
+/** Whether two values are equal. Values of different types are not, but a library's own type may return an error instead. */
 export function equalValues(a: CelValue, b: CelValue): boolean | CelFault {
-  // The same object may still be unlike itself: it may hold NaN.
+  // The same object may be unequal to itself: it may contain NaN.
   if (typeof a !== 'object' || a === null) return a === b || (isInt(a) && typeof b === 'object' && sameNumber(a, b))
   if (b === null) return false
   if (a instanceof CelList) return a.equalTo ? a.equalTo(b) : equalLists(a, b)
@@ -68,7 +68,7 @@ function equalOptionals(a: CelOptional, b: CelValue): boolean | CelFault {
 
 const sameNumber = (a: CelValue, b: CelValue): boolean => isNumeric(b) && compareNumbers(a as Numeric, b) === 0
 
-/** Whether the list has an element equal to the value. */
+/** Whether the list contains an element equal to the value. */
 export function listContains(list: CelList, value: CelValue): boolean | CelFault {
   if (list.contains) return list.contains(value)
   for (let i = 0; i < list.size; i++) {
@@ -80,7 +80,7 @@ export function listContains(list: CelList, value: CelValue): boolean | CelFault
 
 const unordered = fault('NaN values cannot be ordered')
 
-/** -1, 0 or 1 as a comes before, is equal to or comes after b, or a fault when they have no order. */
+/** -1, 0 or 1 as a is less than, equal to or greater than b, or a fault when they have no order. */
 export function compareValues(a: CelValue, b: CelValue): number | CelFault {
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0
   if (typeof a === 'string') return typeof b === 'string' ? compareTexts(a, b) : noSuchOverload
@@ -108,7 +108,7 @@ type Numeric = CelInt | CelUint | CelDouble
 const isNumeric = (value: CelValue): value is Numeric => isInt(value) || value instanceof CelUint || value instanceof CelDouble
 const isNaNValue = (value: Numeric): boolean => value instanceof CelDouble && Number.isNaN(value.value)
 
-/** NaN when one of them is. An integer that meets a double is rounded to one, as cel-go does. */
+/** NaN when one of them is. An integer compared with a double is converted to one, as in cel-go. */
 function compareNumbers(a: Numeric, b: Numeric): number {
   if (a instanceof CelDouble || b instanceof CelDouble) {
     const [x, y] = [doubleOf(a), doubleOf(b)]

@@ -11,7 +11,7 @@ const int64 = fc.oneof(fc.bigInt(-limit, limit - 1n), fc.constantFrom(...edges),
 type Exact = (a: bigint, b: bigint) => bigint
 type Checked = (a: CelInt, b: CelInt) => CelInt | CelFault
 
-/** What exact arithmetic says: the int in its one form, or the message of the failure. */
+/** The result of exact arithmetic: the int in its canonical form, or the error message. */
 function told(result: bigint): CelInt | string {
   return result < -limit || result >= limit ? 'integer overflow' : intOf(result)
 }

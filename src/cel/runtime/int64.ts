@@ -1,4 +1,4 @@
-/** Arithmetic on 64-bit integers that tells of overflow, as cel-go's does. */
+/** Arithmetic on 64-bit integers with cel-go's overflow errors. */
 
 import { CelDuration, type CelFault, type CelInt, CelUint, fault, intOf } from './values.ts'
 
@@ -11,10 +11,10 @@ const smallest = -(1n << 63n)
 const greatest = (1n << 63n) - 1n
 const greatestUint = (1n << 64n) - 1n
 
-/** The int of a result that may not fit. */
+/** The int of a result, or an overflow. */
 export const checkedInt = (value: bigint): CelInt | CelFault => (value < smallest || value > greatest ? intOverflow : intOf(value))
 
-/** The uint of a result that may not fit. */
+/** The uint of a result, or an overflow. */
 export const checkedUint = (value: bigint): CelUint | CelFault => (value < 0n || value > greatestUint ? uintOverflow : new CelUint(value))
 
 export function addInt(a: CelInt, b: CelInt): CelInt | CelFault {
@@ -36,7 +36,7 @@ export function subtractInt(a: CelInt, b: CelInt): CelInt | CelFault {
 export function multiplyInt(a: CelInt, b: CelInt): CelInt | CelFault {
   if (typeof a === 'number' && typeof b === 'number') {
     const product = a * b
-    // Adding zero turns -0, which no int is, into 0.
+    // Adding zero turns -0 into 0; no int is -0.
     if (Number.isSafeInteger(product)) return product + 0
   }
   return checkedInt(BigInt(a) * BigInt(b))
@@ -44,7 +44,7 @@ export function multiplyInt(a: CelInt, b: CelInt): CelInt | CelFault {
 
 export function divideInt(a: CelInt, b: CelInt): CelInt | CelFault {
   if (b === 0) return divisionByZero
-  // Without the remainder the quotient is whole, so that no rounding can carry it over.
+  // Without the remainder the quotient is whole, so that it cannot be rounded up.
   if (typeof a === 'number' && typeof b === 'number') return (a - (a % b)) / b + 0
   return checkedInt(BigInt(a) / BigInt(b))
 }
@@ -52,14 +52,14 @@ export function divideInt(a: CelInt, b: CelInt): CelInt | CelFault {
 export function moduloInt(a: CelInt, b: CelInt): CelInt | CelFault {
   if (b === 0) return modulusByZero
   if (typeof a === 'number' && typeof b === 'number') return (a % b) + 0
-  // The quotient that does not fit has no remainder either.
+  // The overflowing quotient has no remainder either.
   if (a === smallest && b === -1) return intOverflow
   return intOf(BigInt(a) % BigInt(b))
 }
 
 export const negateInt = (a: CelInt): CelInt | CelFault => (typeof a === 'number' ? 0 - a : checkedInt(-a))
 
-/** A duration of a result that may not fit, or the fault it already is. */
+/** A duration, or the fault of its computation. */
 export const durationOf = (nanos: CelInt | CelFault): CelDuration | CelFault => (typeof nanos === 'object' ? nanos : new CelDuration(nanos))
 
 /** -1, 0 or 1 as a is less than, equal to or greater than b; numbers and bigints may be mixed. */

@@ -1,6 +1,6 @@
 /**
- * JSON as CEL values, read in place: nothing is converted before an expression asks for it. A shape (shapes.ts) tells how the JSON at
- * some position is to be read, as the same text may be a string, a timestamp or bytes, and the same number an int or a double.
+ * JSON as CEL values, read in place: nothing is converted before an expression reads it. A shape (shapes.ts) determines how the JSON at a
+ * position is read, as the same string may be a string, a timestamp or bytes, and the same number an int or a double.
  */
 
 import { deepEqual, getOwn, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
@@ -9,12 +9,12 @@ import { equalValues } from './equality.ts'
 import { type CelFault, CelList, CelMap, CelOpaque, type CelValue, noSuchOverload } from './values.ts'
 import { countWork, currentEvaluation } from './work.ts'
 
-/** How the JSON at some position is read. What does not fit is a fault, with the message of Kubernetes. */
+/** Reads the JSON at a position. A value that does not fit is a fault, with the message of Kubernetes. */
 export interface Shape {
   read(json: Json): CelValue
 }
 
-/** A field: its key in JSON, which need not be its name in expressions, and how it is read. */
+/** A field: its key in JSON, which may differ from its name in expressions, and its shape. */
 export interface ShapeField {
   readonly key: string
   readonly shape: Shape
@@ -31,14 +31,16 @@ export function fieldsOf(byName: ReadonlyMap<string, ShapeField>): ShapeFields {
   return { byName, nameByKey: new Map(Array.from(byName, ([name, field]) => [field.key, name])) }
 }
 
-/** The own value at a key. Only Object.prototype's functions and `__proto__` are found without being own, and no JSON is a function. */
+/**
+ * The own value at a key. Only Object.prototype's functions and `__proto__` are found without being own, and no JSON value is a function.
+ */
 function ownValue(object: JsonObject, key: string): Json | undefined {
   const value = object[key]
   if (typeof value !== 'function' && key !== '__proto__') return value
   return getOwn(object, key)
 }
 
-/** The keys of large objects, which take long to list, for the evaluation at hand. */
+/** The keys of large objects, which take long to list, cached during an evaluation. */
 let listed = { evaluation: -1, keys: new WeakMap<JsonObject, readonly string[]>() }
 const largeObject = 64
 
@@ -84,7 +86,7 @@ export class JsonMap extends CelMap {
   readonly json: JsonObject
   readonly value: Shape
   readonly #otherKeys: CelFault | undefined
-  /** `otherKeys` is what looking for a key that is no string gives; nothing, unless it is reported. */
+  /** `otherKeys` is the result of looking up a key that is no string; undefined unless given. */
   constructor(json: JsonObject, value: Shape, otherKeys?: CelFault) {
     super()
     this.json = json
@@ -151,7 +153,7 @@ export class JsonFields extends CelMap {
 
 const preservedType = opaqueType('unknown')
 
-/** JSON of which nothing is known: it can be compared and nothing else. */
+/** JSON without a known type: it can only be compared. */
 export class PreservedJson extends CelOpaque {
   readonly json: Json
   constructor(json: Json) {

@@ -1,4 +1,4 @@
-/** Lists that mean more than their order: sets, and lists whose elements are told apart by some of their fields. */
+/** Lists with set or map semantics: sets, and lists whose elements have key fields. */
 
 import { equalValues } from './equality.ts'
 import { showValue } from './show-value.ts'
@@ -6,7 +6,7 @@ import { ArrayList, CelFault, CelList, CelMap, type CelValue, elementsOf, fault,
 
 const scalarsOnly = fault('listSet operations are only supported on lists of scalar values')
 
-/** A list without repetition: equal to any list with the same elements, and adding is a union. */
+/** A list without duplicates: equal to any list with the same elements, and `+` is a union. */
 export class SetList extends CelList {
   readonly #list: CelList
   constructor(list: CelList) {
@@ -60,7 +60,7 @@ function scalarKey(value: CelValue): string | CelFault {
 const typedText = (value: CelValue | undefined): string =>
   value === undefined ? 'absent' : `${runtimeType(value).name}:${showValue(value)}`
 
-/** A list of objects that some fields tell apart: equal whatever the order, and adding replaces elements that have the same keys. */
+/** A list of objects with key fields: equal in any order, and `+` replaces elements with the same keys. */
 export class KeyedList extends CelList {
   readonly #list: CelList
   readonly #keys: readonly string[]

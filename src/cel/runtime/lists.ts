@@ -1,13 +1,13 @@
-/** Adding lists without copying them. */
+/** Concatenates lists without copying them. */
 
 import { intOverflow } from './int64.ts'
 import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
 import { countWork } from './work.ts'
 
-/** Up to this size a sum of lists is flattened when it is read; beyond, each read walks down to the part it is in. */
+/** Up to this size a concatenation is flattened when it is read; beyond it, each read descends to the part it is in. */
 const largestFlat = 1_000_000
 
-/** Two lists one after the other. */
+/** Two concatenated lists. */
 class JoinedList extends CelList {
   readonly size: number
   readonly left: CelList
@@ -48,7 +48,7 @@ function flatten(list: CelList): CelValue[] {
   return flat
 }
 
-/** The elements of both lists; a list that is being gathered grows instead. */
+/** The elements of both lists; the accumulator of a comprehension grows in place instead. */
 export function addLists(a: CelList, b: CelList): CelValue {
   if (a instanceof GatheredList) {
     const count = b.size
@@ -61,5 +61,5 @@ export function addLists(a: CelList, b: CelList): CelValue {
   return b.size === 0 ? a : new JoinedList(a, b)
 }
 
-/** A list that was gathered, fit to be seen. */
+/** The finished list of an accumulator. */
 export const settled = (list: GatheredList): CelList => new ArrayList(list.elements)

@@ -1,4 +1,4 @@
-/** The functions on optional values, and the one that gathers maps. */
+/** The functions on optional values, and the one that accumulates maps. */
 
 import { mapInsert } from '../syntax/operators.ts'
 import { showValue } from './show-value.ts'
@@ -30,7 +30,7 @@ function dereference(value: CelValue): CelValue {
   return value.value === undefined ? noneDereferenced : value.value
 }
 
-/** Whether a value is what its type has when nothing is set. */
+/** Whether a value is the zero value of its type. */
 function isZero(value: CelValue): boolean {
   if (value === null || value === false || value === 0 || value === '') return true
   if (value instanceof CelDouble) return value.value === 0
@@ -59,7 +59,7 @@ const endOf = (index: (size: number) => number): Builtin => ({
   },
 })
 
-/** The map with one more entry; a map that is being gathered grows instead. */
+/** The map with one more entry; the accumulator of a comprehension grows in place instead. */
 function insert(map: CelValue, key: CelValue, value: CelValue): CelValue {
   if (!(map instanceof CelMap)) return noSuchOverload
   if (map.find(key) !== undefined) return fault(`insert failed: key ${showValue(key)} already exists`)

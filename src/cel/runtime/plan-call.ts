@@ -1,4 +1,4 @@
-/** Plans calls of functions: those of CEL itself, and those that libraries bring. */
+/** Plans calls of functions: those of CEL itself, and those of libraries. */
 import type { Evaluate, Overload } from '../checker/library.ts'
 import { type CelType, isDyn, isOptionalType, sameType } from '../checker/types.ts'
 import type { CallExpr } from '../syntax/ast.ts'
@@ -28,11 +28,11 @@ export function planCall(planner: Planner, expr: CallExpr): Planned {
 
 interface Call {
   readonly args: readonly Planned[]
-  /** What it costs; undefined is 1. */
+  /** The cost of a call; undefined is 1. */
   readonly cost: ArgumentCost | undefined
 }
 
-/** cel-go knows what a call costs by its overload, when just one fits. */
+/** cel-go takes the cost of a call from its overload, if exactly one fits. */
 function costOf(candidates: readonly Overload[]): ArgumentCost | undefined {
   const [only] = candidates
   if (candidates.length !== 1 || !only) return undefined
@@ -54,7 +54,7 @@ function planBuiltin(planner: Planner, name: string, builtin: Builtin, call: Cal
   return { step: () => noOverloadFor(name, []) }
 }
 
-/** What Kubernetes has cel-go evaluate before anything runs; all of it is then free of cost but the match of a pattern. */
+/** Constant folding as Kubernetes configures cel-go; folded calls cost nothing, except for matching a pattern. */
 function evaluatedAhead(name: string, { unary }: Builtin, { args, cost }: Call): Planned | undefined {
   const [first, second] = args
   if (args.length === 1 && unary && conversionNames.has(name) && first!.constant !== undefined) {
@@ -81,7 +81,7 @@ function matchStep(text: Step, pattern: string, cost: ArgumentCost | undefined):
   }
 }
 
-/** Membership in a list of literals that can be told apart without comparing. */
+/** Membership in a list of literals that can be looked up without comparing. */
 function membership(element: Step, list: CelList): Planned | undefined {
   if (list.size === 0) return constant(false)
   const elements = [...elementsOf(list)]
@@ -114,7 +114,7 @@ const unaryStep =
     return a instanceof CelFault ? a : evaluate(a)
   }
 
-/** Faults are arguments like others. */
+/** Passes faults as arguments. */
 const lenientStep =
   (arg: Step, evaluate: (a: CelValue) => CelValue): Step =>
   frame => {
@@ -123,7 +123,7 @@ const lenientStep =
     return evaluate(a)
   }
 
-/** Both sides are evaluated, and the call is paid for, whatever becomes of them. */
+/** Both operands are evaluated, and the call is charged even if one fails. */
 function binaryStep(left: Step, right: Step, call: { binary: NonNullable<Builtin['binary']>; cost: ArgumentCost | undefined }): Step {
   const { binary, cost } = call
   return frame => {
@@ -149,20 +149,20 @@ function ternaryStep([first, second, third]: readonly Planned[], evaluate: NonNu
   }
 }
 
-// Plans calls of the functions that libraries bring.
+// Plans calls of library functions.
 
 interface LibraryCall {
   readonly name: string
   readonly args: readonly Planned[]
-  /** What the checker found the arguments to be. */
+  /** The types of the arguments by the checker. */
   readonly types: readonly (CelType | undefined)[]
-  /** The overloads that the checker let pass. */
+  /** The overloads that the checker accepted. */
   readonly candidates: readonly Overload[]
   /** All overloads of the function. */
   readonly declared: readonly Overload[]
 }
 
-/** Plans a call of a function of which a library implements at least one overload. */
+/** Plans a call of a function with at least one overload that a library implements. */
 function planLibraryCall(call: LibraryCall): Planned {
   const { name, args, types, candidates, declared } = call
   const [only] = candidates
@@ -171,17 +171,17 @@ function planLibraryCall(call: LibraryCall): Planned {
   return remembered(args, callStep(args, sure ? only.evaluate : guarded(name, only), candidates))
 }
 
-/** Whether a value of the type that the checker found must be one that the parameter takes. */
+/** Whether a value of the checked type is always accepted by the parameter. */
 const isSure = (param: CelType | undefined, type: CelType | undefined): boolean =>
   param !== undefined && type !== undefined && (isDyn(param) || (type.params.length === 0 && sameType(param, type) && !type.nullable))
 
-/** An overload that the checker chose, where values of dyn may still turn out not to fit. */
+/** An overload that the checker chose, where values of type dyn may still turn out not to fit. */
 function guarded(name: string, overload: Overload): Evaluate {
   const evaluate = overload.evaluate!
   return (args, context) => (fits(overload, args) ? evaluate(args, context) : noOverloadFor(name, args))
 }
 
-/** The first overload that takes the arguments, found when they are known. */
+/** The first overload that accepts the arguments, selected at run time. */
 function dispatch(name: string, overloads: readonly Overload[]): Evaluate {
   const implemented = overloads.filter(overload => overload.evaluate)
   const builtin = builtins.get(name)
@@ -199,7 +199,7 @@ const fits = ({ params, nonStrict }: Overload, args: readonly CelValue[]): boole
 
 type Charge = (args: readonly CelValue[], result: CelValue) => number
 
-/** What a call costs: as a candidate says, and as the standard says only if there is no other. */
+/** The cost of a call: that of a candidate, and the standard one only if there is no other. */
 function chargeOf(candidates: readonly Overload[]): Charge | undefined {
   const declared = candidates.find(overload => overload.cost)?.cost
   if (declared || candidates.length !== 1) return declared
@@ -207,7 +207,7 @@ function chargeOf(candidates: readonly Overload[]): Charge | undefined {
   return standard && (args => standard(args[0]!, args[1]!))
 }
 
-/** With up to two arguments all are evaluated and the call is paid for even if one fails; with more the first failure ends it. */
+/** With up to two arguments all are evaluated and the call is charged even if one fails; with more the first failure ends it. */
 function callStep(args: readonly Planned[], evaluate: Evaluate, candidates: readonly Overload[]): Step {
   const charge = chargeOf(candidates)
   const steps = args.map(arg => arg.step)
@@ -243,7 +243,7 @@ function manyStep(steps: readonly Step[], evaluate: Evaluate, charge: Charge | u
   }
 }
 
-/** Faults are arguments like others. */
+/** Passes faults as arguments. */
 function lenientLibraryStep(steps: readonly Step[], evaluate: Evaluate, charge: Charge | undefined): Step {
   return frame => {
     const values = steps.map(step => step(frame))
@@ -251,7 +251,7 @@ function lenientLibraryStep(steps: readonly Step[], evaluate: Evaluate, charge: 
   }
 }
 
-/** A call whose arguments are all literals gives the same each time: it is made once, and paid for each time. */
+/** A call with only literal arguments always has the same result: it is computed once, and charged each time. */
 function remembered(args: readonly Planned[], step: Step): Planned {
   if (args.length === 0 || args.some(arg => arg.constant === undefined)) return { step }
   let known: { readonly value: CelValue; readonly cost: number } | undefined
@@ -269,9 +269,9 @@ function remembered(args: readonly Planned[], step: Step): Planned {
   }
 }
 
-// Whether a value turns out to be of a type that could not be checked ahead.
+// Checks at run time of types that could not be checked before.
 
-/** Whether the value can stand where the type is declared; of lists and maps the first element speaks for all, as for cel-go. */
+/** Whether the value can be used where the type is declared; the first element of a list or map decides for all, as in cel-go. */
 function fitsAtRuntime(type: CelType, value: CelValue): boolean {
   if (value instanceof CelFault) return false
   if (isDyn(type) || type.kind === 'typeParam' || (type.nullable && value === null)) return true

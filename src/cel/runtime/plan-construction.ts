@@ -1,4 +1,4 @@
-/** Plans what makes values: lists, maps, objects and comprehensions. */
+/** Plans the construction of values: lists, maps, objects and comprehensions. */
 
 import { accumulator, type ComprehensionExpr, type ListExpr, type MapExpr, type StructExpr } from '../syntax/ast.ts'
 import type { Frame, Step } from './frame.ts'
@@ -32,7 +32,7 @@ export function planList(planner: Planner, expr: ListExpr): Planned {
   return { step: afterwards(make, listCost) }
 }
 
-/** The cost of making a value is added also when it fails. */
+/** The cost of creating a value is added also when it fails. */
 const afterwards =
   (make: Step, cost: number): Step =>
   frame => {
@@ -99,7 +99,7 @@ export function planStruct(planner: Planner, expr: StructExpr): Planned {
   return { step: afterwards(make, structCost) }
 }
 
-/** Plans a loop. What it gathers is begun when it is first asked for, and grows in place, as only the loop can see it. */
+/** Plans a loop. Its accumulator is initialized when first read, and grows in place, as only the loop can see it. */
 export function planComprehension(planner: Planner, expr: ComprehensionExpr): Planned {
   const range = planner.plan(expr.iterRange).step
   const init = planner.plan(expr.accuInit).step
@@ -132,7 +132,7 @@ export function planComprehension(planner: Planner, expr: ComprehensionExpr): Pl
   }
 }
 
-/** An empty list or map that may grow in the place of a literal one. */
+/** An empty list or map that can grow, in the place of a literal one. */
 function growing(value: CelValue): CelValue {
   if (value instanceof CelList && value.size === 0) return new GatheredList()
   return value instanceof CelMap && value.size === 0 ? new GatheredMap() : value

@@ -7,7 +7,7 @@ import type { Planned, Planner } from './planner.ts'
 import { comparisonCost } from './runtime-cost.ts'
 import { CelFault, CelOptional, type CelValue, noSuchOverload } from './values.ts'
 
-/** Plans `&&` (decided by false) or `||` (decided by true): a fault counts only when no term decides. */
+/** Plans `&&` (decided by false) or `||` (decided by true): a fault counts only when no operand decides. */
 export function planLogic(planner: Planner, expr: CallExpr, decides: boolean): Planned {
   const terms = expr.args.map(term => planner.plan(term).step)
   const [left, right] = terms as [Step, Step]
@@ -73,7 +73,7 @@ export function planEquality(planner: Planner, expr: CallExpr, wanted: boolean):
   }
 }
 
-/** Comparing with a literal text is what most expressions are about. */
+/** Most expressions compare with a string literal. */
 function equalsText(left: Step, text: string, wanted: boolean): Step {
   const whenSame = comparisonCost(text, text)
   return frame => {
@@ -91,7 +91,7 @@ function equalsText(left: Step, text: string, wanted: boolean): Step {
   }
 }
 
-/** Plans `a.or(b)`, and `a.orValue(b)` where `unwraps`: b is only evaluated when a holds nothing. */
+/** Plans `a.or(b)`, and `a.orValue(b)` where `unwraps`: b is only evaluated when a is empty. */
 export function planOr(planner: Planner, expr: CallExpr, unwraps: boolean): Planned {
   const [left, right] = [planner.plan(expr.target!).step, planner.plan(expr.args[0]!).step]
   return {

@@ -29,7 +29,7 @@ const selections: ReadonlySet<string> = new Set([operators.index, operators.optI
 const isLink = (expr: Expr): boolean =>
   expr.kind === 'ident' || expr.kind === 'select' || (expr.kind === 'call' && expr.target === undefined && selections.has(expr.function))
 
-/** Plans what is selected from: anything but a link of the chain pays for being its start. */
+/** Plans the operand of a selection: anything but a link of the chain is charged as its start. */
 function planOperand(planner: Planner, expr: Expr, counted: boolean): Step {
   const planned = counted ? planner.plan(expr) : planner.planUncounted(expr)
   const { step } = planned
@@ -68,13 +68,13 @@ function selectStep(operand: Step, key: CelValue): Step {
   }
 }
 
-/** An optional selection costs only when it finds something. */
+/** An optional selection is charged only when it finds a value. */
 function paid(frame: Frame, found: CelValue): CelValue {
   if (found instanceof CelOptional && found.value !== undefined) frame.cost += selectCost
   return found
 }
 
-/** The selection from what an optional holds, itself optional. */
+/** The optional selection from the value of an optional. */
 function selectOptionally(container: CelValue, key: CelValue): CelValue {
   const within = container instanceof CelOptional ? container.value : container
   if (within === undefined) return optionalNone
@@ -131,7 +131,7 @@ export function planOptionalSelection(planner: Planner, expr: CallExpr, counted:
   return { step }
 }
 
-/** What is at a key or position; undefined where there is nothing, a fault where the key cannot be one. */
+/** The value at a key or position; undefined where there is none, a fault for an invalid key. */
 function lookUp(container: CelValue, key: CelValue): CelValue | undefined {
   if (container instanceof CelMap) return container.find(key)
   if (!(container instanceof CelList)) return undefined
@@ -140,7 +140,7 @@ function lookUp(container: CelValue, key: CelValue): CelValue | undefined {
   return index >= 0 && index < container.size ? container.at(index) : undefined
 }
 
-/** The position in a list that a number means; those too large to be one are as good as -1. */
+/** The list position of a number; -1 for numbers that are too large. */
 function indexOf(key: CelValue): number | CelFault {
   if (typeof key === 'number') return key
   if (typeof key === 'bigint') return -1
@@ -156,14 +156,14 @@ function indexOf(key: CelValue): number | CelFault {
 const missing = (container: CelValue, key: CelValue): CelFault =>
   fault(`${container instanceof CelList ? 'index out of bounds' : 'no such key'}: ${showValue(key)}`)
 
-/** A fault for values that cannot be keys at all. */
+/** A fault for values that cannot be keys. */
 function keyFault(key: CelValue): CelFault | undefined {
   if (typeof key === 'string' || isInt(key) || typeof key === 'boolean' || key instanceof CelUint || key instanceof CelDouble)
     return undefined
   return fault(`invalid qualifier type: ${goTypeOf(key)}`)
 }
 
-/** The Go type that cel-go has for a value. */
+/** cel-go's Go type of a value. */
 export function goTypeOf(value: CelValue): string {
   if (value === null) return 'types.Null'
   if (typeof value === 'boolean') return 'types.Bool'

@@ -1,4 +1,4 @@
-/** Turns a checked syntax tree into closures that evaluate it. What each node adds to the cost is what cel-go's interpreter counts. */
+/** Turns a checked syntax tree into closures that evaluate it. Each node adds the cost that cel-go's interpreter counts. */
 
 import type { CheckedAst } from '../checker/checked-ast.ts'
 import type { Env } from '../checker/env.ts'
@@ -8,20 +8,20 @@ import type { Step } from './frame.ts'
 import { selectCost } from './runtime-cost.ts'
 import { CelDouble, CelTypeValue, CelUint, type CelValue, fault, intOf } from './values.ts'
 
-/** A planned expression; one whose value is known ahead has it as `constant`. */
+/** A planned expression; `constant` is its value if that is known ahead. */
 export interface Planned {
   readonly step: Step
   readonly constant?: CelValue
 }
 
 export interface PlanOptions {
-  /** Evaluates literals, conversions of literals and tests against lists of literals ahead, at no cost, as Kubernetes has it. */
+  /** Evaluates literals, conversions of literals and membership in lists of literals ahead, at no cost, as Kubernetes does. */
   readonly optimize: boolean
-  /** Whether `has(…)` costs more than the selections in it. */
+  /** Whether `has(…)` costs more than its selections. */
   readonly presenceTestHasCost: boolean
 }
 
-/** That a program cannot be made of an expression although it type-checks: a conversion of a literal that must fail. */
+/** No program can be created for an expression although it type-checks: a conversion of a literal always fails. */
 export class CelProgramError extends Error {
   override readonly name = 'CelProgramError'
 }
@@ -29,7 +29,7 @@ export class CelProgramError extends Error {
 /** Plans one kind of node. */
 export type PlanNode = (planner: Planner, expr: Expr, counted: boolean) => Planned
 
-/** Where a local variable is kept; what a comprehension gathers begins with `init` when it is first asked for. */
+/** The slot of a local variable; an accumulator is initialized with `init` when first read. */
 interface Local {
   readonly slot: number
   readonly init: Step | undefined
@@ -53,7 +53,7 @@ export class Planner {
     this.#planNode = planNode
   }
 
-  /** How many slots a frame needs. */
+  /** The number of slots of a frame. */
   get slots(): number {
     return this.#slots
   }
@@ -62,7 +62,7 @@ export class Planner {
     return this.ast.types[expr.id]
   }
 
-  /** The full name that a name or selection means, if it means one. */
+  /** The full name that a name or selection resolves to, if it does. */
   resolvedName(expr: Expr): string | undefined {
     return this.ast.references[expr.id]?.name
   }
@@ -72,14 +72,14 @@ export class Planner {
   }
 
   /**
-   * Plans an expression where a chain of selections does not pay for the variable it starts from: a branch of `?:`, or the position in
-   * square brackets. cel-go resolves these without evaluating them as expressions.
+   * Plans an expression where a chain of selections is not charged for its variable: a branch of `?:`, or the position in square brackets.
+   * cel-go resolves these without evaluating them as expressions.
    */
   planUncounted(expr: Expr): Planned {
     return this.#planNode(this, expr, false)
   }
 
-  /** A new slot; `name` stands for it until closed. */
+  /** A new slot; `name` refers to it until closed. */
   open(name: string, init?: Step): number {
     const slot = this.#slots++
     const shadowed = this.#locals.get(name)
@@ -139,7 +139,7 @@ function localStep({ slot, init }: Local, counted: boolean): Step {
   }
 }
 
-/** A value that is known ahead. */
+/** A value known ahead. */
 export const constant = (value: CelValue): Planned => ({ step: () => value, constant: value })
 
 /** The value of a literal. */

@@ -226,7 +226,7 @@ test('the cost limit ends any expression', () => {
   fc.assert(
     fc.property(source, text => {
       const { value, cost } = run(`dyn(${text})`.replaceAll('[1, 2]', '[dyn(1), 2]'), { l }, { maxCost: 50_000 })
-      // The last call may go beyond, by no more than the size of what it looked at.
+      // The last call may exceed the limit by no more than the size of its arguments.
       assert.ok(cost <= 50_000 || value instanceof CelCancellation)
     }),
     { numRuns: 60 },

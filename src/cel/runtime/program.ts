@@ -1,4 +1,4 @@
-/** Makes programs of checked expressions: plans once, evaluates many times. */
+/** Programs of checked expressions: planned once, evaluated many times. */
 
 import type { CheckedAst } from '../checker/checked-ast.ts'
 import type { Env } from '../checker/env.ts'
@@ -14,17 +14,17 @@ import { CelProgramError, constant, constantValue, type PlanNode, type Planned, 
 import { CelFault, type CelValue, fault } from './values.ts'
 import { beginWork, DEFAULT_WORK, endWork, Interruption } from './work.ts'
 
-/** The values of variables by name; those that an expression does not use are not looked at. */
+/** The values of variables by name; unused ones are not read. */
 export type Bindings = { readonly [name: string]: CelValue }
 
 export interface EvaluateOptions {
-  /** The most that the evaluation may cost; without it there is no limit. */
+  /** The cost limit of the evaluation; unlimited by default. */
   readonly maxCost?: number
-  /** The most work it may do beside what its cost shows (work.ts). */
+  /** The limit of work that the cost does not include (work.ts). */
   readonly maxWork?: number
 }
 
-/** That an evaluation was ended: it cost too much, or did too much work. */
+/** An evaluation that was ended because it exceeded its cost or work limit. */
 export class CelCancellation extends CelFault {
   readonly reason: 'cost' | 'work'
   constructor({ reason, message }: Interruption) {
@@ -33,7 +33,10 @@ export class CelCancellation extends CelFault {
   }
 }
 
-/** What an evaluation gives: a value, which is a CelFault if it failed and a CelCancellation if it was ended, what it cost, and the work it did beside that. */
+/**
+ * The result of an evaluation: a value, which is a CelFault if it failed and a CelCancellation if it was ended, its cost, and the work that
+ * the cost does not include.
+ */
 export interface Evaluation {
   readonly value: CelValue
   readonly cost: number
@@ -49,7 +52,7 @@ export interface Program {
 
 const tooDeep = 'expression is nested too deeply'
 
-/** A program for a checked expression. Throws CelProgramError if there can be none, with the message of cel-go. */
+/** A program for a checked expression. Throws CelProgramError with cel-go's message if none can be created. */
 export function createProgram(env: Env, ast: CheckedAst, options: Partial<PlanOptions> = {}): Program {
   const planner = new Planner(env, ast, { optimize: true, presenceTestHasCost: false, ...options }, planNode)
   const { step } = planWhole(planner, ast.expr)
@@ -89,7 +92,7 @@ function planWhole(planner: Planner, expr: Expr): Planned {
   }
 }
 
-/** Whatever else is thrown fails the evaluation alone, as for cel-go: texts and stacks that outgrow the engine, mistakes of a library. */
+/** Other exceptions fail only the evaluation, as in cel-go: strings and stacks that exceed the engine's limits, bugs of a library. */
 function faultOf(error: unknown): CelFault {
   if (error instanceof Interruption) return new CelCancellation(error)
   return fault(`internal error: ${error instanceof Error ? error.message : error}`)

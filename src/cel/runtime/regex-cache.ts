@@ -1,4 +1,4 @@
-/** Compiled regular expressions, kept while they are used: expressions match the same few patterns again and again. */
+/** A cache of compiled regular expressions: expressions match the same few patterns again and again. */
 
 import { type LinearRegex, linearRegex } from '../../lib/linear-regex.ts'
 import { type CelFault, fault } from './values.ts'
@@ -7,13 +7,13 @@ const most = 256
 const longestKept = 4096
 const kept = new Map<string, LinearRegex | CelFault>()
 
-/** The expression of a pattern, or a fault in Go's words. */
+/** The compiled pattern, or a fault in Go's words. */
 export function regexOf(pattern: string): LinearRegex | CelFault {
   const found = kept.get(pattern)
   if (found) return found
   const made = compiled(pattern)
   if (pattern.length > longestKept) return made
-  // The first key is the one that was added first.
+  // The first key is the oldest.
   if (kept.size >= most) for (const oldest of kept.keys()) if (kept.delete(oldest)) break
   kept.set(pattern, made)
   return made

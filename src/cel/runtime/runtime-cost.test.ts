@@ -11,7 +11,7 @@ interface Case {
   readonly bindings?: Bindings
 }
 
-/** What an expression costs when nothing is evaluated ahead and presence tests cost, which is how cel-go's own tests count. */
+/** The cost of an expression without constant folding and with charged presence tests, as in cel-go's own tests. */
 function costOf(source: string, { types = {}, bindings = {} }: Case = {}): number {
   const program = compile(testEnv(types), source, { optimize: false, presenceTestHasCost: true })
   return program.evaluate(bindings).cost

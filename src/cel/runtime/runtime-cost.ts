@@ -1,4 +1,4 @@
-/** What the standard functions cost at run time, as cel-go counts it. */
+/** Costs of the standard functions at run time, as in cel-go. */
 
 import { CelOptional, type CelValue, sizeOf } from './values.ts'
 
@@ -7,13 +7,13 @@ export const listCost = 10
 export const mapCost = 30
 export const structCost = 40
 
-/** The cost of a call from its first two arguments, told before it is made. */
+/** The cost of a call by its first two arguments, before it is made. */
 export type ArgumentCost = (a: CelValue, b: CelValue) => number
 
 const traversal = 0.1
 const perPatternCharacter = 0.25
 
-/** The size of what has one, and 1 for other values. */
+/** The size of a value; 1 for values without a size. */
 function actualSize(value: CelValue): number {
   const size = sizeOf(value)
   if (size !== undefined) return size
@@ -29,7 +29,7 @@ const ofFirst: ArgumentCost = a => traverse(actualSize(a))
 const ofSecond: ArgumentCost = (_, b) => traverse(actualSize(b))
 const ofSum: ArgumentCost = (a, b) => traverse(actualSize(a) + actualSize(b))
 const ofProduct: ArgumentCost = (a, b) => traverse(actualSize(a)) * traverse(actualSize(b))
-// One more than the text has, lest a costly pattern on an empty text is free.
+// One more than the length of the string, so that a costly pattern is not free on an empty string.
 const ofMatch: ArgumentCost = (a, b) => traverse(1 + actualSize(a)) * Math.ceil(actualSize(b) * perPatternCharacter)
 
 const costs: ReadonlyMap<string, ArgumentCost> = new Map<string, ArgumentCost>([
@@ -51,5 +51,5 @@ const costs: ReadonlyMap<string, ArgumentCost> = new Map<string, ArgumentCost>([
   ['contains_string', ofProduct],
 ])
 
-/** The cost of calls of an overload by its id; undefined for those that cost 1. */
+/** The cost of an overload by its id; undefined for those that cost 1. */
 export const standardCost = (overload: string): ArgumentCost | undefined => costs.get(overload)

@@ -1,4 +1,4 @@
-/** How JSON is read as CEL values: shapes for what schemas can say of a position. What does not fit is a fault, with the message of Kubernetes. */
+/** Shapes read JSON as CEL values, according to a schema. A value that does not fit is a fault, with the message of Kubernetes. */
 
 import { decodeBase64 } from '../../lib/base64.ts'
 import { goType } from '../../lib/go-text.ts'
@@ -11,7 +11,7 @@ import { CelDouble, type CelInt, CelTimestamp, type CelValue, fault, intOf, noSu
 
 const missing = fault('invalid data, got null for schema with nullable=false')
 
-/** A shape of one kind of values; null is a fault. */
+/** A shape for one type of JSON value; null is a fault. */
 function shape(read: (json: Exclude<Json, null>) => CelValue): Shape {
   return { read: json => (json === null ? missing : read(json)) }
 }
@@ -45,13 +45,13 @@ export const intOrStringShape = shape(json =>
   typeof json === 'string' ? json : (wholeOf(json) ?? fault('invalid data, expected XIntOrString value to be either a string or integer')),
 )
 
-/** The int of a whole number; undefined for others, and for those beyond 64 bits, which Go reads as floats. */
+/** The int of a whole number; undefined for others, and beyond 64 bits, which Go reads as floats. */
 function wholeOf(json: Json): CelInt | undefined {
   if (typeof json === 'number') return Number.isSafeInteger(json) ? json + 0 : undefined
   return typeof json === 'bigint' && BigInt.asIntN(64, json) === json ? intOf(json) : undefined
 }
 
-/** A shape of strings that mean something else; undefined from `read` is a fault that names the format. */
+/** A shape for strings of a format; undefined from `read` is a fault that names the format. */
 function textShape(format: string, read: (text: string) => CelValue | undefined): Shape {
   return shape(json => {
     if (typeof json !== 'string') return fault(`invalid data, expected string, got ${goType(json)}`)
@@ -91,7 +91,7 @@ const units: readonly [RegExp, bigint][] = [
   [/^(?:w|wk|week.*)$/, 7n * 24n * 3600n * second],
 ]
 
-/** The sum of all amounts with a unit that the text has somewhere. */
+/** The sum of all amounts with a unit anywhere in the string. */
 function wordyDuration(text: string): CelValue | undefined {
   let total: bigint | undefined
   for (const [, amount, word] of text.matchAll(/(?<!\d)(\d+)(?!\d)\s*([A-Za-zµ]+)/g)) {
@@ -110,13 +110,13 @@ export const bytesShape = textShape('byte formatted string', text => {
   }
 })
 
-/** The shape that also takes null. */
+/** The shape that also accepts null. */
 export const nullableShape = (of: Shape): Shape => ({ read: json => (json === null ? null : of.read(json)) })
 
-/** JSON that expressions can compare and nothing else. */
+/** JSON that expressions can only compare. */
 export const preservedShape = shape(json => new PreservedJson(json))
 
-/** How lists with meaning beyond their order are compared and added: as sets, or by fields, which are named as in expressions. */
+/** Comparison and concatenation of lists: in order, as sets, or by key fields, which are named as in expressions. */
 export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] }
 
 /** A list whose elements have a shape. */
@@ -135,8 +135,8 @@ const notObject = fault('invalid data, expected a map for the provided schema wi
 export const mapShape = (value: Shape): Shape => shape(json => (isObject(json) ? new JsonMap(json, value, noSuchOverload) : notObject))
 
 /**
- * An object with the given fields, by their names in expressions. Keys of the JSON that are no fields cannot be seen, only compared.
- * `fields` is called at first use, so that shapes may be recursive.
+ * An object with the given fields, by their names in expressions. Other keys of the JSON cannot be read, only compared. `fields` is called
+ * at first use, so that shapes may be recursive.
  */
 export function objectShape(fields: () => ReadonlyMap<string, ShapeField>): Shape {
   let known: ShapeFields | undefined

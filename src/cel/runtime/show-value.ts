@@ -1,4 +1,6 @@
-/** Values of CEL as cel-go's messages show them. This is not how Go prints values (`lib/go-text.ts`), but how cel-go's own types do. */
+/**
+ * Formats CEL values as cel-go's messages show them. This is not how Go prints values (`lib/go-text.ts`), but how cel-go's own types do.
+ */
 
 import { formatDuration } from '../../lib/duration.ts'
 import { goFloat } from '../../lib/go-text.ts'

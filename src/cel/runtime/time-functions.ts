@@ -1,9 +1,9 @@
-/** The parts of timestamps and durations: `getHours()` and its like. */
+/** The parts of timestamps and durations: `getHours()` and the like. */
 
 import { dayOfYear, durationPart, inTimeZone } from './times.ts'
 import { CelDuration, CelFault, CelTimestamp, type CelValue } from './values.ts'
 
-/** Gives a part, or undefined for values that have none. */
+/** Returns a part, or undefined for values of other types. */
 export interface TimePart {
   plain(value: CelValue): CelValue | undefined
   inZone(value: CelValue, zone: CelValue): CelValue | undefined

@@ -1,4 +1,4 @@
-/** Timestamps and durations: how they are read, written, added and taken apart in a time zone. */
+/** Timestamps and durations: parsing, formatting, arithmetic and time zones. */
 
 import { parseDuration } from '../../lib/duration.ts'
 import { goQuote, plainDecimal } from '../../lib/go-text.ts'
@@ -23,7 +23,7 @@ const timestampText = /^\d{4}-\d\d-\d\dT\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d
 
 /** The timestamp of a text in RFC 3339; undefined if it is none. */
 export function parseTimestamp(text: string): CelTimestamp | CelFault | undefined {
-  // What is no time is reported at once: the parser would take its time for a message that nobody reads.
+  // A cheap check first: the parser would spend its time on an error message that is not used.
   if (!timestampText.test(text)) return undefined
   try {
     const { seconds, nanos } = parseTime(text)
@@ -35,7 +35,7 @@ export function parseTimestamp(text: string): CelTimestamp | CelFault | undefine
   }
 }
 
-/** `2006-01-02T15:04:05.123Z`, with as many digits as it has, at the offset it was written with. */
+/** `2006-01-02T15:04:05.123Z`, with all its digits, at its original offset. */
 export function formatTimestamp({ seconds, nanos, offset }: CelTimestamp): string {
   const local = new Date((seconds + offset) * 1000).toISOString().slice(0, -5)
   const digits = nanos === 0 ? '' : `.${String(nanos).padStart(9, '0').replace(/0+$/, '')}`
@@ -65,7 +65,7 @@ export function formatDurationValue(duration: CelDuration): string {
 
 const secondsOf = ({ nanos }: CelDuration): number => unitsOf(BigInt(nanos), second)
 
-/** Whole units and their fraction are summed as floats, as Go does, which may round up to the next whole. */
+/** Sums whole units and their fraction as floats, as Go does, which may round up to the next whole. */
 const unitsOf = (nanos: bigint, unit: bigint): number => Number(nanos / unit) + Number(nanos % unit) / Number(unit)
 
 /** The whole hours, minutes, seconds or milliseconds of a duration. */
@@ -76,7 +76,7 @@ export function durationPart({ nanos }: CelDuration, part: 'hours' | 'minutes' |
   return Math.trunc(unitsOf(exact, unit)) + 0
 }
 
-/** The moment a duration after another; negative durations go back. */
+/** The timestamp plus a duration, which may be negative. */
 export function addToTimestamp(moment: CelTimestamp, duration: CelDuration | CelFault): CelTimestamp | CelFault {
   if (duration instanceof CelFault) return duration
   const total = BigInt(moment.seconds) * second + BigInt(moment.nanos) + BigInt(duration.nanos)
@@ -84,7 +84,7 @@ export function addToTimestamp(moment: CelTimestamp, duration: CelDuration | Cel
   return timestampOf(intOf((total - nanos) / second), Number(nanos), moment.offset)
 }
 
-/** The time between two moments. */
+/** The duration between two timestamps. */
 export function betweenTimestamps(a: CelTimestamp, b: CelTimestamp): CelDuration | CelFault {
   const seconds = BigInt(a.seconds - b.seconds) * second
   const total = seconds + BigInt(a.nanos - b.nanos)
@@ -94,7 +94,7 @@ export function betweenTimestamps(a: CelTimestamp, b: CelTimestamp): CelDuration
 
 const fitsInt64 = (value: bigint): boolean => BigInt.asIntN(64, value) === value
 
-/** A moment on the clock of a time zone: an IANA name, or an offset such as `-08:00`. */
+/** The local time of a timestamp in a zone: an IANA name, or an offset such as `-08:00`. */
 export function inTimeZone(moment: CelTimestamp, zone: string): Date | CelFault {
   const offset = zone.includes(':') ? fixedOffset(zone) : zoneOffset(moment, zone)
   return offset instanceof CelFault ? offset : new Date((moment.seconds + offset) * 1000)
@@ -107,7 +107,7 @@ function fixedOffset(zone: string): number | CelFault {
   const minutes = atoi(zone.slice(colon + 1))
   if (minutes instanceof CelFault) return minutes
   const seconds = (hours * 60 + (zone.startsWith('-') ? -minutes : minutes)) * 60
-  // What Go makes of offsets of years is of no use to anyone.
+  // Offsets of years are refused; Go's result for them is useless.
   return Math.abs(seconds) <= 86_400 * 366 ? seconds : fault(`timezone offset out of range: ${zone}`)
 }
 
@@ -154,7 +154,7 @@ export function dayOfYear(date: Date): number {
   return Math.round((Date.UTC(2000, date.getUTCMonth(), date.getUTCDate()) - Date.UTC(2000, 0, 1)) / 86_400_000) - leapDayMissing(date)
 }
 
-// The day is counted in a leap year, which has one more before March than others.
+// The day is counted in a leap year, which has one day more before March.
 function leapDayMissing(date: Date): number {
   const year = date.getUTCFullYear()
   const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)

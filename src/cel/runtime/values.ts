@@ -7,13 +7,13 @@
  * | bool      | boolean                                                                                          |
  * | int       | number where that is exact (never -0), else bigint: each int has one form, so `===` compares ints |
  * | uint      | CelUint                                                                                          |
- * | double    | CelDouble: a bare number is always an int, which is what configuration is full of                |
+ * | double    | CelDouble: a bare number is always an int, the common type in configuration                      |
  * | string    | string; sizes and indexes count code points                                                       |
  * | bytes     | Uint8Array                                                                                       |
- * | list, map | CelList, CelMap: gathered by an expression, or JSON that is read in place (json-values.ts)       |
- * | others    | CelTimestamp, CelDuration, CelOptional, CelTypeValue, and CelOpaque for what libraries add       |
+ * | list, map | CelList, CelMap: built by an expression, or JSON that is read in place (json-values.ts)          |
+ * | others    | CelTimestamp, CelDuration, CelOptional, CelTypeValue, and CelOpaque for types of libraries       |
  *
- * What fails gives a CelFault: a value too, so that `&&`, `||` and comprehensions can absorb it. Nothing is thrown.
+ * A failure is a CelFault, which is a value too, so that `&&`, `||` and comprehensions can absorb it. Nothing is thrown.
  */
 
 import {
@@ -56,13 +56,13 @@ export type CelValue =
   | CelOpaque
   | CelFault
 
-/** What the implementation of a function may ask of the evaluation that calls it. */
+/** The part of an evaluation that implementations of functions can use. */
 export interface EvaluationContext {
-  /** Adds to the cost of the evaluation, which ends when its budget is spent. */
+  /** Adds to the cost of the evaluation, which ends when it exceeds its limit. */
   charge(cost: number): void
 }
 
-/** A function of CEL itself: an implementation for each number of arguments that it takes. */
+/** A function of CEL itself: an implementation for each number of arguments. */
 export interface Builtin {
   readonly nullary?: () => CelValue
   readonly unary?: (a: CelValue) => CelValue
@@ -70,7 +70,7 @@ export interface Builtin {
   readonly ternary?: (a: CelValue, b: CelValue, c: CelValue) => CelValue
 }
 
-/** An error of evaluation; the message is the one cel-go gives. */
+/** An error of evaluation; the message is cel-go's. */
 export class CelFault {
   readonly message: string
   constructor(message: string) {
@@ -97,7 +97,10 @@ export class CelDouble {
   }
 }
 
-/** A moment between the years 1 and 9999: seconds since 1970 and nanoseconds after them; `offset`, in seconds east, is how it was written. */
+/**
+ * A time between the years 1 and 9999: seconds since 1970 and nanoseconds after them; `offset`, in seconds east of UTC, is that of its
+ * notation.
+ */
 export class CelTimestamp {
   readonly seconds: number
   readonly nanos: number
@@ -116,7 +119,7 @@ export class CelDuration {
   }
 }
 
-/** A value or none. */
+/** An optional value. */
 export class CelOptional {
   readonly value: CelValue | undefined
   constructor(value: CelValue | undefined) {
@@ -126,7 +129,7 @@ export class CelOptional {
 
 export const optionalNone = new CelOptional(undefined)
 
-/** A type as a value; types with the same name at run time are equal, whatever they are made of. */
+/** A type as a value; types with the same name at run time are equal, whatever their parameters. */
 export class CelTypeValue {
   readonly type: CelType
   constructor(type: CelType) {
@@ -139,42 +142,42 @@ export abstract class CelOpaque {
   abstract readonly type: CelType
   /** Whether it equals another value, or a fault when they cannot be compared. */
   abstract equalTo(other: CelValue): boolean | CelFault
-  /** How messages show it. */
+  /** The value in messages. */
   toString(): string {
     return this.type.name
   }
 }
 
-/** A list; what it is made of is up to the subclass. */
+/** A list; the subclass decides how it holds its elements. */
 export abstract class CelList {
   abstract readonly size: number
   /** The element at a position from 0 to size - 1. */
   abstract at(index: number): CelValue
-  /** Takes the place of comparing element by element. */
+  /** Replaces the comparison element by element. */
   equalTo?(other: CelValue): boolean | CelFault
-  /** Takes the place of appending; `other` is a list. */
+  /** Replaces concatenation; `other` is a list. */
   plus?(other: CelList): CelValue
-  /** Takes the place of searching for an equal element. */
+  /** Replaces the search for an equal element. */
   contains?(element: CelValue): boolean | CelFault
 }
 
 /** A map, or an object with fields. */
 export abstract class CelMap {
   abstract readonly size: number
-  /** The value at a key, undefined if there is none, a fault if the key cannot be one. */
+  /** The value at a key, undefined if there is none, a fault for an invalid key. */
   abstract find(key: CelValue): CelValue | undefined
   abstract keys(): readonly CelValue[]
-  /** The type that `type(…)` tells. */
+  /** The type that `type(…)` returns. */
   get type(): CelType {
     return mapOfDyn
   }
-  /** Takes the place of comparing entry by entry. */
+  /** Replaces the comparison entry by entry. */
   equalTo?(other: CelValue): boolean | CelFault
-  /** Takes the place of finding a value when only `in` is asked for. */
+  /** Replaces `find` for `in`. */
   has?(key: CelValue): boolean
 }
 
-/** A list of values at hand. */
+/** A list of an array's elements. */
 export class ArrayList extends CelList {
   readonly elements: readonly CelValue[]
   constructor(elements: readonly CelValue[]) {
@@ -189,7 +192,7 @@ export class ArrayList extends CelList {
   }
 }
 
-/** A list that a comprehension gathers: appending to it changes it, which nothing else can see until the loop is over. */
+/** The accumulator list of a comprehension: appending changes it in place, which nothing else can see until the loop ends. */
 export class GatheredList extends CelList {
   readonly elements: CelValue[] = []
   get size(): number {
@@ -200,20 +203,20 @@ export class GatheredList extends CelList {
   }
 }
 
-/** A map of entries at hand, in the order they were given. */
+/** A map of entries in their original order. */
 export class EntryMap extends CelMap {
   readonly #entries = new Map<MapKey, readonly [CelValue, CelValue]>()
   get size(): number {
     return this.#entries.size
   }
-  /** Sets an entry while the map is made; a fault tells that the key cannot be one. */
+  /** Sets an entry while the map is built; a fault for an invalid key. */
   set(key: CelValue, value: CelValue): CelFault | undefined {
     const exact = mapKey(key)
     if (exact instanceof CelFault) return exact
     this.#entries.set(exact, [key, value])
     return undefined
   }
-  /** Drops an entry while the map is made. */
+  /** Removes an entry while the map is built. */
   delete(key: CelValue): void {
     const exact = mapKey(key)
     if (!(exact instanceof CelFault)) this.#entries.delete(exact)
@@ -231,12 +234,12 @@ export class EntryMap extends CelMap {
   }
 }
 
-/** A map that a comprehension gathers, see GatheredList. */
+/** The accumulator map of a comprehension, see GatheredList. */
 export class GatheredMap extends EntryMap {}
 
 type MapKey = string | boolean | null | number | bigint | object
 
-// Ints are keys as they are; uints and doubles, which must not fall together with them, go to ranges of bigints no int is in.
+// Ints are their own keys; uints and doubles, which must not collide with them, use ranges of bigints beyond all ints.
 const uintKeys = -(1n << 64n)
 const doubleKeys = -(1n << 66n)
 const doubleBits = new DataView(new ArrayBuffer(8))
@@ -254,7 +257,7 @@ function doubleKey(value: number): bigint {
   return doubleKeys - doubleBits.getBigUint64(0)
 }
 
-/** The keys under which an entry may be: a number finds whole keys of the other numeric types that equal it. */
+/** The keys under which an entry may be found: a number finds equal whole keys of the other numeric types. */
 function lookups(key: CelValue): readonly MapKey[] {
   if (typeof key === 'number') return key < 0 ? [key] : [key, uintKeys - BigInt(key)]
   if (typeof key === 'bigint') return key < 0n ? [key] : [key, uintKeys - key]
@@ -268,7 +271,7 @@ function lookups(key: CelValue): readonly MapKey[] {
   return exact instanceof CelFault ? [] : [exact]
 }
 
-/** The one form of an int; the value must be within 64 bits. */
+/** The canonical form of an int; the value must be within 64 bits. */
 export function intOf(value: bigint): CelInt {
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
 }
@@ -316,7 +319,7 @@ export function runtimeType(value: CelValue): CelType {
   return value instanceof CelFault ? errorType : typeType
 }
 
-/** How many code points a text has. */
+/** The number of code points of a string. */
 export function textSize(text: string): number {
   let size = text.length
   if (size > 64) countWork(size >> 4)
@@ -330,7 +333,7 @@ export function textSize(text: string): number {
   return size
 }
 
-/** The size of a text, bytes, list or map; undefined for what has none. */
+/** The size of a string, bytes, list or map; undefined for other values. */
 export function sizeOf(value: CelValue): number | undefined {
   if (typeof value === 'string') return textSize(value)
   if (value instanceof CelList || value instanceof CelMap) return value.size

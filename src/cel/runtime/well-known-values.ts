@@ -1,4 +1,4 @@
-/** The messages of protobuf that stand for values of CEL, as `google.protobuf.Duration{seconds: 5}` makes them. */
+/** The protobuf messages that represent CEL values, as constructed by `google.protobuf.Duration{seconds: 5}`. */
 
 import { encodeBase64 } from '../../lib/base64.ts'
 import { addInt, durationOf, intOverflow, multiplyInt, uintOverflow } from './int64.ts'
@@ -29,7 +29,7 @@ export function constructWellKnown(type: string, fields: Fields): CelValue | und
 
 const prefix = 'google.protobuf.'
 
-/** A wrapper: unset is the zero of its type, null is what it is given. */
+/** A wrapper: unset is the zero value of its type, null stays null. */
 const wrapper =
   (zero: CelValue, narrow: (value: CelValue) => CelValue = value => value) =>
   (fields: Fields): CelValue => {
@@ -69,7 +69,7 @@ const makers: ReadonlyMap<string, (fields: Fields) => CelValue> = new Map<string
   ['Value', makeValue],
 ])
 
-/** The value as JSON would have it: numbers are doubles, times and bytes are texts, keys are texts. */
+/** The value as JSON: numbers are doubles, times, bytes and keys are strings. */
 function jsonLike(value: CelValue): CelValue {
   if (typeof value === 'number') return new CelDouble(value)
   if (typeof value === 'bigint') return String(value)

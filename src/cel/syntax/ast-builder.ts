@@ -1,4 +1,4 @@
-/** Builds the nodes of a syntax tree as they are read: numbers them, reads literals, expands macros, and gathers what is wrong. */
+/** Builds the nodes of a syntax tree during parsing: assigns ids, parses literals, expands macros, and collects issues. */
 
 import {
   accumulator,
@@ -26,7 +26,7 @@ const minInt = -(2n ** 63n)
 const maxInt = 2n ** 63n - 1n
 const maxUint = 2n ** 64n - 1n
 
-/** The nodes of one expression. Ids are given in the order in which cel-go gives them. */
+/** The nodes of one expression. Ids are assigned in the same order as in cel-go. */
 export class AstBuilder {
   readonly grammar: Grammar
   readonly source: Source
@@ -39,7 +39,7 @@ export class AstBuilder {
     this.source = source
   }
 
-  /** A fresh id. Macros that use an argument twice can double a tree at every step, so there is an end to them. */
+  /** A fresh id. Macros that use an argument twice can double a tree at every level, so the number is limited. */
   id(): number {
     if (this.#nextId > this.grammar.settings.maxNodes) {
       const message = `expression node limit exceeded: ${this.grammar.settings.maxNodes}`
@@ -48,7 +48,7 @@ export class AstBuilder {
     return this.#nextId++
   }
 
-  /** Notes what is wrong; the node given back stands for what could not be made. */
+  /** Records an issue; the returned node stands for the one that could not be built. */
   fail(offset: number | undefined, message: string): Expr {
     this.issues.push({ location: offset === undefined ? nowhere : this.source.locate(offset), message })
     return this.literal(offset ?? 0, { type: 'null' })
@@ -90,7 +90,7 @@ export class AstBuilder {
     return this.literal(offset, { type: 'bytes', value: read.value })
   }
 
-  /** A name where an expression stands; `start` is that of its leading dot, if it has one. */
+  /** A name as an expression; `start` is that of its leading dot, if it has one. */
   ident(start: number, offset: number, name: string): Expr {
     if (reserved.has(name)) return this.fail(start, `reserved identifier: ${name}`)
     return this.plainIdent(offset, start === offset ? name : `.${name}`)
@@ -100,7 +100,7 @@ export class AstBuilder {
     return { kind: 'ident', id: this.id(), offset, name }
   }
 
-  /** Whether a function of that name can be called; notes it if not. */
+  /** Undefined if a function of that name can be called; otherwise records an issue. */
   callable(start: number, name: string): Expr | undefined {
     return reserved.has(name) ? this.fail(start, `reserved identifier: ${name}`) : undefined
   }
@@ -121,7 +121,7 @@ export class AstBuilder {
     return { kind: 'struct', id, offset, type, fields }
   }
 
-  /** A call, or what a macro of that name makes of it. */
+  /** A call, or the expansion of a macro of that name. */
   call(id: number, offset: number, name: string, target: Expr | undefined, args: readonly Expr[]): Expr {
     const macro = this.grammar.findMacro(name, args.length, target !== undefined)
     const expanded = macro?.expand(this.#factory(offset), target, args)
@@ -131,7 +131,7 @@ export class AstBuilder {
     return expanded
   }
 
-  /** A chain of `&&` or `||`, as a tree as flat as can be: their order does not matter and depth costs. */
+  /** A chain of `&&` or `||` as a balanced tree: the order does not matter, and depth costs. */
   logic(name: string, terms: readonly Expr[], ops: readonly { id: number; offset: number }[]): Expr {
     if (terms.length === 1) return terms[0]!
     if (this.grammar.settings.variadicLogic) return { kind: 'call', ...ops[0]!, target: undefined, function: name, args: terms }

@@ -12,7 +12,9 @@ export type Constant =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'bytes'; readonly value: Uint8Array }
 
-/** `id` is unique in a tree; `offset` is where in the source, in UTF-16 units, the node is reported to be (an operator, not its operands). */
+/**
+ * `id` is unique in a tree; `offset` is the reported position of the node in the source, in UTF-16 units (an operator, not its operands).
+ */
 interface Node {
   readonly id: number
   readonly offset: number
@@ -23,7 +25,7 @@ export interface LiteralExpr extends Node {
   readonly value: Constant
 }
 
-/** A name; in a checked tree it is the full name of a variable, type or constant. `@result` is what comprehensions gather. */
+/** A name; in a checked tree it is the full name of a variable, type or constant. `@result` is the accumulator of comprehensions. */
 export interface IdentExpr extends Node {
   readonly kind: 'ident'
   readonly name: string
@@ -95,12 +97,12 @@ export interface ComprehensionExpr extends Node {
 
 export type Expr = LiteralExpr | IdentExpr | SelectExpr | CallExpr | ListExpr | MapExpr | StructExpr | ComprehensionExpr
 
-/** What a parse gives: the tree and the text it came from; `macroCalls` has what was written for nodes that macros made, by id. */
+/** The result of parsing: the tree and its source; `macroCalls` has the original calls of expanded macros, by id. */
 export interface ParsedAst {
   readonly expr: Expr
   readonly source: Source
   readonly macroCalls: ReadonlyMap<number, CallExpr>
 }
 
-/** The name of the variable that macros gather their result in; it cannot be written in an expression. */
+/** The accumulator variable of macros; it cannot be written in an expression. */
 export const accumulator = '@result'

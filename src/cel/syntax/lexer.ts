@@ -1,4 +1,4 @@
-/** Splits the text of an expression into tokens. */
+/** Splits the source of an expression into tokens. */
 
 /** Token types. */
 export const T = numbered({
@@ -38,11 +38,11 @@ export const T = numbered({
   bytes: 35,
   identifier: 36,
   escapedIdentifier: 37,
-  /** Text that begins no token; the last token before the end. */
+  /** Input that begins no token; the last token before the end. */
   unreadable: 38,
 })
 
-// Plain numbers: narrowed to single values they would only be in the way of a parser that moves on.
+// Typed as plain numbers: literal types would get in the way of a parser that advances.
 function numbered<Name extends string>(types: Record<Name, number>): Readonly<Record<Name, number>> {
   return types
 }
@@ -53,7 +53,7 @@ export interface Token {
   readonly end: number
 }
 
-/** The tokens of a text without spaces and comments, up to what begins no token; the last is the end. */
+/** The tokens of a source without spaces and comments, up to input that begins no token; the last is the end. */
 export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = []
   let at = 0
@@ -76,7 +76,7 @@ export function tokenize(text: string): readonly Token[] {
 const hidden = -1
 const problem = -2
 
-// Where the last scan ended: after its token, or at the character that cannot go on. Module state spares an object per token.
+// Where the last scan ended: after its token, or at the character that did not match. Module state saves an object per token.
 let end = 0
 
 const singles = new Map<number, number>(

@@ -17,7 +17,7 @@ export function standardMacros(): Macro[] {
   ]
 }
 
-/** The macros of two variables: index and element of a list, key and value of a map. They need mapInsertDeclarations. */
+/** The two-variable macros: index and element of a list, key and value of a map. They need mapInsertDeclarations. */
 export function twoVariableMacros(): Macro[] {
   const transforms = (name: string, gather: Gather): Macro[] =>
     [3, 4].map(args => ({ function: name, args, receiver: true, expand: transform(gather) }))
@@ -49,7 +49,7 @@ export function optionalMacros(): Macro[] {
 export const bindLibrary = (): { readonly macros: readonly Macro[] } => ({ macros: bindMacros() })
 
 const unusedIterVar = '#unused'
-// What the accumulator was called before it could not be written; it stays forbidden.
+// The former name of the accumulator, when it could still be written; it stays forbidden.
 const oldAccumulator = '__result__'
 
 const simpleName = 'argument must be a simple name'
@@ -59,7 +59,7 @@ const isAccumulator = (name: string): boolean => name === accumulator || name ==
 const expandHas: ExpandMacro = (make, _target, [arg]) =>
   arg!.kind === 'select' ? make.presenceTest(arg!.operand, arg!.field) : { at: arg!, problem: 'invalid argument to has() macro' }
 
-/** What a quantifier gathers; made in this order, which numbers its nodes. */
+/** The parts of a quantifier; built in this order, which determines the ids of its nodes. */
 type Quantifier = (make: MacroFactory, predicate: Expr) => { accuInit: Expr; loopCondition: Expr; loopStep: Expr; result: Expr }
 
 const all: Quantifier = (make, predicate) => ({
@@ -135,7 +135,7 @@ function gatheredList(
   return make.comprehension({ iterRange, iterVar, accuInit, loopCondition, loopStep, result: make.accumulator() })
 }
 
-/** How the elements of a transformation are gathered: into what, and with which step. */
+/** The accumulation of a transformation: its initial value and its step. */
 interface Gather {
   readonly empty: (make: MacroFactory) => Expr
   readonly step: (make: MacroFactory, iterVar: string, element: Expr) => Expr

@@ -1,4 +1,4 @@
-/** The names that operators have as functions in a syntax tree. */
+/** The function names of operators in a syntax tree. */
 
 export const operators = {
   conditional: '_?_:_',
@@ -24,7 +24,7 @@ export const operators = {
   notStrictlyFalse: '@not_strictly_false',
 } as const
 
-/** The function of a binary operator by what is written. */
+/** The functions of binary operators by symbol. */
 export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ['==', operators.equals],
   ['!=', operators.notEquals],
@@ -42,5 +42,5 @@ export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ['||', operators.or],
 ])
 
-/** The function that transformMap and transformMapEntry gather with; it cannot be written in an expression. */
+/** The function that transformMap and transformMapEntry use to accumulate; it cannot be written in an expression. */
 export const mapInsert = 'cel.@mapInsert'

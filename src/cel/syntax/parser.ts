@@ -1,4 +1,7 @@
-/** Parses an expression into a syntax tree. The first syntax error ends it: where cel-go goes on after one, its further errors are mostly noise. */
+/**
+ * Parses an expression into a syntax tree. Parsing ends at the first syntax error: where cel-go continues after one, its further errors are
+ * mostly noise.
+ */
 
 import type { Expr, FieldEntry, MapEntry, ParsedAst } from './ast.ts'
 import { AstBuilder } from './ast-builder.ts'
@@ -7,7 +10,7 @@ import { T, type Token, tokenize } from './lexer.ts'
 import { binaryOperators, operators } from './operators.ts'
 import { CelError, type CelIssue, codePoints, createSource, nowhere, type Source } from './source.ts'
 
-/** The tree of an expression. Throws a CelError, and nothing else, when there is none. */
+/** The tree of an expression. Throws only CelError. */
 export function parse(grammar: Grammar, text: string | Source): ParsedAst {
   const source = typeof text === 'string' ? createSource(text) : text
   const { maxSourceLength } = grammar.settings
@@ -33,10 +36,10 @@ function syntaxError(source: Source, { token: { type, start, end }, expected }: 
 
 const limitError = (source: Source, message: string): CelError => new CelError(source, [{ location: nowhere, message }])
 
-/** Thrown inside the parser only: a token at which nothing can go on. */
+/** Thrown inside the parser only: an unexpected token. */
 class UnexpectedToken {
   readonly token: Token
-  /** What could have stood there. */
+  /** The tokens that were expected. */
   readonly expected: string
   constructor(token: Token, expected: string) {
     this.token = token
@@ -44,7 +47,7 @@ class UnexpectedToken {
   }
 }
 
-/** What messages say is expected, by the token that would have been accepted. */
+/** The name of an expected token in messages. */
 const EXPECTED: ReadonlyMap<number, string> = new Map([
   [T.eof, 'an operator or the end of the expression'],
   [T.colon, "':'"],
@@ -67,9 +70,9 @@ class Parser {
   readonly #maxDepth: number
   #at = 0
   #token: Token
-  // How deep the rules of the grammar that hold others are in themselves.
+  // The recursion depth of the grammar's recursive rules.
   readonly #depths = { expr: 0, relation: 0, calc: 0 }
-  // The height of the node read last, counting those that cel-go counts.
+  // The height of the last node, counting those that cel-go counts.
   #height = 0
 
   constructor(build: AstBuilder, tokens: readonly Token[]) {
@@ -80,7 +83,7 @@ class Parser {
     this.#maxDepth = build.grammar.settings.maxDepth
   }
 
-  /** The expression, or the first token at which it is none. */
+  /** The expression, or the first unexpected token. */
   parse(): Expr | UnexpectedToken {
     try {
       const expr = this.#expr()
@@ -143,7 +146,7 @@ class Parser {
     return expr
   }
 
-  // The right side of an operator is a rule of its own in the grammar, one deeper.
+  // The right side of an operator is a rule of its own in the grammar, one level deeper.
   #chain(kinds: ReadonlySet<number>, rule: 'relation' | 'calc', operand: () => Expr): Expr {
     let left = operand()
     while (kinds.has(this.#token.type)) {
@@ -269,7 +272,7 @@ class Parser {
     }
   }
 
-  // A name, a call of a function, or an object of a named type, which only what follows the whole name tells.
+  // A name, a call of a function, or an object of a named type, which only the token after the whole name decides.
   #named(): Expr {
     const { start } = this.#token
     this.#accept(T.dot)
@@ -353,7 +356,7 @@ class Parser {
     return this.#build.list(id, start, elements, optional)
   }
 
-  // Elements with commas between them and perhaps after the last; one comma alone is as good as none.
+  // Elements separated by commas, optionally with one after the last; a single comma is an empty list.
   #elements(close: number, read: () => void): void {
     let height = 0
     while (this.#token.type !== close && this.#token.type !== T.comma) {
@@ -381,7 +384,7 @@ class Parser {
     return args
   }
 
-  // Errors inside an entry that cannot be are dropped: they began after `issues`.
+  // Issues inside a disabled entry are dropped: they began after `issues`.
   #requireOptionals(offset: number, issues: number): void {
     if (this.#build.grammar.optionalSyntax) return
     this.#build.issues.length = issues

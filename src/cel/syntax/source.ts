@@ -1,6 +1,6 @@
-/** The text of an expression, and how errors in it are reported. */
+/** The source of an expression, and the format of its errors. */
 
-/** A position in a source: lines from 1, columns in code points from 0; -1 when it is nowhere. */
+/** A position in a source: lines from 1, columns in code points from 0; -1 when unknown. */
 export interface Location {
   readonly line: number
   readonly column: number
@@ -13,15 +13,15 @@ export interface CelIssue {
 
 export interface Source {
   readonly text: string
-  /** What messages call it. */
+  /** The name of the source in messages. */
   readonly description: string
   /** The position of an offset in UTF-16 units. */
   locate(offset: number): Location
-  /** The text of a line, without its end. */
+  /** A line without its line break. */
   line(number: number): string | undefined
 }
 
-/** That an expression cannot be parsed or does not type-check; the message is the text cel-go prints, one paragraph per issue. */
+/** An expression cannot be parsed or does not type-check; the message is cel-go's, one paragraph per issue. */
 export class CelError extends Error {
   readonly issues: readonly CelIssue[]
   constructor(source: Source, issues: readonly CelIssue[]) {
@@ -37,7 +37,7 @@ export const nowhere: Location = { line: -1, column: -1 }
 export function createSource(text: string, description = '<input>'): Source {
   let starts: number[] | undefined
   let ascii: boolean | undefined
-  // The position found last: errors come mostly in order, and thousands on one line must not each count from its start.
+  // The last position: errors are mostly reported in order, and thousands on one line must not each count from its start.
   let known = { start: -1, offset: 0, column: 0 }
   const lineStarts = (): number[] => {
     if (starts) return starts
@@ -76,18 +76,18 @@ export function createSource(text: string, description = '<input>'): Source {
   }
 }
 
-/** How many code points lie between two offsets. */
+/** The number of code points between two offsets. */
 export function codePoints(text: string, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; count++) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
   return count
 }
 
-/** How many issues a message tells; of the others it tells the number. */
+/** The number of issues in a message; the others are only counted. */
 export const maxIssues = 100
 const maxSnippetBytes = 16_384
 
-/** The issues as cel-go prints them, in order of position. */
+/** The issues in cel-go's format, in order of position. */
 function formatIssues(source: Source, issues: readonly CelIssue[]): string {
   const shown = issues.slice(0, maxIssues)
   shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)
@@ -104,7 +104,7 @@ function formatIssue(source: Source, { location, message }: CelIssue): string {
   return `${told}\n | ${snippet}\n | ${pointer(snippet, location.column)}`
 }
 
-// Characters past ASCII are taken to be wide, as cel-go does, so that the caret stands below them.
+// Non-ASCII characters count as wide, as in cel-go, so that the caret stands below them.
 function pointer(snippet: string, column: number): string {
   let out = ''
   let at = 0

@@ -1,13 +1,13 @@
-/** What a string or bytes literal stands for. */
+/** The values of string and bytes literals. */
 
-/** A literal's value, or why there is none. */
+/** A literal's value, or its error. */
 export type Unescaped<T> = { readonly value: T } | { readonly problem: string }
 
 const notAString = { problem: 'unable to unescape string' }
 const notOctal = { problem: 'unable to unescape octal sequence in string' }
 const notCodePoint = { problem: 'invalid unicode code point' }
 
-/** The text of a string literal with its quotes and `r` prefix. */
+/** The value of a string literal with its quotes and `r` prefix. */
 export function unescapeString(literal: string): Unescaped<string> {
   const { body, raw } = stripQuotes(literal)
   if (raw || !body.includes('\\')) return { value: body }
@@ -24,7 +24,7 @@ export function unescapeString(literal: string): Unescaped<string> {
   return problem ?? { value: parts.join('') }
 }
 
-/** The bytes of a bytes literal with its quotes and `r` prefix, but without the `b`; `\x` and octals are bytes, not characters. */
+/** The value of a bytes literal with its quotes and `r` prefix, but without the `b`; `\x` and octals are bytes, not characters. */
 export function unescapeBytes(literal: string): Unescaped<Uint8Array> {
   const { body, raw } = stripQuotes(literal)
   if (raw || !body.includes('\\')) return { value: new TextEncoder().encode(body) }
@@ -51,7 +51,7 @@ function stripQuotes(literal: string): { body: string; raw: boolean } {
 interface Parts {
   text(text: string): void
   code(code: number): { problem: string } | undefined
-  /** Whether `\u` and `\U` may be written. */
+  /** Whether `\u` and `\U` are allowed. */
   readonly unicode: boolean
 }
 

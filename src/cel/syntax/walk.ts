@@ -1,8 +1,8 @@
-/** Going through a syntax tree. */
+/** Traverses a syntax tree. */
 
 import type { Expr } from './ast.ts'
 
-/** The expressions that an expression is made of, in the order they are written. */
+/** The children of an expression, in source order. */
 function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':
@@ -23,7 +23,7 @@ function childrenOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** An expression and everything in it, parents first. `enter` tells whether to look inside one. */
+/** An expression and its descendants, parents first. `enter` tells whether to visit the children of one. */
 export function* descendants(expr: Expr, enter: (expr: Expr) => boolean = () => true): Generator<Expr, void, undefined> {
   const waiting = [expr]
   for (let next = waiting.pop(); next; next = waiting.pop()) {

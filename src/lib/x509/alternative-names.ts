@@ -16,7 +16,7 @@ export const NO_NAMES: AlternativeNames = { dnsNames: [], emailAddresses: [], ad
 
 const [EMAIL, DNS, URI, IP] = [1, 2, 6, 7] as const
 
-/** Reads the value of the extension. Throws DerError where Go would not take it. */
+/** Reads the value of the extension. Throws DerError where Go would refuse it. */
 export function readAlternativeNames(value: Buffer): AlternativeNames {
   const found = { dnsNames: [] as string[], emailAddresses: [] as string[], addresses: [] as Buffer[], uris: [] as string[] }
   for (const { tag, content } of listed(value)) {
@@ -31,7 +31,7 @@ export function readAlternativeNames(value: Buffer): AlternativeNames {
   return found
 }
 
-/** Writes the value of the extension; undefined when there is no name. */
+/** Encodes the value of the extension; undefined when there is no name. */
 export function writeAlternativeNames({ dnsNames, emailAddresses, addresses, uris }: AlternativeNames): Buffer | undefined {
   const text = (tag: number, values: readonly string[]) => values.map(value => der.implicit(tag, Buffer.from(value, 'latin1')))
   const all = [
@@ -72,12 +72,12 @@ function uriOf(text: string): string {
 export const uriHost = (uri: string): string => URI_HOST.exec(uri)?.[1] ?? ''
 const URI_HOST = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/
 
-/** The address that four or sixteen bytes are. */
+/** The address of four or sixteen bytes. */
 export function addressOf(bytes: Buffer): IPAddress {
   const plain = unmapped(bytes)
   return { family: plain.length === 4 ? 4 : 6, bits: BigInt(`0x${plain.toString('hex')}`), mapped: plain.length < bytes.length }
 }
 
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex')
-/** An IPv4 address inside IPv6 is written as the one of IPv4. */
+/** An IPv4-mapped address is written as IPv4. */
 const unmapped = (bytes: Buffer) => (bytes.length === 16 && bytes.subarray(0, 12).equals(MAPPED) ? bytes.subarray(12) : bytes)

@@ -1,4 +1,6 @@
-/** A certificate authority that certifies the keys of others. Extensions and their order are those of Go's x509.CreateCertificate. */
+/**
+ * A certificate authority that issues certificates for others' keys. Extensions and their order are those of Go's x509.CreateCertificate.
+ */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { type AlternativeNames, NO_NAMES, writeAlternativeNames } from './alternative-names.ts'
 import { readCertificate } from './certificate.ts'
@@ -25,7 +27,7 @@ export type Authority = {
   readonly notAfter: Date
 }
 
-/** The authority that a certificate and its key are, in PEM; throws when they cannot be read. */
+/** The authority of a certificate and its key in PEM; throws when they cannot be read. */
 export function authorityOf({ cert, key }: KeyPair): Authority {
   const read = new X509Certificate(cert)
   const { subjectKeyId, notAfter } = readCertificate(read.raw)
@@ -35,7 +37,7 @@ export function authorityOf({ cert, key }: KeyPair): Authority {
 export type Certification = {
   readonly subject: DistinguishedName
   readonly names?: AlternativeNames
-  /** The key to be certified with its algorithm. */
+  /** The public key to be certified, with its algorithm. */
   readonly publicKeyInfo: Buffer
   readonly keyUsages: readonly KeyUsage[]
   /** The object identifiers of extended usages. */
@@ -43,7 +45,7 @@ export type Certification = {
   readonly validity: Validity
 }
 
-/** Certifies that a key is that of a subject, which is no authority itself. The certificate is in PEM. */
+/** Issues a certificate in PEM for a subject's key; the subject is no authority itself. */
 export function certify(authority: Authority, wanted: Certification): string {
   const { subject, names = NO_NAMES, publicKeyInfo, keyUsages, purposes, validity } = wanted
   const alternatives = writeAlternativeNames(names)
@@ -52,7 +54,7 @@ export function certify(authority: Authority, wanted: Certification): string {
     ...(purposes.length > 0 ? [extension(EXTENSION.extendedKeyUsage, der.sequence(...purposes.map(der.oid)))] : []),
     extension(EXTENSION.basicConstraints, der.sequence(), { critical: true }),
     ...(authority.keyId ? [authorityKeyId(authority.keyId)] : []),
-    // Without a subject, these names are all there is to know it by.
+    // Without a subject, the alternative names are its only identity.
     ...(alternatives ? [extension(EXTENSION.subjectAltName, alternatives, { critical: subject.size === 0 })] : []),
   ]
   return writeCertificate({ subject: writeName(subject), issuer: authority.name, publicKeyInfo, validity, extensions }, authority.key)

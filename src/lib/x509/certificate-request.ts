@@ -1,4 +1,4 @@
-/** PKCS #10: a request for a certificate, signed with the key that it is for. */
+/** PKCS #10: a certificate signing request, signed with the key to be certified. */
 import type { KeyObject } from 'node:crypto'
 import { type AlternativeNames, NO_NAMES, readAlternativeNames } from './alternative-names.ts'
 import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
@@ -13,13 +13,13 @@ export type CertificateRequest = {
   /** The bytes of the key with its algorithm, as certificates hold them. */
   readonly publicKeyInfo: Buffer
   readonly subject: DistinguishedName
-  /** The alternative names that it asks for. */
+  /** The requested alternative names. */
   readonly names: AlternativeNames
-  /** The common name in the subject, which is the user in the certificates of clients; empty when there is none. */
+  /** The common name of the subject, which is the user name of a client certificate; empty when absent. */
   readonly commonName: () => string
-  /** The organizations in the subject, which stand for groups in the certificates of clients. */
+  /** The organizations of the subject, which are the groups of a client certificate. */
   readonly organizations: () => string[]
-  /** Why it is not signed with the key it is for; undefined when it is. */
+  /** Why its signature is not by its own key; undefined when it is. */
   readonly signatureProblem: () => string | undefined
 }
 
@@ -42,7 +42,7 @@ export function readCertificateRequest(bytes: Buffer): CertificateRequest {
   }
 }
 
-/** The least request that there is for a key: it has no subject, and shows that whoever sends it has the key. */
+/** The minimal request for a key: it has no subject, and proves possession of the key. */
 export const stubRequest = ({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Buffer =>
   signed(
     der.sequence(
@@ -54,7 +54,7 @@ export const stubRequest = ({ publicKey, privateKey }: { publicKey: KeyObject; p
     privateKey,
   )
 
-/** Subject, key and names. Of the attributes, those count that ask for extensions; others need not even make sense. */
+/** Reads subject, key and names. Only the attributes that request extensions count; others need not even be valid. */
 function readBody(body: Element): { subject: DistinguishedName; info: Element; names: AlternativeNames } {
   const parts = new Parts(body)
   parts.take(TAG.integer, 'int')
@@ -82,7 +82,7 @@ function requestedExtensions(attributes: readonly Element[]): Map<string, Buffer
   return found
 }
 
-/** The extensions that an attribute asks for, if that is what it is. */
+/** The extensions that an attribute requests; undefined for other attributes. */
 function extensionList(attribute: Element): Element | undefined {
   try {
     const [type, values] = childrenOf(attribute)

@@ -19,11 +19,11 @@ export type Certificate = Extensions & {
   readonly publicKeyInfo: Buffer
   /** Undefined when the algorithm is not known. */
   readonly publicKey: PublicKey | undefined
-  /** What the issuer has signed, and how. */
+  /** The signed part, its signature and the algorithm. */
   readonly signed: Signed
 }
 
-/** Reads the one certificate that some bytes are. Throws DerError for anything else. */
+/** Reads exactly one certificate. Throws DerError for anything else. */
 export function readCertificate(der: Buffer): Certificate {
   const [certificate, ...more] = readCertificates(der)
   if (certificate === undefined) throw new DerError(MALFORMED)
@@ -31,7 +31,7 @@ export function readCertificate(der: Buffer): Certificate {
   return certificate
 }
 
-/** Reads certificates that follow one another. Throws DerError for anything else. */
+/** Reads a sequence of certificates. Throws DerError for anything else. */
 export function readCertificates(der: Buffer): Certificate[] {
   const found: Certificate[] = []
   for (let rest = der; rest.length > 0; ) {
@@ -42,7 +42,7 @@ export function readCertificates(der: Buffer): Certificate[] {
   return found
 }
 
-/** The name of the subject of a certificate whose other parts are not looked at; undefined when there is none. */
+/** The subject name of a certificate whose other parts are not parsed; undefined when there is none. */
 export function subjectIn(der: Buffer): Buffer | undefined {
   try {
     const body = new Parts(new Parts(readWhole(der, TAG.sequence, 'certificate')).take(TAG.sequence, 'tbsCertificate'))
@@ -74,7 +74,7 @@ function readOne(element: Element): Certificate {
   const subject = body.take(TAG.sequence, 'subject')
   const info = body.take(TAG.sequence, 'publicKeyInfo')
   const publicKey = readPublicKey(info)
-  // Identifiers of issuer and subject, which nobody uses.
+  // Unique identifiers of issuer and subject, which are not used in practice.
   body.takeIf(contextTag(1, { constructed: false }))
   body.takeIf(contextTag(2, { constructed: false }))
   return {
@@ -93,7 +93,7 @@ function readOne(element: Element): Certificate {
   }
 }
 
-/** Counted from one, as people do; it is written from zero. */
+/** The version counted from one; it is encoded from zero. */
 function versionOf(wrapper: Element | undefined): number {
   const version = wrapper ? countOf(readWhole(wrapper.content, TAG.integer, 'version')) + 1 : 1
   if (version > 3) throw new DerError('x509: invalid version')

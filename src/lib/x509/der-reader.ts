@@ -1,8 +1,8 @@
-/** Reads ASN.1's distinguished encoding, element by element. Everything malformed is a DerError in the words of Go's encoding/asn1. */
+/** Reads DER, ASN.1's distinguished encoding, element by element. Malformed input throws a DerError in the words of Go's encoding/asn1. */
 
 export class DerError extends Error {}
 
-/** One element: its identifier byte, what is inside it and all its bytes. */
+/** One element: its identifier byte, its content and all its bytes. */
 export type Element = { readonly tag: number; readonly content: Buffer; readonly raw: Buffer }
 
 export const TAG = {
@@ -21,11 +21,11 @@ export const TAG = {
 /** The tag of a value under a context-specific number, `constructed` when it holds further elements. */
 export const contextTag = (number: number, { constructed = true } = {}): number => (constructed ? 0xa0 : 0x80) | number
 
-/** The first element of some bytes, and what follows it. */
+/** The first element, and the bytes after it. */
 export function readElement(bytes: Buffer): { element: Element; rest: Buffer } {
   if (bytes.length === 0) throw syntax('sequence truncated')
   const tag = bytes[0]!
-  // Certificates know no tag beyond 30, the longest that fits the first byte.
+  // Certificates have no tag beyond 30, the largest that fits the first byte.
   if ((tag & 0x1f) === 0x1f) throw structure('tag too large')
   const { length, start } = readLength(bytes)
   const end = start + length
@@ -33,7 +33,7 @@ export function readElement(bytes: Buffer): { element: Element; rest: Buffer } {
   return { element: { tag, content: bytes.subarray(start, end), raw: bytes.subarray(0, end) }, rest: bytes.subarray(end) }
 }
 
-/** The one element that some bytes are; `what` names it in errors. */
+/** The only element of the bytes; errors name it `what`. */
 export function readWhole(bytes: Buffer, tag: number, what: string): Element {
   const { element, rest } = readElement(bytes)
   expectTag(element, tag, what)
@@ -52,7 +52,7 @@ export function childrenOf({ content }: Element): Element[] {
   return children
 }
 
-/** Steps through the parts of a sequence whose parts are known. */
+/** Reads a sequence with known parts, one after the other. */
 export class Parts {
   #parts: readonly Element[]
   #at = 0
@@ -61,14 +61,14 @@ export class Parts {
     this.#parts = childrenOf(sequence)
   }
 
-  /** The next part, which must be there. */
+  /** The next part, which is required. */
   take(tag: number, what: string): Element {
     const part = this.takeAny()
     expectTag(part, tag, what)
     return part
   }
 
-  /** The next part whatever it is. */
+  /** The next part, whatever its tag. */
   takeAny(): Element {
     const part = this.#parts[this.#at++]
     if (part === undefined) throw syntax('sequence truncated')
@@ -120,7 +120,7 @@ export function booleanOf({ content }: Element): boolean {
   return content[0] === 0xff
 }
 
-/** An integer that may be negative. */
+/** A signed integer. */
 export function integerOf({ content }: Element): bigint {
   const [first, second = 0] = content
   if (first === undefined) throw structure('empty integer')
@@ -129,14 +129,14 @@ export function integerOf({ content }: Element): bigint {
   return BigInt.asIntN(content.length * 8, BigInt(`0x${content.toString('hex')}`))
 }
 
-/** An integer that counts something. */
+/** A non-negative integer. */
 export function countOf(element: Element): number {
   const value = integerOf(element)
   if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw structure('integer too large')
   return Number(value)
 }
 
-/** The moment that a UTCTime or GeneralizedTime names, as certificates write them: in UTC, with seconds. */
+/** The time of a UTCTime or GeneralizedTime in the form of certificates: in UTC, with seconds. */
 export function timeOf({ tag, content }: Element): Date {
   const text = content.toString('latin1')
   const match = (tag === TAG.utcTime ? UTC_TIME : tag === TAG.generalizedTime ? GENERALIZED_TIME : NEVER).exec(text)
@@ -145,7 +145,7 @@ export function timeOf({ tag, content }: Element): Date {
   const century = year.length === 4 ? '' : Number(year) < 50 ? '20' : '19'
   const iso = `${century}${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`
   const moment = new Date(iso)
-  // A day that its month does not have would be read as one of the next month.
+  // A day beyond the end of its month would be read as one of the next month.
   if (Number.isNaN(moment.getTime()) || moment.toISOString() !== iso) throw structure('time is malformed')
   return moment
 }
@@ -174,7 +174,7 @@ function expectTag({ tag, content, raw }: Element, expected: number, what: strin
   throw structure(`tags don't match (${expected & 0x1f} vs ${found}) ${NO_PARAMETERS} ${what} @${raw.length - content.length}`)
 }
 
-/** What Go says of a field that has no special form. */
+/** Go's message for a field without parameters. */
 const NO_PARAMETERS =
   '{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}'
 

@@ -1,4 +1,4 @@
-/** Just enough of ASN.1's distinguished encoding to write certificates. */
+/** The part of DER, ASN.1's distinguished encoding, that certificates need. */
 
 const tlv = (tag: number, content: Uint8Array): Buffer => Buffer.concat([Buffer.from([tag]), lengthOf(content.length), content])
 
@@ -14,7 +14,7 @@ export const setOf = (...items: readonly Uint8Array[]): Buffer => tlv(0x31, Buff
 export const boolean = (value: boolean): Buffer => tlv(0x01, Buffer.from([value ? 0xff : 0]))
 export const octets = (bytes: Uint8Array): Buffer => tlv(0x04, bytes)
 export const utf8 = (text: string): Buffer => tlv(0x0c, Buffer.from(text))
-/** For letters, digits and a few signs alone. */
+/** PrintableString: only letters, digits and a few symbols. */
 export const printable = (text: string): Buffer => tlv(0x13, Buffer.from(text, 'latin1'))
 export const NULL: Buffer = Buffer.from([0x05, 0x00])
 /** A value under a context-specific tag, wrapped whole or in place of its own tag. */
@@ -45,7 +45,7 @@ export function oid(dotted: string): Buffer {
   return tlv(0x06, Buffer.from(bytes))
 }
 
-/** A moment to the second, in the form certificates use for its century. */
+/** A time to the second, in the form that certificates use for its century. */
 export function time(moment: Date): Buffer {
   const text = `${moment.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`
   return moment.getUTCFullYear() < 2050 ? tlv(0x17, Buffer.from(text.slice(2))) : tlv(0x18, Buffer.from(text))

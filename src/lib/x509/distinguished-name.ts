@@ -1,4 +1,4 @@
-/** Names of subjects and issuers, as Go's crypto/x509/pkix reads and writes them: what it does not know is left out. */
+/** Names of subjects and issuers, as Go's crypto/x509/pkix reads and writes them; unknown attributes are left out. */
 import { isUtf8 } from 'node:buffer'
 import { childrenOf, DerError, type Element, oidText, TAG } from './der-reader.ts'
 import * as der from './der-writer.ts'
@@ -20,10 +20,10 @@ export const ATTRIBUTE = {
   userUid: '1.3.6.1.4.1.57683.2',
 } as const
 
-/** Of these the last value counts. */
+/** Attributes of which only the last value counts. */
 const SINGLE: readonly string[] = [ATTRIBUTE.commonName, ATTRIBUTE.serialNumber]
 
-/** What others may ask for in a name, in the order in which it is written. A uid is not among it: it is for signers alone to give. */
+/** The attributes that a request may contain, in the order in which they are written. The uid is not among them: only signers set it. */
 const REQUESTABLE: readonly string[] = [
   ATTRIBUTE.country,
   ATTRIBUTE.organization,
@@ -36,7 +36,7 @@ const REQUESTABLE: readonly string[] = [
   ATTRIBUTE.serialNumber,
 ]
 
-/** Reads a name; values that are no text are left out. */
+/** Reads a name; values that are not strings are left out. */
 export function readName(name: Element): DistinguishedName {
   const found = new Map<string, string[]>()
   for (const [type, value] of childrenOf(name).flatMap(childrenOf).map(childrenOf)) {
@@ -50,7 +50,7 @@ export function readName(name: Element): DistinguishedName {
   return found
 }
 
-/** Reads a name of a certificate, in which every value has to be text of its alphabet. Throws DerError. */
+/** Reads a certificate's name, in which every value has to be a valid string of its type. Throws DerError. */
 export function readStrictName(name: Element): DistinguishedName {
   for (const set of childrenOf(name)) {
     if (set.tag !== TAG.set) throw new DerError('x509: invalid RDNSequence')
@@ -64,7 +64,7 @@ export function readStrictName(name: Element): DistinguishedName {
   return readName(name)
 }
 
-/** The attributes that a signer takes over from a request. */
+/** The attributes that a signer copies from a request. */
 export const requestedName = (name: DistinguishedName): DistinguishedName =>
   new Map(
     REQUESTABLE.flatMap((id): [string, readonly string[]][] => {
@@ -73,7 +73,7 @@ export const requestedName = (name: DistinguishedName): DistinguishedName =>
     }),
   )
 
-/** Writes a name: the values of an attribute together, in the order of their bytes, as the encoding wants it of a set. */
+/** Encodes a name: the values of an attribute together, in the order of their bytes, as DER requires of a set. */
 export function writeName(name: DistinguishedName): Buffer {
   const attribute = (id: string, value: string) => der.sequence(der.oid(id), text(value))
   const sets = Array.from(name, ([id, values]) => der.setOf(...values.map(value => attribute(id, value)).sort(Buffer.compare)))
@@ -85,7 +85,7 @@ const text = (value: string) => (PRINTABLE.test(value) ? der.printable(value) : 
 
 const [UTF8_STRING, NUMERIC_STRING, PRINTABLE_STRING, T61_STRING, IA5_STRING, BMP_STRING] = [0x0c, 0x12, 0x13, 0x14, 0x16, 0x1e] as const
 
-/** Text in whatever alphabet it was written. T.61 is read as Latin-1, which it nearly is. */
+/** A string of any ASN.1 string type. T.61 is read as Latin-1, which is nearly the same. */
 function textOf({ tag, content }: Element): string | undefined {
   switch (tag) {
     case UTF8_STRING:
@@ -101,7 +101,7 @@ function textOf({ tag, content }: Element): string | undefined {
   return undefined
 }
 
-/** Why a value is not text of its alphabet; undefined when it is. */
+/** Why a value is not a valid string of its type; undefined when it is. */
 function textProblem({ tag, content }: Element): string | undefined {
   switch (tag) {
     case UTF8_STRING:
@@ -109,7 +109,7 @@ function textProblem({ tag, content }: Element): string | undefined {
     case NUMERIC_STRING:
       return /^[0-9 ]*$/.test(content.toString('latin1')) ? undefined : 'invalid NumericString'
     case PRINTABLE_STRING:
-      // Neither the asterisk nor the ampersand belongs to it, and both are common.
+      // Neither the asterisk nor the ampersand is a printable character of ASN.1, but both are common.
       return /^[A-Za-z0-9 '()+,./:=?*&-]*$/.test(content.toString('latin1')) ? undefined : 'invalid PrintableString'
     case IA5_STRING:
       return content.every(byte => byte < 0x80) ? undefined : 'invalid IA5String'
@@ -121,5 +121,5 @@ function textProblem({ tag, content }: Element): string | undefined {
   return `unsupported string type: ${tag}`
 }
 
-/** Halves of pairs, and code points that stand for no character. */
+/** Surrogates, and code points that are no characters. */
 const NOT_IN_BMP = /[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/

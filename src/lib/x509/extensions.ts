@@ -1,4 +1,4 @@
-/** The extensions of a certificate, read as Go's crypto/x509 reads them: what they mean, and whether a critical one is not understood. */
+/** The extensions of a certificate, read as Go's crypto/x509 reads them, and whether an unknown one is critical. */
 import { type AlternativeNames, NO_NAMES, readAlternativeNames } from './alternative-names.ts'
 import { bitsOf, booleanOf, childrenOf, contextTag, countOf, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
 import { type NameConstraints, readNameConstraints } from './name-constraints.ts'
@@ -8,24 +8,24 @@ export type Extensions = AlternativeNames & {
   /** The CA bit of the basic constraints. */
   readonly isAuthority: boolean
   readonly hasBasicConstraints: boolean
-  /** How many intermediates may follow, where that is limited. */
+  /** The limit of intermediates below, if there is one. */
   readonly maxPathLength: number | undefined
-  /** Whether the key may sign certificates: so it is where no usage is named. */
+  /** Whether the key may sign certificates, which is also so without a key usage. */
   readonly signsCertificates: boolean
-  /** The object identifiers of extended usages; any where there are none. */
+  /** The object identifiers of extended usages; empty allows any. */
   readonly purposes: readonly string[]
-  /** The key's name, and that of the issuer's key. */
+  /** The identifiers of the key and of the issuer's key. */
   readonly subjectKeyId: Buffer | undefined
   readonly authorityKeyId: Buffer | undefined
   /** The bytes of the alternative names, where there is such an extension. */
   readonly alternativeNames: Buffer | undefined
   readonly nameConstraints: NameConstraints | undefined
   readonly policies: Policies
-  /** Whether there is a critical extension that is not understood. */
+  /** Whether there is an unknown critical extension. */
   readonly hasUnhandledCritical: boolean
 }
 
-/** What certificate policies say (RFC 5280, 4.2.1.4, 4.2.1.5, 4.2.1.11, 4.2.1.14). Identifiers are dotted. */
+/** Certificate policies (RFC 5280, 4.2.1.4, 4.2.1.5, 4.2.1.11, 4.2.1.14). Identifiers are dotted. */
 export type Policies = {
   readonly identifiers: readonly string[]
   readonly mappings: readonly { readonly issuer: string; readonly subject: string }[]
@@ -44,7 +44,7 @@ const NO_POLICIES: Policies = {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Reads what the extensions say; `wrapper` is what a certificate has them in. Throws DerError. */
+/** Reads the extensions from the element `wrapper` of a certificate. Throws DerError. */
 export function readExtensions(wrapper: Element | undefined): Extensions {
   const policies: Mutable<Policies> = { ...NO_POLICIES }
   const found: Mutable<Extensions> = {
@@ -86,7 +86,7 @@ function listed(wrapper: Element | undefined): Map<string, Extension> {
   return extensions
 }
 
-/** Notes what an extension says. False when it is not understood; nothing is as good as true. */
+/** Reads one extension into `found`. Returns false when it is not understood; undefined counts as true. */
 type Reader = (extension: Extension & { readonly found: Mutable<Extensions>; readonly policies: Mutable<Policies> }) => boolean | void
 
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
@@ -94,7 +94,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     EXTENSION.keyUsage,
     ({ value, found }) => {
       const [first = 0, second = 0] = invalid('key usage', () => bitsOf(readWhole(value, TAG.bits, 'keyUsage')))
-      // A usage of no bits limits nothing.
+      // A key usage without bits restricts nothing.
       found.signsCertificates = (first === 0 && (second & 0x80) === 0) || (first & CERT_SIGN) !== 0
     },
   ],
@@ -204,7 +204,7 @@ function identifier(element: Element): string {
   return oidText(element)
 }
 
-/** Reads a part of a certificate whose errors have one message. */
+/** Reads a part of a certificate whose errors all have the same message. */
 function invalid<T>(what: string, read: () => T): T {
   try {
     return read()

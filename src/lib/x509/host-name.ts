@@ -1,4 +1,4 @@
-/** Whether a certificate is for a host: its alternative names decide, as in Go's VerifyHostname, and never its common name. */
+/** Verifies a certificate's host name: alternative names decide, as in Go's VerifyHostname, never the common name. */
 import { isIP } from 'node:net'
 import { formatIP, type IPAddress, parseIPSloppy, sameIP } from '../ip.ts'
 import { addressOf } from './alternative-names.ts'
@@ -8,7 +8,7 @@ import { ATTRIBUTE } from './distinguished-name.ts'
 /** Names and addresses of a certificate that a message lists. */
 const MAX_LISTED = 100
 
-/** Why a certificate is not one for a host, which is a name or an address; undefined when it is. */
+/** Why a certificate is not valid for a host, a name or an address; undefined when it is. */
 export function hostProblem(certificate: Certificate, host: string): string | undefined {
   const address = addressIn(host)
   if (address) return certificate.addresses.some(own => sameIP(addressOf(own), address)) ? undefined : mismatch(certificate, host, address)
@@ -19,7 +19,7 @@ export function hostProblem(certificate: Certificate, host: string): string | un
   return certificate.dnsNames.some(isFor) ? undefined : mismatch(certificate, host, undefined)
 }
 
-/** The address that a host is, be it in brackets or of one interface. */
+/** The address of a host, also in brackets or with a zone. */
 function addressIn(host: string): IPAddress | undefined {
   const plain = host.replace(/^\[(.+)\]$/, '$1')
   return isIP(plain) === 0 ? undefined : parseIPSloppy(plain.replace(/%.*$/, ''))
@@ -53,12 +53,12 @@ function matchesExactly(own: string, name: string): boolean {
   return isName(own) && isName(name) && lowerCase(own) === name
 }
 
-/** Underscores are no letters of host names, but common. */
+/** Underscores are not valid in host names, but common. */
 function isHostName(name: string, { isPattern = false } = {}): boolean {
   const isLabel = (label: string, i: number) => (isPattern && i === 0 && label === '*') || /^[A-Za-z0-9_][A-Za-z0-9_-]*$/.test(label)
   return name !== '*' && name.split('.').every(isLabel)
 }
 
 const withoutDot = (name: string) => name.replace(/\.$/, '')
-/** Of the letters of ASCII alone: others are not the same name in lower case. */
+/** Lower-cases ASCII only: other letters would become another name. */
 const lowerCase = (text: string) => text.replace(/[A-Z]+/g, letters => letters.toLowerCase())

@@ -2,7 +2,7 @@
 
 export type Mailbox = { readonly local: string; readonly domain: string }
 
-/** A local part in quotes, or of atoms with dots between them; backslashes take the meaning from a character. */
+/** A quoted local part, or one of atoms with dots between them; a backslash escapes a character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: quotes may hold control characters, too
 const QUOTED = /^"((?:[\x01-\x08\x0b\x0c\x0e-\x21\x23-\x5b\x5d-\x7f]|\\[\x01-\x09\x0b\x0c\x0e-\x7f])*)"@(.*)$/s
 const ATOMS = /^((?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]|\\[\s\S])+)@(.*)$/s

@@ -1,7 +1,7 @@
 /**
- * Name constraints (RFC 5280, 4.2.1.10): which names an authority may certify. As in Go's crypto/x509 they are about DNS names, IP
- * addresses, e-mail addresses and URIs; texts of errors are Go's. A name is looked up in sets, so that what one costs does not depend on
- * how many constraints there are.
+ * Name constraints (RFC 5280, 4.2.1.10): which names an authority may certify. As in Go's crypto/x509 they apply to DNS names, IP
+ * addresses, e-mail addresses and URIs; error messages are Go's. Names are looked up in sets, so that the cost of one does not depend on
+ * the number of constraints.
  */
 import { goQuote } from '../go-text.ts'
 import { formatIP, parseIP } from '../ip.ts'
@@ -32,7 +32,7 @@ export function readNameConstraints(value: Buffer): NameConstraints {
   return { permitted: allowed, excluded: forbidden, isUnderstood: allowed.isUnderstood && forbidden.isUnderstood }
 }
 
-/** Why names of a certificate are not for the authority to certify; undefined when they are. */
+/** Why the authority may not certify some of a certificate's names; undefined when it may. */
 export function nameProblem(names: AlternativeNames, constraints: readonly NameConstraints[]): string | undefined {
   const uris: NamedDomain[] = []
   for (const uri of names.uris) {
@@ -75,7 +75,7 @@ export function nameProblem(names: AlternativeNames, constraints: readonly NameC
 type NamedDomain = { readonly shown: string; readonly domain: string }
 type Mailbox = NamedDomain & { readonly local: string }
 
-/** The constraint that a name falls under, `none`, or undefined where there is no constraint of this type. */
+/** The constraint that applies to a name, `none`, or undefined where there is no constraint of this type. */
 type Found = string | typeof NONE | undefined
 const NONE = Symbol('none')
 type Query<T> = (name: T) => string | typeof NONE
@@ -95,7 +95,7 @@ type Queries = {
 
 const known = new WeakMap<NameConstraints, { readonly permitted: Queries; readonly excluded: Queries }>()
 
-/** The sets of an authority's constraints, which are made once. */
+/** The sets of an authority's constraints, built once. */
 function compiled(constraints: NameConstraints) {
   let found = known.get(constraints)
   if (!found) {
@@ -116,8 +116,8 @@ function compiled(constraints: NameConstraints) {
 type Side = 'permitted' | 'excluded'
 
 /**
- * `example.com` is the name itself and all below it, `.example.com` is what is below alone, and the empty constraint is everything. A
- * wildcard is excluded also where one of the names that it stands for is.
+ * `example.com` matches the name itself and all below it, `.example.com` only names below it, and the empty constraint everything. A
+ * wildcard is excluded if any of the names it matches is.
  */
 function domainQuery(constraints: readonly string[], side: Side): Query<string> | undefined {
   if (constraints.length === 0) return undefined
@@ -127,7 +127,7 @@ function domainQuery(constraints: readonly string[], side: Side): Query<string> 
   return name => {
     if (set.has('')) return ''
     const lower = name.toLowerCase()
-    // No part of a name that is longer than any constraint is looked at.
+    // Suffixes longer than any constraint are skipped.
     for (let at = Math.max(0, lower.length - longest); at < lower.length; at++) {
       const isAtLabel = at === 0 || lower[at - 1] === '.' || lower[at] === '.'
       const found = isAtLabel ? set.get(lower.slice(at)) : undefined
@@ -183,7 +183,7 @@ const shownAddress = (address: Buffer): string => formatIP(addressOf(address))
 const shownNetwork = (address: Buffer, mask: Buffer): string =>
   `${shownAddress(address)}/${Array.from(mask, byte => byte.toString(2).replaceAll('0', '')).join('').length}`
 
-/** The host of a URI that constraints are about: none for an address, and a URI without a host has none. */
+/** The host of a URI, to which constraints apply: undefined for an address and for a URI without a host. */
 function domainOfUri(uri: string): { readonly name: string } | { readonly problem: string } {
   const host = uriHost(uri).toLowerCase()
   if (host === '') return { problem: `URI with empty host (${goQuote(uri)}) cannot be matched against constraints` }
@@ -198,7 +198,7 @@ export function isDomainName(name: string, { isConstraint = false } = {}): boole
   return labels.every(label => /^[\x21-\x7e]+$/.test(label))
 }
 
-/** The constraints that permit, and those that exclude. */
+/** The permitted and the excluded subtrees. */
 function subtreesIn(value: Buffer): [permitted: Element[] | undefined, excluded: Element[] | undefined] {
   try {
     const parts = new Parts(readWhole(value, TAG.sequence, 'nameConstraints'))

@@ -1,12 +1,16 @@
 /** Certificate policies along a chain: RFC 5280, 6.1, with the simpler bookkeeping of RFC 9618. Any policy is acceptable to this server. */
 import type { Certificate } from './certificate.ts'
 
-/** Whether the policies of a chain, from the leaf to the anchor, allow it: a chain is refused where one of its authorities demands a policy and none holds. */
+/**
+ * Whether the policies of a chain, from the leaf to the anchor, allow it: a chain is refused where one of its authorities requires a policy
+ * and none is valid.
+ */
 export function policiesHold(chain: readonly Certificate[]): boolean {
-  // The anchor itself is not looked at.
+  // The anchor itself is not checked.
   const count = chain.length - 1
   let [explicit, mapping, any] = [count + 1, count + 1, count + 1]
-  // The policies that hold down to a certificate, each with those that the next may name for it; undefined once there are none.
+  // The policies valid down to a certificate, each with the policies that the next certificate may map to it; undefined once there are
+  // none.
   let held: Map<string, readonly string[]> | undefined = new Map([[ANY, [ANY]]])
   for (let i = count - 1; i >= 0; i--) {
     const { policies, subject, issuer } = chain[i]!
@@ -26,7 +30,7 @@ export function policiesHold(chain: readonly Certificate[]): boolean {
   return count === 0 || !isDemanded || (held?.size ?? 0) > 0
 }
 
-/** The policy that stands for every other. */
+/** anyPolicy, which matches every other. */
 const ANY = '2.5.29.32.0'
 
 function next(
@@ -41,7 +45,7 @@ function next(
   return found
 }
 
-/** Notes what policies are called further down. False for a mapping from or to every policy, which there must not be. */
+/** Applies policy mappings. False for a mapping from or to anyPolicy, which is not allowed. */
 function map(
   held: Map<string, readonly string[]>,
   mappings: readonly { readonly issuer: string; readonly subject: string }[],

@@ -1,4 +1,4 @@
-/** A set of certificates in which the issuers of others are looked up. Certificates are read when they are first needed. */
+/** A set of certificates in which issuers are looked up. Certificates are parsed when first needed. */
 import { pemBlocks } from '../pem.ts'
 import { type Certificate, readCertificate, subjectIn } from './certificate.ts'
 import { DerError } from './der-reader.ts'
@@ -8,7 +8,7 @@ type Entry = { readonly der: Buffer; read?: Certificate | 'unreadable' }
 export class CertificatePool {
   readonly #bySubject = new Map<string, Entry[]>()
 
-  /** Certificates that cannot be read are left out. */
+  /** Certificates that cannot be parsed are left out. */
   constructor(certificates: Iterable<Buffer>) {
     for (const der of certificates) {
       const subject = subjectIn(der)
@@ -23,7 +23,7 @@ export class CertificatePool {
     return this.#entriesOf(subject).some(({ der }) => der.equals(raw))
   }
 
-  /** Those that may have issued a certificate, the most likely first: they have the name of its issuer. Only their signature tells whether they did. */
+  /** The possible issuers of a certificate by name, the most likely first. Only the signature proves that one is the issuer. */
   issuersOf({ issuer, authorityKeyId }: Certificate): Certificate[] {
     const named = this.#entriesOf(issuer).flatMap(entry => certificateOf(entry) ?? [])
     if (named.length < 2) return named

@@ -1,11 +1,11 @@
-/** Public keys inside certificates and requests for them, and signatures made with them, as Go's crypto/x509 reads them. */
+/** Public keys in certificates and in requests for them, and signature verification, as in Go's crypto/x509. */
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, TAG } from './der-reader.ts'
 
-/** A key that can check signatures; undefined stands for algorithms that are not known. */
+/** A key that can verify signatures; undefined stands for unknown algorithms. */
 export type PublicKey = { readonly type: 'rsa' | 'ec' | 'ed25519'; readonly key: KeyObject; readonly curve?: string }
 
-/** Reads a SubjectPublicKeyInfo. Throws DerError when the algorithm is known and the key is not one of it. */
+/** Reads a SubjectPublicKeyInfo. Throws DerError when the algorithm is known but the key is invalid. */
 export function readPublicKey(info: Element): PublicKey | undefined {
   const parts = new Parts(info)
   const algorithm = new Parts(parts.take(TAG.sequence, 'AlgorithmIdentifier'))
@@ -27,10 +27,12 @@ export function readPublicKey(info: Element): PublicKey | undefined {
   }
 }
 
-/** Bytes with the signature over them, and how it was made. */
+/** Signed bytes with their signature and its algorithm. */
 export type Signed = { readonly body: Buffer; readonly algorithm: Element; readonly signature: Buffer }
 
-/** Why a signature is not one of the key's; undefined when it is. SHA-1 is allowed only where a request proves that it has its own key. */
+/**
+ * Why a signature is not valid for the key; undefined when it is. SHA-1 is allowed only where a request proves possession of its own key.
+ */
 export function signatureProblem(
   { body, algorithm, signature }: Signed,
   key: PublicKey | undefined,
@@ -49,12 +51,12 @@ export function signatureProblem(
   try {
     if (verify(scheme.hash, body, { key: key.key, ...options }, signature)) return undefined
   } catch {
-    // Keys too odd to be used at all verify nothing either.
+    // A key that node:crypto refuses verifies nothing.
   }
   return FAILURES[key.type]
 }
 
-/** Why nothing is verified with an RSA key; undefined for the usual ones. */
+/** Why an RSA key is not used for verification; undefined for the usual ones. */
 function rsaProblem({ asymmetricKeyDetails: { modulusLength = 0, publicExponent = 0n } = {} }: KeyObject): string | undefined {
   if (modulusLength < MIN_RSA_BITS)
     return `crypto/rsa: ${modulusLength}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)`
@@ -74,7 +76,7 @@ function schemeOf(algorithm: Element): Scheme | undefined {
   return scheme?.key === 'ed25519' && parameters ? undefined : scheme
 }
 
-/** Only the usual kind: one hash throughout, and a salt as long as it. */
+/** Only the usual parameters: one hash throughout, and a salt of the same length. */
 function pssScheme(parameters: Element | undefined): Scheme | undefined {
   if (parameters?.tag !== TAG.sequence) return undefined
   const parts = new Parts(parameters)
@@ -95,7 +97,7 @@ function hashOf(algorithm: Element | undefined) {
   return id?.tag === TAG.oid ? HASHES.get(oidText(id)) : undefined
 }
 
-/** The first byte of a point of a curve that is written with both of its coordinates. */
+/** The first byte of an uncompressed point on a curve. */
 const UNCOMPRESSED = 4
 const MIN_RSA_BITS = 1024
 const MAX_RSA_EXPONENT = 2n ** 31n - 1n

@@ -1,4 +1,4 @@
-/** Certificates and requests for them are bodies with a signature: this signs them, with keys of every type. */
+/** Signs the bodies of certificates and of requests for them, with keys of every type. */
 import { type KeyObject, sign } from 'node:crypto'
 import * as der from './der-writer.ts'
 
@@ -6,12 +6,12 @@ import * as der from './der-writer.ts'
 export const signed = (body: Buffer, key: KeyObject): Buffer =>
   der.sequence(body, algorithmOf(key), der.bits(sign(schemeOf(key).hash, body, key)))
 
-/** How a key signs, as certificates say it. */
+/** The signature algorithm of a key, as certificates encode it. */
 export const algorithmOf = (key: KeyObject): Buffer => schemeOf(key).algorithm
 
 type Scheme = { readonly algorithm: Buffer; readonly hash: string | null }
 
-/** How a key signs; the hash is as strong as the curve. */
+/** The signature scheme of a key; the hash is as strong as the curve. */
 function schemeOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): Scheme {
   if (asymmetricKeyType === 'ed25519') return { algorithm: der.sequence(der.oid('1.3.101.112')), hash: null }
   if (asymmetricKeyType === 'rsa') return { algorithm: der.sequence(der.oid('1.2.840.113549.1.1.11'), der.NULL), hash: 'sha256' }

@@ -27,7 +27,7 @@ function verdictOf({ set, roots, sent, leaf, purpose }: Scene, more: Partial<Ver
   return verdict.ok ? 'ok' : verdict.problem
 }
 
-/** The first is the leaf, the last the authority that is trusted, and what is between them is sent. */
+/** The first is the leaf, the last the trusted authority, and those between them are sent. */
 const chain = (...set: readonly Partial<Made>[]): Scene => ({
   set: set.map((each, i) => {
     const issuer = Math.min(i + 1, set.length - 1)
@@ -228,13 +228,13 @@ test('a certificate is for the hosts of its alternative names', () => {
 })
 
 /**
- * A scene without what Go and OpenSSL see differently by design:
- * - of several certificates with one subject, or where identifiers of keys do not fit, OpenSSL looks at one only; it takes a certificate
- *   whose issuer is called as its subject for self-signed;
- * - OpenSSL takes a certificate that may sign others for an authority without the CA bit, and old ones of version 1;
- * - OpenSSL goes on from a certificate that is trusted, if it knows who has issued it, and checks that one as well;
- * - OpenSSL does not know the purpose `any`, takes SHA-1, does not look at policies unless told, and applies constraints of DNS names to
- *   the common name of a leaf that has no such name;
+ * A scene without the cases that Go and OpenSSL treat differently by design:
+ * - of several certificates with one subject, or where key identifiers do not match, OpenSSL tries only one; it takes a certificate whose
+ * issuer has the name of its subject for self-signed;
+ * - OpenSSL accepts a certificate that may sign others as an authority without the CA bit, and old ones of version 1;
+ * - OpenSSL continues from a trusted certificate if it knows its issuer, and verifies that one as well;
+ * - OpenSSL does not know the purpose `any`, accepts SHA-1, ignores policies by default, and applies constraints of DNS names to the common
+ * name of a leaf that has no such name;
  * - the syntax of wildcards, e-mail addresses and URIs in constraints differs.
  */
 const comparable = ({ set, roots: [root = 0], sent, ...rest }: Scene): Scene => ({

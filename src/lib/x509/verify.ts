@@ -1,10 +1,10 @@
 /**
- * Verifies a certificate, as Go's x509.Verify does: from the leaf to a certificate of the given pool, by signatures. Names and
- * identifiers of keys only say which certificates are tried, in which order.
+ * Verifies a certificate as Go's x509.Verify does: from the leaf to a certificate of the given pool, by signatures. Names and key
+ * identifiers only determine which certificates are tried, in which order.
  *
  *     leaf ─ signed by → intermediate … ─ signed by → a certificate of `roots`
  *
- * A leaf that is in the pool is trusted as it is, be it an authority or not. Errors are values in the words of Go.
+ * A leaf in the pool is trusted as it is, whether it is an authority or not. Errors are values in the words of Go.
  */
 import { goQuote } from '../go-text.ts'
 import type { Certificate } from './certificate.ts'
@@ -16,16 +16,16 @@ import type { CertificatePool } from './pool.ts'
 import { signatureProblem } from './public-key.ts'
 
 export type VerifyOptions = {
-  /** Who is trusted. */
+  /** The trusted certificates. */
   readonly roots: CertificatePool
-  /** Candidates, whoever they come from. */
+  /** Candidates from any source. */
   readonly intermediates?: CertificatePool
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly purpose: keyof typeof PURPOSES
-  /** The name or address that the certificate has to be for. */
+  /** The name or address that the certificate has to be valid for. */
   readonly host?: string
-  /** How many signatures may still be checked, where several verifications share that. */
+  /** The remaining number of signature checks, where several verifications share them. */
   readonly checks?: SignatureChecks
 }
 
@@ -33,7 +33,7 @@ export type SignatureChecks = { left: number }
 
 export type Verdict =
   | { readonly ok: true; readonly chains: readonly Chain[] }
-  /** Whether other intermediates could make a difference. */
+  /** `isAboutLeaf` tells that no other intermediates could change the result. */
   | { readonly ok: false; readonly problem: string; readonly isAboutLeaf: boolean }
 
 /** From the leaf to the anchor. */
@@ -42,10 +42,10 @@ type Chain = readonly Certificate[]
 /** The object identifiers of extended key usages. */
 const PURPOSES = { any: '2.5.29.37.0', serverAuth: '1.3.6.1.5.5.7.3.1', clientAuth: '1.3.6.1.5.5.7.3.2' } as const
 
-/** Candidates whose signature is looked at for one leaf, so that no chain can keep the server busy; the number is Go's. */
+/** The number of signatures verified for one leaf, so that no chain can keep the server busy; the number is Go's. */
 export const signatureChecks = (): SignatureChecks => ({ left: 100 })
 
-/** An RSA key of an intermediate beyond this many bits is not tried: its signatures take too long. Go's TLS refuses such a chain, too. */
+/** Intermediates with larger RSA keys are not tried: verifying their signatures takes too long. Go's TLS refuses such a chain, too. */
 export const MAX_RSA_BITS = 8192
 
 export function verify(leaf: Certificate, options: VerifyOptions): Verdict {
@@ -82,7 +82,7 @@ function noChain(wrongUsage: number, wrongPolicies: number): string {
 type Building = VerifyOptions & { readonly checks: SignatureChecks }
 type Built = { readonly chains: readonly Chain[]; readonly problem?: string | undefined }
 
-/** Every way from the last certificate of a chain to the pool. Without one the problem says why, and hints at the first candidate. */
+/** All paths from the last certificate of a chain to the pool. Without one, the problem gives the reason and names the first candidate. */
 function buildChains(chain: Chain, options: Building): Built {
   const { roots, intermediates, checks } = options
   const child = chain.at(-1)!
@@ -127,7 +127,7 @@ function unknownAuthority(hint: Hint | undefined): string {
   return `${unknown} (possibly because of ${goQuote(hint.problem)} while trying to verify candidate authority certificate ${goQuote(name)})`
 }
 
-/** Authorities that have signed one another would lead round in circles. They are the same if subject, key and alternative names are. */
+/** Prevents cycles of authorities that have signed one another. Two are the same if subject, key and alternative names are. */
 function isInChain(issuer: Certificate, chain: Chain): boolean {
   for (const certificate of chain) {
     if (!issuer.subject.equals(certificate.subject) || !issuer.publicKeyInfo.equals(certificate.publicKeyInfo)) continue
@@ -159,7 +159,7 @@ function validityProblem(
   const outside =
     now < notBefore.getTime() ? `before ${shown(notBefore)}` : now > notAfter.getTime() ? `after ${shown(notAfter)}` : undefined
   if (outside !== undefined) return `x509: certificate has expired or is not yet valid: current time ${shown(new Date(now))} is ${outside}`
-  // A root is in the pool because somebody trusts it, and may be of a version that knows no such bit.
+  // A root is trusted explicitly, and may be of a version without this bit.
   if (role === 'intermediate' && !(hasBasicConstraints && isAuthority))
     return 'x509: certificate is not authorized to sign other certificates'
   // The leaf does not count.
@@ -167,12 +167,12 @@ function validityProblem(
   return undefined
 }
 
-/** Whether each certificate of a chain is for a purpose: one without purposes is for all. */
+/** Whether each certificate of a chain is valid for a purpose: one without purposes is valid for all. */
 const isFor = (chain: Chain, purpose: string): boolean =>
   purpose === PURPOSES.any ||
   chain.every(({ purposes }) => purposes.length === 0 || purposes.includes(PURPOSES.any) || purposes.includes(purpose))
 
-/** Why a certificate of a chain has names that one above it may not certify; undefined when there is none. */
+/** Why a certificate of a chain has names that an authority above it may not certify; undefined when none has. */
 function constraintProblem(chain: Chain): string | undefined {
   for (const [i, certificate] of chain.entries()) {
     if (certificate.alternativeNames === undefined) continue
@@ -183,5 +183,5 @@ function constraintProblem(chain: Chain): string | undefined {
   return undefined
 }
 
-/** As RFC 3339 writes it. */
+/** RFC 3339. */
 const shown = (moment: Date): string => moment.toISOString().replace(/\.\d+Z$/, 'Z')

@@ -1,4 +1,4 @@
-/** Writes and signs certificates with whatever key the issuer has. */
+/** Encodes and signs certificates with any type of issuer key. */
 import { type KeyObject, randomBytes, type X509Certificate } from 'node:crypto'
 import { encodePem } from '../pem.ts'
 import { childrenOf, readWhole, TAG } from './der-reader.ts'
@@ -10,7 +10,7 @@ export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 export type ToSign = {
   readonly subject: Buffer
   readonly issuer: Buffer
-  /** The key to be certified with its algorithm. */
+  /** The public key to be certified, with its algorithm. */
   readonly publicKeyInfo: Buffer
   readonly validity: Validity
   readonly extensions: readonly Buffer[]
@@ -36,8 +36,8 @@ export function writeCertificate({ subject, issuer, publicKeyInfo, validity, ext
 }
 
 /**
- * The subject of a certificate byte for byte: a chain is only valid if its names are the same bytes. It is the sixth part of
- * what was signed, after version, serial number, algorithm, issuer and validity.
+ * The subject of a certificate byte for byte: a chain is only valid if its names are the same bytes. It is the sixth part of the signed
+ * body, after version, serial number, algorithm, issuer and validity.
  */
 export function subjectOf(cert: X509Certificate): Buffer {
   const [body] = childrenOf(readWhole(cert.raw, TAG.sequence, 'certificate'))
@@ -77,7 +77,7 @@ const KEY_USAGES = {
 } as const
 export type KeyUsage = keyof typeof KEY_USAGES
 
-/** The bits of the usages, without those at the end that are not set. */
+/** The bits of the usages, without trailing zero bits. */
 export function keyUsage(...usages: readonly KeyUsage[]): Buffer {
   const last = Math.max(...usages.map(usage => KEY_USAGES[usage]))
   const bytes = Buffer.alloc(Math.floor(last / 8) + 1)
