@@ -23,7 +23,7 @@ export function parseAccept(accept: string): Clause[] {
   return clauses.sort((a, b) => b.q - a.q || wildness(a) - wildness(b))
 }
 
-/** Whether a media type is what a clause asks for. */
+/** Whether a media type matches a clause. */
 export function accepts({ type, subtype }: Clause, mediaType: string): boolean {
   if (type === '*') return subtype === '*'
   return mediaType === `${type}/${subtype}` || (subtype === '*' && mediaType.startsWith(`${type}/`))

@@ -1,15 +1,15 @@
-/** Group versions that other servers answer for, which are registered as APIServices. */
+/** API group versions that other servers serve, registered as APIServices. */
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Request, Response } from './message.ts'
 
 export interface Aggregated {
-  /** Changes whenever documents that are made of this are outdated. */
+  /** Changes whenever documents derived from this are outdated. */
   readonly version: number
-  /** Who answers a request, by what its path names; undefined when this server does itself. */
+  /** The version that serves a request with these attributes; undefined when this server does. */
   at(attributes: Attributes): AggregatedVersion | undefined
-  /** Every one of them, reachable or not. */
+  /** All of them, reachable or not. */
   all(): Iterable<AggregatedVersion>
 }
 
@@ -18,9 +18,9 @@ export interface AggregatedVersion {
   readonly version: string
   readonly groupPriority: number
   readonly versionPriority: number
-  /** The description its server gave; undefined before the first request for it. */
+  /** The documents of its server; undefined before they were first requested. */
   readonly described: Described | undefined
-  /** Passes a request on. Throws a StatusError only for what this server decides itself; other failures are answers. */
+  /** Forwards a request. Throws a StatusError only for this server's own decisions; other failures are responses. */
   answer(request: Request, user: User): Promise<Response>
 }
 
@@ -29,8 +29,8 @@ export type Described = {
   readonly discovery: JsonObject
   /** Its part of the OpenAPI 2 document. */
   readonly openApiV2?: JsonObject
-  /** Addresses of its OpenAPI 3 documents by their keys, such as `apis/example.com/v1`; the server itself answers them. */
+  /** URLs of its OpenAPI 3 documents by their keys, such as `apis/example.com/v1`; that server itself serves them. */
   readonly openApiV3?: ReadonlyMap<string, string>
-  /** OpenAPI 3 documents that were made of OpenAPI 2, for servers that have no others. */
+  /** OpenAPI 3 documents converted from OpenAPI 2, for servers that have no others. */
   readonly convertedV3?: ReadonlyMap<string, JsonObject>
 }

@@ -96,7 +96,7 @@ export const APIVersions = message('APIVersions', {
   serverAddressByClientCIDRs: [2, atomic(ServerAddressByClientCIDR).always(), 'Where clients should connect.'],
 })
 
-/** What `/version` answers. */
+/** The response of `/version`. */
 export const VersionInfo = message('Info', {
   major: [0, string.always(), 'Major version.'],
   minor: [0, string.always(), 'Minor version.'],
@@ -113,7 +113,7 @@ export const VersionInfo = message('Info', {
   minCompatibilityMinor: [0, string, 'Minor version of the oldest server to be compatible with.'],
 })
 
-/** A message as a top-level object: the body of a create subresource may be declared without the fields that all objects share. */
+/** A message as a top-level object: the body of a create subresource may be declared without the fields of all objects. */
 export function withEnvelope(name: string, type: AnyType): AnyType {
   return message(name, {
     kind: KIND,
@@ -123,7 +123,7 @@ export function withEnvelope(name: string, type: AnyType): AnyType {
   })
 }
 
-/** The list of a kind. */
+/** The list type of a kind. */
 export const listOf = (listKind: string, item: AnyType) =>
   message(listKind, {
     kind: KIND,

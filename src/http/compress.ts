@@ -1,4 +1,4 @@
-/** Large answers compressed for clients that accept it, off the event loop. */
+/** Compresses large responses for clients that accept it, off the event loop. */
 import { promisify } from 'node:util'
 import { createGzip, type Gzip, gzip } from 'node:zlib'
 import { LIMITS } from '../lib/limits.ts'
@@ -6,10 +6,10 @@ import type { Request, Response } from './message.ts'
 import { acceptsGzip } from './negotiate.ts'
 
 const gzipWhole = promisify(gzip)
-// The least effort gives nearly the best size for JSON, at a fraction of the time.
+// The lowest level gives nearly the best size for JSON, at a fraction of the time.
 const OPTIONS = { level: 1 }
 
-/** The same answer, compressed when that is worth it. */
+/** The response, compressed if it is large enough. */
 export function compress(request: Request, response: Response): Response | Promise<Response> {
   const { body } = response
   const size = body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
@@ -42,7 +42,7 @@ async function feed(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, zi
   try {
     for await (const piece of pieces) {
       if (zip.destroyed) return
-      // A piece holds until the next is asked for, so it must have been read by then.
+      // A chunk is valid until the next is requested, so it must have been read by then.
       await Promise.race([gone, new Promise<void>(resolve => void zip.write(piece, () => resolve()))])
     }
     zip.end()

@@ -1,4 +1,4 @@
-/** The body of a call, read within its limit; the registry knows what it must be and decodes it. */
+/** Reads the body of a call within its limit; the registry decodes it. */
 
 import { LIMITS } from '../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
@@ -7,7 +7,7 @@ import { tooLarge } from '../schema/status-error.ts'
 import { header, type Request } from './message.ts'
 import { bodyType } from './negotiate.ts'
 
-/** Whether a call takes no body. */
+/** Whether a call has no body. */
 export const isRead = ({ verb }: Call) => verb === 'get' || verb === 'list' || verb === 'watch'
 
 /** The body of a write; undefined for deletes without one. */
@@ -15,7 +15,7 @@ export function decode(req: Request, call: Call): MaybePromise<Body | undefined>
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The media type is checked before the body is read, unless the body is optional.
   const early = optional ? undefined : bodyType(req, call)
-  // A body with too large a content-length is not read.
+  // A body with a content-length beyond the limit is not read.
   const isAnnounced = Number(header(req.headers, 'content-length')) > LIMITS.bodyBytes
   return whenDone(isAnnounced ? undefined : req.readBody(LIMITS.bodyBytes), bytes => {
     if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.bodyBytes}`)

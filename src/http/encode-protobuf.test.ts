@@ -131,7 +131,7 @@ test('a watch is a stream of frames, encoded once for all, that ends with its er
   assert.ok(frame.length > 0)
 })
 
-/** What a streamed answer writes until it ends. */
+/** The whole body of a streamed response. */
 function streamed({ body }: Response): Promise<Buffer> {
   const written: Uint8Array[] = []
   return new Promise(resolve => {

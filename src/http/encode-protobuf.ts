@@ -1,4 +1,6 @@
-/** Answers as protobuf: messages are made from stored JSON once and kept with it; lists and frames are put together from them. */
+/**
+ * Encodes responses as protobuf: messages are encoded from stored JSON once and cached with it; lists and frames are assembled from them.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { WatchEvent } from '../cache/watch-stream.ts'
 import { itemBytes, type ListItem } from '../codec/list-item.ts'
@@ -14,7 +16,7 @@ import { protobufStatusOf } from './error.ts'
 import { bytesResponse, type Response } from './message.ts'
 import type { Shape } from './negotiate.ts'
 
-/** The answer to a call as protobuf; `shape` is metadata alone, or the whole. */
+/** The response to a call as protobuf; `shape` is metadata only, or the whole object. */
 export async function protobufResponse(
   result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>,
   shape: Shape | undefined,
@@ -49,7 +51,7 @@ async function listResponse({ resource, items, meta }: Extract<Result, { type: '
   for (const item of items) {
     const message = encode(item)
     const head = fieldHead(2, message.length)
-    // A large message is made again when it is sent: all of them at once may not fit into memory.
+    // A large message is encoded again when it is sent: all of them at once may not fit into memory.
     const isKept = message.length <= LIMITS.listPieceBytes
     parts.push(head, isKept ? message : { byteLength: message.length, read: () => encode(item) })
     length += head.length + message.length
@@ -69,7 +71,7 @@ async function listResponse({ resource, items, meta }: Extract<Result, { type: '
   return { status: 200, headers: { 'content-type': PROTOBUF }, body: { type: 'pieces', length: total, pieces: pieces(all) } }
 }
 
-/** Many small buffers as few large ones. */
+/** Joins many small buffers into few large ones. */
 function* pieces(parts: readonly ListItem[]): Generator<Uint8Array> {
   let from = 0
   let size = 0

@@ -1,4 +1,4 @@
-/** From what the registry answers to bytes on the wire; objects and lists are sent as they are stored wherever that is possible. */
+/** Encodes results of the registry; objects and lists are sent as they are stored wherever possible. */
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { itemBytes } from '../codec/list-item.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
@@ -44,12 +44,12 @@ function unwarned(result: Exclude<Result, { type: 'forward' }>, format: Format, 
   return format.mediaType === PROTOBUF ? protobufResponse(result, format.shape) : textResponse(result, format, now)
 }
 
-/** What a node answers: as a whole, or piece by piece as it comes. */
+/** The response of a node: whole, or chunk by chunk as it arrives. */
 function nodeResponse({ code, mediaType, body }: Extract<Result, { type: 'bytes' }>, { messages = false }: Format): Response {
   if (body instanceof Uint8Array && !messages) return bytesResponse(code, mediaType, body)
   const start = (outlet: Outlet) => {
     const pieces = (messages ? inMessages(body) : (body as AsyncIterable<Uint8Array>))[Symbol.asyncIterator]()
-    // A client that goes ends what it was reading.
+    // When the client disconnects, reading ends.
     outlet.once('close', () => void pieces.return?.())
     void pump({ [Symbol.asyncIterator]: () => pieces }, outlet)
   }
@@ -66,7 +66,7 @@ async function* inMessages(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncI
   else if (body.byteLength > 0) yield body
 }
 
-/** Refuses the metadata of a list for an object, and the other way around. */
+/** Refuses list metadata for an object, and object metadata for a list. */
 function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, shape: Shape | undefined): void {
   if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
     throw unshaped(
@@ -99,7 +99,7 @@ function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' 
   if (shape?.as === 'Table') {
     const options = { ...tableOptions(shape, now), isList: true }
     const head = tableHead(resource, metadata, options)
-    // Without columns of its own an empty table has no rows at all, not none.
+    // Without columns of its own an empty table has null rows, not an empty list.
     if (items.length === 0 && isPlainTable(resource)) return { head: { ...head, rows: null }, member: 'rows', items: undefined }
     return { head, member: 'rows', items: tableRows(resource, items, options) }
   }
@@ -143,7 +143,7 @@ const goTypeOf = (resource: Resource, kind: string): string =>
 
 const unshaped = (message: string) => new StatusError(406, 'NotAcceptable', message)
 
-/** A large body is made while it is sent. */
+/** A large body is encoded while it is sent. */
 function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<ResponseBody> {
   if (mediaType === 'application/yaml')
     return import('../codec/yaml-writer.ts').then(({ yamlChunks }) => documentBody(rewritten(json, yamlChunks)))
@@ -153,7 +153,7 @@ function bodyAs(json: Uint8Array, { mediaType, pretty }: Format): MaybePromise<R
     : Buffer.from(stringifyPretty(parseJson(json, { trusted: true }).value))
 }
 
-/** An object that this server has written, in another representation or media type. */
+/** A stored object, in another representation or media type. */
 function* rewritten(json: Uint8Array, chunksOf: (value: Json) => Iterable<string>): Iterable<string> {
   const { value } = parseJson(json, { trusted: true })
   if (json.byteLength > LIMITS.smallBytes) yield YIELD_POINT

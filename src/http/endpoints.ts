@@ -1,11 +1,11 @@
-/** Paths of the server's own, beside the resources: health, version, metrics, and the documents that describe the rest. */
+/** Endpoints beside the resources: health, version, metrics, discovery and OpenAPI. */
 import type { Catalog } from '../registry/catalog.ts'
 import { methodNotAllowed, noSuchResource } from '../schema/status-error.ts'
 import type { Aggregated } from './aggregated.ts'
 import { bytesResponse, type Request, type Response, textResponse, withoutBody } from './message.ts'
 import type { Route } from './route.ts'
 
-/** Answers a path; undefined when there is nothing there after all. */
+/** Serves a path; undefined when it does not exist after all. */
 export type Endpoint = (
   request: Request,
   at: { readonly path: string; readonly query: URLSearchParams },
@@ -13,13 +13,13 @@ export type Endpoint = (
 
 export type EndpointRule = {
   readonly path: string
-  /** Answers everything below the path too. */
+  /** Also serves everything below the path. */
   readonly below?: true
-  /** A slash at the end makes no difference, and other methods than GET are refused. */
+  /** A trailing slash makes no difference, and methods other than GET are refused. */
   readonly strict?: true
-  /** Whether a path answers to every method. */
+  /** Whether a path accepts every method. */
   readonly everyMethod?: (path: string) => boolean
-  /** Is not named in the index at `/`. */
+  /** Not listed in the index at `/`. */
   readonly hidden?: true
   readonly answer: Endpoint
 }

@@ -1,4 +1,4 @@
-/** Failures as responses: every one is a Status object in a media type that the client accepts. */
+/** Errors as responses: each is a Status object in a media type that the client accepts. */
 import { stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -14,7 +14,7 @@ import { failureStack } from './observability/failure-text.ts'
 import type { Log } from './observability/log.ts'
 import { warningHeaders } from './warning.ts'
 
-/** The `Status` object of a failure, within the size limits of error responses. */
+/** The `Status` object of an error, within the size limits of error responses. */
 export function statusOf(error: StatusError): JsonObject {
   return {
     kind: 'Status',
@@ -43,7 +43,7 @@ function limited(details: StatusDetails): StatusDetails {
   return { ...details, ...name, causes }
 }
 
-/** The answer to a request that failed. What was not meant for clients is logged and answered without its details. */
+/** The response to a request that failed. Internal errors are logged, and sent without their details. */
 export async function errorResponse(thrown: unknown, { request, id }: Exchange, log: Log): Promise<Response> {
   const error = thrown instanceof StatusError ? thrown : unexpected(thrown, id, log)
   const { mediaType, pretty } = negotiateError(request)
@@ -63,7 +63,7 @@ export async function errorResponse(thrown: unknown, { request, id }: Exchange, 
   }
 }
 
-/** The same `Status` as protobuf, in its envelope. */
+/** The `Status` as protobuf, in its envelope. */
 export const protobufStatusOf = (status: JsonObject) => envelope({ kind: 'Status', apiVersion: 'v1' }, toProtobuf(Status, status))
 
 async function write(status: JsonObject, mediaType: MediaType, pretty: boolean): Promise<Uint8Array> {

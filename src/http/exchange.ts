@@ -1,4 +1,4 @@
-/** One request and what is known about it so far. */
+/** One request and its state while it is handled. */
 import { randomUUID } from 'node:crypto'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
@@ -11,36 +11,36 @@ import type { Route, Router } from './route.ts'
 
 export interface Exchange {
   readonly request: Request
-  /** Found again when what is served has changed meanwhile. */
+  /** Resolved again when the catalog has changed in the meantime. */
   route: Route
-  /** Names the request in logs, audit records and the `Audit-Id` header. */
+  /** The id of the request in logs, audit records and the `Audit-Id` header. */
   readonly id: string
   /** Known once the request is authenticated. */
   user: User | undefined
-  /** The user who sent it, when they impersonate another one. */
+  /** The authenticated user, when the request impersonates another one. */
   impersonator?: User
   /** Measures its phases. */
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
   flow: { readonly schemaUid: string; readonly levelUid: string } | undefined
-  /** What admission decides about it, if the client or the log requests it. */
+  /** Records decisions of admission, if the client or the log requests it. */
   explanation: Explanation | undefined
-  /** What the client is answered who asked for an explanation: at the end, when all is decided. */
+  /** The explanation for the client, computed at the end, when everything is decided. */
   explain: (() => string) | undefined
-  /** Brings the caches up to date, where they may be a little behind when the request is decided about. */
+  /** Brings the caches up to date, where they may be slightly behind when the request is decided. */
   confirm: (() => Promise<void> | undefined) | undefined
-  /** When it has to be answered, in milliseconds of the stopwatch; undefined where it may take as long as it likes. */
+  /** The deadline, in milliseconds of the stopwatch; undefined for requests without one. */
   endsAt: number | undefined
-  /** The server has ended it to protect itself: there was no room for it, or it took too long. */
+  /** The server has ended it to protect itself: it was overloaded, or the request took too long. */
   isTerminated: boolean
 }
 
-/** Throws when an answer cannot be made, at once or later. */
+/** Throws, synchronously or later, when the request fails. */
 export type Handler = (exchange: Exchange) => MaybePromise<Response>
 
 const LONGEST_ID = 64
 
-/** Routes a request and gives it a name; a client may bring its own. */
+/** Routes a request and assigns an id; a client may send its own. */
 export function openExchange(request: Request, router: Router): Exchange {
   const sent = header(request.headers, 'audit-id')
   const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
@@ -59,11 +59,11 @@ export function openExchange(request: Request, router: Router): Exchange {
   }
 }
 
-/** Whether a call is for the node of an object to answer. */
+/** Whether a call is served by the node of an object. */
 export const isConnect = ({ resource, subresource }: Call): boolean =>
   subresource !== '' && Object.hasOwn(resource.def.subresources?.connect ?? {}, subresource)
 
-/** Whether the request stays open for as long as the client likes. Other servers are judged by what the path names alone, as kube-apiserver does. */
+/** Whether the request is long-running. Requests to other servers are classified by path alone, as in kube-apiserver. */
 export const isLongRunning = ({ route }: Exchange) =>
   route.type === 'call' ? route.call.verb === 'watch' || isConnect(route.call) : isLongElsewhere(route.attributes)
 

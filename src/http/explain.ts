@@ -1,4 +1,4 @@
-/** Explains admission to those who ask with `Keelson-Explain: admission` and may, and to the log when it wants all details. */
+/** Explains admission to permitted users who send `Keelson-Explain: admission`, and to the log at its most detailed level. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import { Explanation } from '../schema/explanation.ts'
@@ -33,7 +33,7 @@ export const explain =
     })
   }
 
-/** The request continues without an explanation, and a header says why there is none. */
+/** The request continues without an explanation, and a header contains the reason. */
 function answerWith(exchange: Exchange, error: string): void {
   const explanation = new Explanation()
   explanation.add({ error })

@@ -1,6 +1,6 @@
 /**
- * Requests that are passed on to a kubelet, a pod or another API server, and what comes back: bodies are streamed both ways, and where
- * the connection is upgraded (WebSocket, SPDY) its bytes go through as they are.
+ * Forwards requests to a kubelet, a pod or another API server, and their responses: bodies are streamed both ways, and upgraded connections
+ * (WebSocket, SPDY) are tunnelled.
  */
 import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -32,7 +32,7 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
   if (answer.type === 'upgraded') return tunnel(answer)
   const { message } = answer
   const status = message.statusCode ?? 502
-  // A redirect is for the client to follow, if anybody: never for this server, which is let in where the client is not.
+  // A redirect is for the client to follow: never for this server, which has access that the client has not.
   if (isUpgrade && status < 400) {
     message.destroy()
     throw new StatusError(500, '', `invalid upgrade response: status code ${status}`)
@@ -41,7 +41,7 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
   return streamed(message, redirected(ownHeaders(responseHeaders(message.headers)), message.headers, upstream, pathOf(call)))
 }
 
-/** Why there was no answer, in kube-apiserver's words. */
+/** The error of a failed connection, in kube-apiserver's words. */
 function failureToConnect(
   error: Error,
   { upstream, url, isUpgrade }: { readonly upstream: Upstream; readonly url: string; readonly isUpgrade: boolean },
@@ -53,35 +53,35 @@ function failureToConnect(
   return unavailable(`error trying to reach service: ${why}`)
 }
 
-/** Where a request goes, and what it says there beside what the client has sent. */
+/** The target of a request, and the headers added to those of the client. */
 export type Target = Destination & {
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string
   readonly tls?: UpstreamTls | undefined
-  /** Whose connections are used; false for one that is made for the request alone. */
+  /** The agent whose connections are used; false for a new connection per request. */
   readonly agent: Agent | false
-  /** Whether the agent is one for TLS, where there are no other settings of it. */
+  /** Whether the agent uses TLS, where no other TLS settings are given. */
   readonly isSecure?: true
   readonly headers?: Readonly<Record<string, string | string[]>>
 }
 
-/** Sends a request on and waits for the beginning of the answer. Throws what `failed` makes of an error. */
+/** Sends a request and waits for the head of the response. Throws the result of `failed` for an error. */
 export async function exchangeWith(request: Request, to: Target, failed: (error: Error) => Error): Promise<Answer> {
-  // A kept connection that the other side has closed meanwhile says nothing about the other side; each is used up by that.
+  // If the peer has closed a kept connection in the meantime, that says nothing about the peer; each attempt uses one up.
   for (;;) {
     const answer = await answerTo(send(request, to), request, failed)
     if (answer.type !== 'closed') return answer
   }
 }
 
-/** The answer as it comes. */
+/** The response, streamed. */
 export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Response => ({
   status: message.statusCode ?? 502,
   headers,
   body: { type: 'stream', start: outlet => pipe(message, outlet) },
 })
 
-/** Host, port and path are never put together to a URL: what a client sends as a path cannot lead to another host. */
+/** Host, port and path are never joined to a URL: a path from a client cannot lead to another host. */
 function send(request: Request, { host, port, lookup, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
   const { method } = request
   const headers = { ...requestHeaders(request), ...more }
@@ -100,26 +100,26 @@ function send(request: Request, { host, port, lookup, path, tls, agent, isSecure
   return outgoing
 }
 
-/** An agent for one connection, to a server that is trusted as `tls` says. */
+/** An agent for one connection, to a server that is trusted according to `tls`. */
 const agentFor = (host: string, { ca = '', cert, key, rejectUnauthorized }: UpstreamTls): Agent =>
   trustingAgent(
     { host, ca, servername: '', client: cert && key ? { cert, key } : undefined, skipsVerification: !rejectUnauthorized },
     { keepAlive: false },
   )
 
-/** The path that was authorized, up to the subresource. It is made of what the router found: nobody splits the target a second time. */
+/** The authorized path, up to the subresource. It is built from the router's result: the target is not parsed a second time. */
 function pathOf({ resource: { group, version, plural }, namespace, name, subresource }: Call): string {
   const root = group === '' ? '/api' : `/apis/${group}`
   return escapePath(`${root}/${version}${namespace && `/namespaces/${namespace}`}/${plural}/${name}/${subresource}`)
 }
 
-/** Without dots and empty segments, as kube-apiserver joins paths: what is behind a proxy cannot be left by going up. */
+/** Without dots and empty segments, as kube-apiserver joins paths: `..` cannot leave the path of a proxy. */
 function cleanPath(path: string): string {
   const clean = posix.join('/', path)
   return path.endsWith('/') && !clean.endsWith('/') ? `${clean}/` : clean
 }
 
-/** With its question mark. */
+/** The query with its question mark. */
 function queryOf(target: string): string {
   const at = target.indexOf('?')
   return at < 0 ? '' : target.slice(at)
@@ -161,7 +161,7 @@ function requestHeaders({ headers, peer, upgrade }: Request): Record<string, str
   return { ...passed, connection: 'Upgrade', upgrade: header(headers, 'upgrade') ?? '' }
 }
 
-/** Without tokens, which browsers send among them. */
+/** The protocols without tokens, which browsers send among them. */
 const webSocketProtocols = (headers: RequestHeaders): string[] =>
   [headers['sec-websocket-protocol'] ?? []]
     .flat()
@@ -174,13 +174,16 @@ export function responseHeaders(headers: IncomingHttpHeaders): Record<string, st
   return passed
 }
 
-/** Which origins may read an answer is for this server to say. */
+/** Only this server decides which origins may read a response. */
 const ownHeaders = (headers: Record<string, string | string[]>): Record<string, string | string[]> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('access-control-allow-')))
 
 const originOf = ({ host, port, tls }: Upstream): string => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** Redirects within the other server go through this one. Those to elsewhere stay as they are, and so do relative ones, which a client reads rightly. */
+/**
+ * Redirects within the other server go through this one. Those to other hosts stay as they are, and so do relative ones, which clients
+ * resolve correctly.
+ */
 function redirected(
   passed: Record<string, string | string[]>,
   { location }: IncomingHttpHeaders,
@@ -218,7 +221,7 @@ const answerTo = (
 
 const NOTHING = new Uint8Array()
 
-/** Connects both sides until the end: each gets what the other sends, and when one ends so does the other. */
+/** Connects both sides until the end: each receives the bytes of the other, and when one ends so does the other. */
 export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
   const headers: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(message.headers)) if (value !== undefined) headers[name] = value
@@ -247,10 +250,10 @@ function pipe(message: IncomingMessage, outlet: Outlet): void {
   })
 }
 
-/** Those that Go's clients follow. */
+/** The redirects that Go's clients follow. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** What went wrong at the other end, as an error of this server. */
+/** An error of the other server, as an error of this server. */
 async function failureOf(
   message: IncomingMessage,
   { status, url }: { readonly status: number; readonly url: string },

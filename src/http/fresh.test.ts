@@ -19,7 +19,7 @@ const MISSING = () => notFound(catalog.find('', 'v1', 'configmaps')!, 'a')
 const exchangeOf = (method: string, target = PATH, length = 10): Exchange =>
   openExchange({ method, target, headers: { 'content-length': String(length) } } as unknown as Request, router)
 
-/** Caches that were up to date so many milliseconds ago, and what happened to a request: `ask` for a question, `run` for an attempt. */
+/** Caches that were up to date `ageMs` ago, and a log of a request: `ask` for a freshness check, `run` for an attempt. */
 function bench({ ageMs = 1, writing = 0, attempts = [] as (StatusError | undefined)[], advances = false }) {
   const log: string[] = []
   const caches = {

@@ -1,15 +1,15 @@
 /**
- * Over a store that other servers write to: whatever decides about a request, such as roles, namespaces, definitions and policies, and
- * whatever answers it, comes from caches.
+ * Freshness, when other servers write to the store: roles, namespaces, definitions and policies that decide about a request, and the data
+ * of its response, come from caches.
  *
- * A read brings them up to date first, so that it is as good as one from the store. Only those that say which state they need may be
- * answered from an older one.
+ * A read brings them up to date first, so that it is as fresh as a read from the store. Only requests that set a resourceVersion may be
+ * served from an older state.
  *
- * A write begins at once if the caches were up to date a moment ago, as every write that was stored shows. It is compared with what is
- * stored in any case, but a rejection could be about a state that is over, of a namespace that was created through another server, say.
- * So who would be rejected begins again once the caches are up to date; whatever has been forbidden is so on all servers after that
- * moment. Where many writes are on their way they wait as reads do: one question serves all of them, and they reach the store together,
- * which costs it less than one by one.
+ * A write starts immediately if the caches were up to date a moment ago, as every stored write shows. It is compared with the stored object
+ * in any case, but a rejection could be based on an outdated state, such as before a namespace was created through another server. So a
+ * write that would be rejected starts again once the caches are up to date; from then on a revoked permission is revoked on all servers.
+ * Where many writes are in flight they wait as reads do: one check serves all of them, and they reach the store together, which costs it
+ * less than one by one.
  */
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -27,16 +27,16 @@ export interface FreshnessApi {
 
 export interface Freshness {
   readonly caches: {
-    /** The newest that can be read. */
+    /** The newest revision that can be read. */
     readonly revision: number
-    /** How old that may be: every write that was acknowledged to any client before can be read. */
+    /** The age of that state: all writes acknowledged to any client before can be read. */
     readonly ageMs: number
-    /** How many writes are on their way to the store. */
+    /** The number of writes in flight to the store. */
     readonly writing: number
-    /** Resolves once every write can be read that was acknowledged to any client before the call. */
+    /** Resolves once all writes that were acknowledged to any client before the call can be read. */
     fresh(): Promise<void> | undefined
   }
-  /** Resolves once the kinds are served that can be read as defined. */
+  /** Resolves once all defined kinds that can be read are served. */
   served(): Promise<void>
 }
 
@@ -76,14 +76,17 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
   }
 }
 
-/** A read from a resourceVersion on waits for that alone, and one of any version for nothing; a next page names the version of the first. */
+/**
+ * A read from a resourceVersion waits only for that one, and a read at any version (0) for nothing; a continue token contains the revision
+ * of the first page.
+ */
 function mayBeStale({ type, query, attributes: { verb, resource } }: Route): boolean {
   if (resource === undefined) return true
   if (type !== 'call' || (verb !== 'get' && verb !== 'list' && verb !== 'watch')) return false
   return Boolean(query.get('resourceVersion') || query.get('continue'))
 }
 
-/** Whether a request is a small write of one object, which has no effect until it is compared and swapped. */
+/** Whether a request is a small write of one object, which has no effect until the compare-and-swap. */
 function isRepeatable(request: Request, route: Route): boolean {
   if (route.type !== 'call') return false
   const { verb, subresource, resource, query } = route.call
@@ -92,7 +95,7 @@ function isRepeatable(request: Request, route: Route): boolean {
 }
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
-/** Whether an error rejects a request for what is stored, or can be. */
+/** Whether an error rejects a request because of stored state, or may do so. */
 const dependsOnState = (error: unknown): boolean =>
   error instanceof StatusError && !error.isUnknown && !error.isFinal && STATE_CODES.has(error.code)
 const STATE_CODES: ReadonlySet<number> = new Set([400, 401, 403, 404, 409, 422])

@@ -19,7 +19,7 @@ const lines = (...pairs: [string, string][]) => ({
   headerLines: pairs.flat(),
 })
 
-/** Allows what is listed as `verb group/resource/subresource namespace/name`, and notes what was asked. */
+/** Allows the listed `verb group/resource/subresource namespace/name`, and records the checks. */
 function rules(...allowed: string[]): { authorizer: Authorizer; asked: string[] } {
   const asked: string[] = []
   const authorizer: Authorizer = {

@@ -1,4 +1,4 @@
-/** Impersonation: the user that the headers ask for, and whether the requestor may act as that user. */
+/** Impersonation: the user in the headers, and whether the requestor may act as that user. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
@@ -11,7 +11,7 @@ import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Request } from './message.ts'
 
-/** Whom a request wants to act as, exactly as its headers say. */
+/** The user that a request impersonates, exactly as in its headers. */
 export type Wanted = {
   readonly name: string
   readonly uid: string
@@ -22,7 +22,7 @@ export type Wanted = {
 const PREFIX = 'impersonate-'
 const EXTRA = 'impersonate-extra-'
 
-/** Reads the headers; undefined when a request acts for itself. Throws a StatusError when they name no user. */
+/** Reads the headers; undefined for a request without impersonation. Throws a StatusError when they name no user. */
 export function wantedUser(request: Pick<Request, 'headers' | 'headerLines'>): Wanted | undefined {
   const { headers } = request
   let isAsked = false
@@ -62,7 +62,7 @@ export type ImpersonationParts = {
   readonly isConstrained: boolean
 }
 
-/** A request to be served as another user. */
+/** A request with impersonation. */
 type Attempt = {
   readonly wanted: Wanted
   readonly requestor: User
@@ -74,11 +74,11 @@ type Attempt = {
 type Mode = {
   readonly name: string
   readonly applies: (wanted: Wanted, requestor: User) => boolean
-  /** How the question is put, where that differs from what was asked. */
+  /** Changes the attributes of the check, where they differ from the request's. */
   readonly as?: (requestor: User, attributes: Attributes, isOfUser: boolean) => { requestor: User; attributes: Attributes }
 }
 
-/** From this many on, one question about all is tried before one for each. */
+/** From this number on, one check for all of them is tried before one for each. */
 const MANY = 4
 const REMEMBERED_USERS = 10_000
 const LEGACY = 'impersonate'
@@ -87,7 +87,7 @@ const LEGACY = 'impersonate'
 export class Impersonation {
   readonly #parts: ImpersonationParts
   readonly #modes: readonly (Mode | typeof LEGACY)[]
-  /** Which mode last allowed a user to act as another: it is tried first, and its refusal is the one that is reported. */
+  /** The mode that last allowed a user to act as another: it is tried first, and its refusal is the one that is reported. */
   readonly #last = new Map<string, number>()
 
   constructor(parts: ImpersonationParts) {
@@ -95,7 +95,7 @@ export class Impersonation {
     this.#modes = parts.isConstrained ? [...MODES, LEGACY] : [LEGACY]
   }
 
-  /** The user that the request goes on as. Throws a StatusError when nothing allows that. */
+  /** The user that the request continues as. Throws a StatusError when no mode allows it. */
   async become(attempt: Attempt): Promise<User> {
     const { name } = attempt.requestor
     const first = this.#last.get(name)
@@ -122,7 +122,7 @@ export class Impersonation {
     if (this.#last.size > REMEMBERED_USERS) this.#last.delete(this.#last.keys().next().value!)
   }
 
-  /** Undefined when the mode is not meant for such users. */
+  /** Undefined when the mode does not apply to such users. */
   async #try(mode: Mode | typeof LEGACY, attempt: Attempt): Promise<User | undefined> {
     if (mode === LEGACY) return this.#checkUser(attempt, undefined)
     const { wanted, requestor, attributes } = attempt
@@ -131,7 +131,7 @@ export class Impersonation {
     return this.#checkUser(attempt, mode)
   }
 
-  /** Asks about each thing that is wanted, and makes the user of them. */
+  /** Checks each attribute of the requested user, and returns the user. */
   async #checkUser(attempt: Attempt, mode: Mode | undefined): Promise<User> {
     const { wanted } = attempt
     const ask = (question: Question) => this.#check(mode, attempt, this.#attributes(mode, question), 'of the user')
@@ -190,7 +190,7 @@ async function askExtra(extra: Wanted['extra'], { ask, refuse, isConstrained }: 
   for (const [subresource, values] of extra) for (const name of values) await ask({ plural, subresource, name })
 }
 
-/** What must be absent in constrained impersonation. */
+/** The error for extra attributes that constrained impersonation forbids. */
 function faultOfExtra(extra: Wanted['extra']): string | undefined {
   for (const [key, values] of extra) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed'
@@ -215,7 +215,7 @@ async function isAllowed(asked: Promise<void>): Promise<boolean> {
   }
 }
 
-/** Every user but the anonymous one is in system:authenticated, unless the request names system:unauthenticated. */
+/** Every user except the anonymous one is in system:authenticated, unless the request names system:unauthenticated. */
 function userOf({ name, uid, extra }: Wanted, groups: string[]): User {
   const unknown = 'system:unauthenticated'
   const added = name === 'system:anonymous' ? unknown : 'system:authenticated'
@@ -239,7 +239,7 @@ const MODES: readonly Mode[] = [
       const own = Object.hasOwn(extra, NODE_NAME) ? extra[NODE_NAME]! : []
       return isNameOnly(wanted) && node !== undefined && readAccountUser(name) !== undefined && own.length === 1 && own[0] === node
     },
-    // The right is to act as whichever node the account runs on, so which one that is, and in which pod, is not asked about.
+    // The permission is to act as the node on which the account runs, so the node and pod are not part of the check.
     as: (requestor, attributes, isOfUser) => ({
       requestor: {
         ...requestor,

@@ -10,7 +10,7 @@ import type { ResponseBody } from './message.ts'
 const secrets = find(testCatalog(), 'secrets')
 const meta = { resourceVersion: '9' }
 
-/** The whole of a body, each piece copied before the next is asked for. */
+/** The whole body; each chunk is copied before the next is requested. */
 async function bytesOf(body: ResponseBody): Promise<Buffer> {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const copies: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Lists made of stored bytes: nothing is decoded, and large ones need no more memory than a piece. */
+/** Lists assembled from stored bytes: nothing is decoded, and a large list needs no more memory than one chunk. */
 
 import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -6,7 +6,7 @@ import type { ListMeta } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { ResponseBody } from './message.ts'
 
-/** The JSON of a list of whole objects: small ones in one buffer, others piece by piece while they are sent. */
+/** The JSON of a list of whole objects: small ones in one buffer, others chunk by chunk while they are sent. */
 export function listBody(resource: Resource, items: readonly ListItem[], meta: ListMeta): ResponseBody {
   const list = measure(resource, items, meta)
   return list.length <= LIMITS.listWholeBytes ? whole(list) : { type: 'pieces', length: list.length, pieces: pieces(list) }
@@ -19,7 +19,7 @@ export function listItem(resource: Resource, item: ListItem): string {
   return `{${Buffer.from(bytes.buffer, bytes.byteOffset + skip + 1, bytes.byteLength - skip - 1).toString()}`
 }
 
-/** How every list begins, up to its first item. */
+/** The beginning of every list, up to its first item. */
 function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }: ListMeta): string {
   return `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify({ resourceVersion, ...more })},"items":[`
 }
@@ -27,7 +27,7 @@ function listHead(kind: string, apiVersion: string, { resourceVersion, ...more }
 type Measured = {
   readonly head: Buffer
   readonly items: readonly ListItem[]
-  /** How much of an item is left out. */
+  /** The number of bytes at the beginning of an item that are left out. */
   readonly skip: number
   readonly length: number
 }
@@ -43,7 +43,10 @@ function measure(resource: Resource, items: readonly ListItem[], meta: ListMeta)
   return { head, items, skip, length }
 }
 
-/** How much of an item is left out, but for the last byte, which becomes the brace. Nothing of custom objects: their lists have no type. */
+/**
+ * The number of bytes at the beginning of an item that are left out, without the last one, which becomes the brace. 0 for custom objects:
+ * their lists have no type.
+ */
 const skippedOf = ({ kind, apiVersion, def }: Resource) =>
   def.custom ? 0 : Buffer.byteLength(`{"kind":"${kind}","apiVersion":"${apiVersion}",`) - 1
 
@@ -63,8 +66,8 @@ function whole({ head, items, skip, length }: Measured): Uint8Array {
 }
 
 /**
- * All pieces of a list are written into the same buffer, one after the other, and then those of another list: it stays in the
- * processor's cache, and no list leaves anything behind for the garbage collector.
+ * All chunks of a list are written into the same buffer, one after the other, and then those of another list: it stays in the processor's
+ * cache, and no list leaves garbage behind.
  */
 function* pieces({ head, items, skip, length }: Measured): Generator<Uint8Array> {
   const pool = pools.find(({ bytes }) => bytes >= length) ?? pools.at(-1)!
@@ -92,7 +95,7 @@ function* pieces({ head, items, skip, length }: Measured): Generator<Uint8Array>
   }
   at += TAIL.copy(out, at)
   yield out.subarray(0, at)
-  // Not reached when the client went away: its socket may still hold the buffer then.
+  // Not reached when the client has disconnected: its socket may still hold the buffer then.
   if (pool.spare.length < SPARES) pool.spare.push(out)
 }
 
@@ -100,8 +103,8 @@ const SPARES = 8
 const pools = [8, 4, 2, 1].map(part => ({ bytes: LIMITS.listPieceBytes / part, spare: [] as Buffer[] }))
 
 /**
- * Items of a typed list carry no kind and version. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but
- * the last byte of that is left out, and the comma that remains becomes the brace.
+ * Items of a typed list have no kind and apiVersion. Every stored object begins with `{"kind":"K","apiVersion":"V",`: all but the last byte
+ * of that is left out, and the remaining comma becomes the brace.
  */
 function copyItem(item: ListItem, skip: number, out: Buffer, at: number): number {
   const size = item.byteLength - skip

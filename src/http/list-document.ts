@@ -1,6 +1,6 @@
 /**
- * Responses that are encoded again (pretty, YAML, Table, metadata only), part by part while they are sent: a large one needs no more
- * memory than a piece, other requests are answered between pieces, and nothing more is made for a client who has gone.
+ * Responses that are encoded for the request (pretty, YAML, Table, metadata only), part by part while they are sent: a large one needs no
+ * more memory than one chunk, other requests are served between chunks, and encoding ends when the client disconnects.
  */
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
@@ -8,17 +8,17 @@ import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { ResponseBody } from './message.ts'
 
-/** A document whose last member is a list, and its items as compact JSON; without items, the head is all of it. */
+/** A document whose last member is a list, and its items as compact JSON; without items, the head is the whole document. */
 export type ListDocument = {
   readonly head: JsonObject
   readonly member: 'items' | 'rows'
   readonly items: Iterable<string> | undefined
 }
 
-/** A chunk that says: what comes next takes a while, so that others should run before. */
+/** An empty chunk announces that the next one takes a while, so that other requests should run before. */
 export const YIELD_POINT = ''
 
-/** Writes a document: a small one whole, a larger one in pieces. */
+/** Encodes a document: a small one whole, a larger one in chunks. */
 export function documentBody(chunks: Iterable<string>): ResponseBody {
   const pieces = piecesOf(chunks)
   const first = pieces.next()
@@ -26,7 +26,7 @@ export function documentBody(chunks: Iterable<string>): ResponseBody {
   return { type: 'pieces', length: undefined, pieces: resumed(first.value, pieces) }
 }
 
-/** Pieces that are written at once to a socket would follow each other without anyone else having a chance to run. */
+/** Chunks that are written immediately to a socket would leave other requests no chance to run. */
 async function* resumed(begun: Uint8Array, rest: Iterator<Uint8Array, Uint8Array>): AsyncGenerator<Uint8Array> {
   for (let next: IteratorResult<Uint8Array> = { value: begun, done: false }; ; next = rest.next()) {
     if (next.value.length > 0) yield next.value
@@ -35,7 +35,7 @@ async function* resumed(begun: Uint8Array, rest: Iterator<Uint8Array, Uint8Array
   }
 }
 
-/** Yields pieces, empty where others are to run, and returns the last. */
+/** Yields chunks, empty where others should run, and returns the last. */
 function* piecesOf(chunks: Iterable<string>): Generator<Uint8Array, Uint8Array> {
   let text = ''
   for (const chunk of chunks) {
@@ -65,7 +65,7 @@ export function* prettyList({ head, member, items }: ListDocument): Generator<st
   for (const item of items) {
     yield isEmpty ? '\n    ' : ',\n    '
     const value = storedValue(item)
-    // No text in JSON holds a line break.
+    // JSON strings contain no line breaks.
     if (item.length <= LIMITS.smallBytes) yield stringifyPretty(value).replaceAll('\n', '\n    ')
     else {
       yield YIELD_POINT
@@ -76,12 +76,12 @@ export function* prettyList({ head, member, items }: ListDocument): Generator<st
   yield isEmpty ? ']\n}' : '\n  ]\n}'
 }
 
-/** Items were written by this server. */
+/** Items were encoded by this server. */
 const storedValue = (item: string): Json => parseJson(item, { trusted: true }).value
 
 type YamlWriter = typeof import('../codec/yaml-writer.ts')
 
-/** Members of YAML are in order of their names. */
+/** YAML members are sorted by name. */
 export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml, yamlChunks }: YamlWriter): Generator<string> {
   if (items === undefined) return yield stringifyYaml(head)
   const members = Object.entries(head)

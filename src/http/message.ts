@@ -9,40 +9,40 @@ import type { UnsentResponses } from './flow-control/unsent-responses.ts'
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
 export type ResponseHeaders = { readonly [name: string]: string | readonly string[] }
 
-/** Who is at the other end of the connection. */
+/** The client at the other end of the connection. */
 export interface Peer {
   readonly address: string
-  /** The client certificate and whether the client authority vouches for it; undefined when the client sent none. */
+  /** The client certificate and whether it is trusted; undefined when the client sent none. */
   readonly certificate: ClientCertificate | undefined
 }
 
 export interface Request {
   readonly method: string
-  /** Path and query as sent, percent-encoding and all. */
+  /** Path and query as sent, percent-encoded. */
   readonly target: string
   readonly headers: RequestHeaders
-  /** Names and values in turn, as they were sent: repeated headers are not joined here. */
+  /** Names and values, alternating, as they were sent: repeated headers are not joined here. */
   readonly headerLines?: readonly string[] | undefined
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0'
   readonly peer: Peer
-  /** What its connection may hold of answers, where many travel side by side. */
+  /** The limit of unsent responses on its connection, for HTTP/2. */
   readonly unsentResponses?: UnsentResponses
   /** Called when the request no longer waits in a queue. */
   readonly passed?: () => void
-  /** The protocol to which the client wants to switch: WebSocket, or another that is only passed on. */
+  /** The protocol that the client wants to upgrade to: WebSocket, or another that is only forwarded. */
   readonly upgrade?: 'websocket' | 'other' | undefined
-  /** Aborts when the client disconnects before it is answered, or the request is cancelled. */
+  /** Aborts when the client disconnects before the response, or the request is cancelled. */
   readonly signal: Cancellation
   /** Whether that has happened. */
   readonly isGone: boolean
   cancel(reason: Error): void
-  /** The body as it comes, for whom it is passed on to; undefined when there is none. */
+  /** The body as a stream, for forwarding; undefined when there is none. */
   readonly stream?: Readable | undefined
-  /** The whole body, as often as it is asked for; undefined once more than `limit` bytes have come, and then the rest is not read. */
+  /** The whole body, also when called repeatedly; undefined once more than `limit` bytes have arrived, and then the rest is not read. */
   readBody(limit: number): MaybePromise<Uint8Array | undefined>
 }
 
-/** The destination of a streamed response; what Node's HTTP/1.1 responses and HTTP/2 streams have in common. */
+/** The destination of a streamed response; the common part of Node's HTTP/1.1 responses and HTTP/2 streams. */
 export interface Outlet {
   write(bytes: Uint8Array, taken?: () => void): boolean
   end(): void
@@ -52,20 +52,20 @@ export interface Outlet {
   once(event: 'drain' | 'close' | 'finish', listener: () => void): unknown
 }
 
-/** Told of each event of a watch. */
+/** Called for each event of a watch. */
 export interface EventObserver {
   sent(bytes: number): void
 }
 
 export type ResponseBody =
   | Uint8Array
-  /** Made while it is sent, at the pace of the client. A piece holds until the next is asked for. */
+  /** Produced while it is sent, as fast as the client reads. A chunk is valid until the next is requested. */
   | { readonly type: 'pieces'; readonly length: number | undefined; readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> }
   /** Open until one side ends it. */
   | {
       readonly type: 'stream'
       readonly start: (outlet: Outlet, observer?: EventObserver) => void
-      /** Over WebSocket: how messages are encoded by the protocol that was agreed on. Any protocol when it makes no difference. */
+      /** The encoding of WebSocket messages by the negotiated protocol. Any protocol when it makes no difference. */
       readonly protocols?: Readonly<Record<string, 'binary' | 'base64'>>
     }
 
@@ -73,24 +73,24 @@ export interface Response {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly body: ResponseBody
-  /** The connection should not be used again: its state is unknown, or its client is. */
+  /** The connection should not be reused: its state or its client is unknown. */
   readonly close?: boolean
-  /** There is no answer: the connection just ends. */
+  /** There is no response: the connection just ends. */
   readonly cut?: true
-  /** Called once the client has all of it, or is gone. */
+  /** Called once the client has received all of it, or has disconnected. */
   readonly taken?: () => void
-  /** What happens on a connection after it was upgraded (101). */
+  /** Takes over an upgraded connection (101). */
   readonly tunnel?: Tunnel
 }
 
 export type Tunnel = {
-  /** Takes the connection over, with what the client has sent on it already. */
+  /** Takes over the connection, with the bytes that the client has already sent on it. */
   readonly start: (socket: Duplex, head: Buffer) => void
-  /** The client is gone, or its connection cannot be upgraded. */
+  /** The client has disconnected, or its connection cannot be upgraded. */
   readonly abandon: () => void
 }
 
-/** The one value of a header; of a repeated one, the first. */
+/** The value of a header; the first of a repeated one. */
 export function header(headers: RequestHeaders, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'string' || value === undefined ? value : value[0]
@@ -110,7 +110,7 @@ export const bytesResponse = (status: number, mediaType: string, body: Uint8Arra
   body,
 })
 
-/** The same answer without its content, for HEAD. */
+/** The response without its content, for HEAD. */
 export const withoutBody = (response: Response): Response => ({
   ...response,
   headers:

@@ -11,10 +11,10 @@ import { header, type Request } from './message.ts'
 
 export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF
 
-/** Another shape for the same object: a table, or metadata alone. */
+/** Another representation of the object: a table, or metadata only. */
 export type Shape = {
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
-  /** The version of the meta group that was asked for. */
+  /** The requested version of the meta group. */
   readonly apiVersion: string
   readonly includeObject: 'None' | 'Metadata' | 'Object'
 }
@@ -23,7 +23,7 @@ export type Format = {
   readonly mediaType: MediaType
   readonly pretty: boolean
   readonly shape: Shape | undefined
-  /** Each event of a watch in a message of its own, for a protocol that has them. */
+  /** Each event of a watch in a message of its own, for a protocol that has messages. */
   readonly messages?: boolean
 }
 
@@ -36,17 +36,17 @@ const PATCHES = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ]
-/** What a client gets who does not say what it wants. */
+/** The format for clients without preferences. */
 export const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
 
-/** Media type and representation of the response to a call; throws 406 when the client accepts none that is served. */
+/** Media type and representation of the response to a call; throws 406 when the client accepts none that is available. */
 export function negotiate(req: Request, call: Call, metaGroup: string): Format {
   const accept = header(req.headers, 'accept')
   const pretty = isPretty(req, call.query)
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
   const clauses = parseAccept(accept)
-  // The router of built-in kinds knows no ranges such as `application/*`, except that of everything.
+  // kube-apiserver's router of built-in kinds knows no ranges such as `application/*`, except `*/*`.
   const isRouted = (clause: Clause) => call.resource.def.custom !== undefined || clause.subtype !== '*' || clause.type === '*'
   if (!clauses.some(clause => isRouted(clause) && SERVED.some(type => accepts(clause, type)))) throw nothingAvailable(call)
   for (const clause of clauses) {
@@ -71,7 +71,7 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
 const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
   shape === undefined ? speaksProtobuf(call) : shape.as !== 'Table'
 
-/** What is created and not stored, such as a review or a binding, is no row of a table. */
+/** Objects that are created and not stored, such as a review or a binding, are no rows of a table. */
 const hasTable = ({ resource: { def }, subresource }: Call): boolean =>
   subresource === '' ? !def.virtual?.review && !def.virtual?.forwardsTo : !def.subresources?.creates?.[subresource]
 
@@ -80,7 +80,7 @@ const speaksProtobuf = ({ resource, subresource }: Call) =>
   (!resource.def.custom && hasProtobuf(resource.type)) ||
   (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.bodyKind !== undefined))
 
-/** The media type of a failure: what the client accepts if it is a plain object, JSON otherwise. A failure is never replaced by 406. */
+/** The media type of an error: the client's choice if it is a plain object, JSON otherwise. An error is never replaced by 406. */
 export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
   const mark = req.target.indexOf('?')
   const pretty = isPretty(req, new URLSearchParams(mark === -1 ? '' : req.target.slice(mark + 1)))
@@ -93,7 +93,7 @@ export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty
   return { mediaType: JSON_TYPE, pretty: true }
 }
 
-/** The media type of a body, without its parameters; throws 415 when it is not one that can be read. */
+/** The media type of a body, without its parameters; throws 415 when it is not supported. */
 export function bodyType(req: Request, call: Call): string {
   const sent = header(req.headers, 'content-type') ?? ''
   const encoding = header(req.headers, 'content-encoding') ?? 'identity'
@@ -118,7 +118,7 @@ export function bodyType(req: Request, call: Call): string {
 const readable = (call: Call) =>
   call.verb === 'delete' || call.verb === 'deletecollection' || speaksProtobuf(call) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
 
-/** Whether the client takes gzip; a zero quality means that it does not. */
+/** Whether the client accepts gzip; a quality of zero means that it does not. */
 export function acceptsGzip(req: Request): boolean {
   const accepted = header(req.headers, 'accept-encoding')
   return accepted?.split(',').some(token => /^\s*gzip\s*(;\s*q\s*=\s*(?!0(\.0*)?\s*$).*)?$/i.test(token)) ?? false
@@ -138,14 +138,14 @@ function nothingAvailable(call: Call): StatusError {
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
 }
 
-/** The shape a clause asks for; undefined for the object as it is, null for one that does not exist. */
+/** The representation that a clause requests; undefined for the object itself, null for an unknown one. */
 function shapeOf(params: ReadonlyMap<string, string>, metaGroup: string): Pick<Shape, 'as' | 'apiVersion'> | undefined | null {
   const as = params.get('as')
   const version = params.get('v')
   if (as === undefined && version === undefined && !params.has('g')) return undefined
   if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return null
   const group = params.get('g')
-  // Clients are built with the group of Kubernetes; it is understood whatever the group domain is, and answered as asked.
+  // Clients have the group of Kubernetes compiled in; it is accepted whatever the group domain is, and used in the response.
   if ((group !== metaGroup && group !== 'meta.k8s.io') || (version !== 'v1' && version !== 'v1beta1')) return null
   return { as, apiVersion: `${group}/${version}` }
 }

@@ -1,4 +1,4 @@
-/** Resolves method and path to a call on a resource, another path of the server, or a rejection. */
+/** Resolves method and path to a call on a resource, an endpoint, or a rejection. */
 import { goQuote } from '../lib/go-text.ts'
 import { isValidPathSegmentName } from '../lib/names.ts'
 import type { Call } from '../registry/api.ts'
@@ -10,7 +10,7 @@ import { parseFieldSelector, requiredFieldValue } from '../schema/selectors.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, type StatusError } from '../schema/status-error.ts'
 
 /**
- * Attributes are what the path says, whether or not it is served: they are authorized before a missing path is distinguished from a
+ * Attributes are derived from the path, whether or not it is served: they are authorized before a missing path is distinguished from a
  * forbidden one.
  */
 export type Route = { readonly attributes: Attributes; readonly query: URLSearchParams } & Target
@@ -22,7 +22,7 @@ export type Target =
 
 const NO_QUERY = new URLSearchParams()
 
-/** Finds routes of a catalog, and remembers those of collections: creates, lists and watches name the same few again and again. */
+/** Resolves routes of a catalog, and caches those of collections: creates, lists and watches name the same few again and again. */
 export class Router {
   readonly #catalog: Catalog
   readonly #known = new Map<string, Map<string, Route>>()
@@ -57,7 +57,7 @@ export class Router {
 const MOST_ROUTES = 256
 const LONGEST_TARGET = 256
 
-/** Reads a request's method and target. */
+/** Resolves a request's method and target. */
 export function route(method: string, target: string, catalog: Catalog): Route {
   const mark = target.indexOf('?')
   const query = mark === -1 || mark === target.length - 1 ? NO_QUERY : new URLSearchParams(target.slice(mark + 1))
@@ -91,16 +91,16 @@ export function route(method: string, target: string, catalog: Catalog): Route {
       ...(name === '' && query.has('labelSelector') && { labelSelector: query.get('labelSelector')! }),
     },
   }
-  // No group is named by an empty segment, and no path begins with one.
+  // An empty segment names no group, and no path begins with one.
   const isNamed = !path.startsWith('//') && (at === 1 || group !== '')
   const found = isNamed ? resolve(asked, parsed, catalog.find(group, version, plural)) : undefined
-  // Outside the groups of built-in kinds, what is missing is missing from the server as a whole.
+  // Outside the groups of built-in kinds, a missing resource gets the 404 of the server as a whole.
   const isNowhere = found === undefined && (!isNamed || !catalog.hasBuiltInGroup(group))
   return { attributes, query, ...(found ?? (isNowhere ? { type: 'path', path } : { type: 'refused', error: noSuchResource() })) }
 }
 
 type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean; readonly path: string }
-/** Where a path points: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and what follows. */
+/** A parsed path: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and the rest. */
 type ParsedPath = {
   readonly scope: 'namespace' | 'all'
   readonly namespace: string
@@ -108,13 +108,13 @@ type ParsedPath = {
   readonly name: string
   readonly subresource: string
   readonly depth: number
-  /** What follows the subresource; empty where nothing does. */
+  /** The path below the subresource; empty if there is none. */
   readonly below: string
 }
 
 /**
- * Percent-encoding is undone before the path is split, as kube-apiserver does: an encoded slash separates like any other,
- * so no name can smuggle one into a storage key. Undefined for what is no path at all.
+ * Percent-encoding is decoded before the path is split, as in kube-apiserver: an encoded slash separates like any other, so that no name
+ * can smuggle one into a storage key. Undefined for an invalid path.
  */
 function decodePath(path: string): string | undefined {
   let decoded = path
@@ -136,7 +136,7 @@ function splitPath(path: string): string[] {
   while (end > start && path.charCodeAt(end - 1) === 0x2f) end--
   const parts: string[] = []
   if (start === end) return parts
-  // By hand: `split` takes several times as long, as it looks for the path among those it has split before.
+  // By hand: `split` takes several times as long, as V8 searches its cache of split strings first.
   for (let at = start; at < end; at++) {
     if (path.charCodeAt(at) !== 0x2f) continue
     parts.push(path.slice(start, at))
@@ -146,7 +146,7 @@ function splitPath(path: string): string[] {
   return parts
 }
 
-/** What the path names from a part on: `namespaces/NS/…` is inside a namespace, unless what follows is a subresource of the namespace itself. */
+/** Parses the segments from an index on: `namespaces/NS/…` is inside a namespace, unless a subresource of the namespace itself follows. */
 function parseParts(parts: readonly string[], at: number, namespaces: Resource | undefined): ParsedPath {
   const depth = parts.length - at
   const first = parts[at] ?? ''
@@ -192,12 +192,12 @@ function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: Parse
   }
 }
 
-/** A flag in a query: present means true, unless it says false. */
+/** A flag in a query: present means true, unless it is `false`. */
 const isSet = (value: string | null) => value !== null && value !== '0' && value.toLowerCase() !== 'false'
 
 /**
- * A list or watch of one name is authorized as that name, if a path could say it. Nothing else is: a selector does not say what
- * a create creates.
+ * A list or watch of one name is authorized as that name, if a path could name it. Other verbs are not: a selector does not determine the
+ * name of a created object.
  */
 function nameInSelector(query: URLSearchParams): string {
   const selector = query.get('fieldSelector')
@@ -219,7 +219,7 @@ function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefine
   if (resource.def.custom !== undefined) return resolveCustom(asked, parsed, resource)
   const verbs = servedAt(asked, parsed, resource)
   if (verbs.length === 0) return undefined
-  // Below an object there is no collection, even if the path leaves out which object.
+  // Below an object there is no collection, even if the name in the path is empty.
   const isUnnamed = parsed.depth > 2 && parsed.name === ''
   const plain = isUnnamed ? { ...parsed, name: '?' } : parsed
   const verb = isPassedOn(asked, verbs) ? 'get' : asked.method === 'HEAD' ? undefined : verbOf(asked, plain)
@@ -228,8 +228,8 @@ function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefine
 }
 
 /**
- * Custom kinds are not served by paths and methods that are known beforehand: verb, namespace, name and subresource decide, as the path
- * names them for authorization. So a POST that names an object creates the one in its body, and what follows a subresource is not read.
+ * Custom kinds have no fixed paths and methods: verb, namespace, name and subresource decide, as parsed for authorization. So a POST that
+ * names an object creates the one in its body, and the path after a subresource is ignored.
  */
 function resolveCustom(asked: Asked, parsed: ParsedPath, resource: Resource): Target | undefined {
   const { namespace, name, subresource } = parsed
@@ -268,8 +268,8 @@ function targetOf(verb: Verb, { asked, parsed, resource }: Named): Target {
 }
 
 /**
- * What is wrong with how a path names an object. A collection of no namespace is that of all of them, to read it. It is not to delete
- * it, though kube-apiserver does: a script whose variable is empty would empty the cluster.
+ * The error of a path's name and namespace. A collection without a namespace can be read in all namespaces. It cannot be deleted, although
+ * kube-apiserver does: a script with an empty variable would empty the cluster.
  */
 function namingFault(verb: Verb, { namespace, name, depth }: ParsedPath, resource: Resource): string | undefined {
   if (name === '' && (depth > 2 || (verb !== 'deletecollection' && ITEM.includes(verb)))) return 'name must be provided'
@@ -279,7 +279,7 @@ function namingFault(verb: Verb, { namespace, name, depth }: ParsedPath, resourc
   return needsNamespace && resource.namespaced && namespace === '' ? 'Namespace parameter required.' : undefined
 }
 
-/** What is behind a subresource that passes requests on is one of its options, whatever the query says. */
+/** The path below a subresource that forwards requests is one of its options, whatever the query contains. */
 function queryOf({ query, path }: Asked, { subresource, below }: ParsedPath, { def }: Resource): URLSearchParams {
   const connect = def.subresources?.connect
   if (subresource === '' || !connect || !Object.hasOwn(connect, subresource) || !connect[subresource]!.options?.['path']) return query
@@ -288,7 +288,7 @@ function queryOf({ query, path }: Asked, { subresource, below }: ParsedPath, { d
   return asked
 }
 
-/** Whether a method that is no verb goes on to who answers the path: a proxy passes all methods on. */
+/** Whether a method without a verb is forwarded: a proxy forwards all methods. */
 const isPassedOn = ({ method }: Asked, verbs: readonly Verb[]): boolean =>
   (method === 'HEAD' || method === 'OPTIONS') && verbs.includes('create') && verbs.includes('get') && verbs.includes('delete')
 

@@ -260,7 +260,7 @@ test('discovery and OpenAPI are served with tags', async () => {
   const tag = String(list.headers['etag'])
   const again = await serve(testRequest('/apis/apps/v1', { headers: { 'if-none-match': tag } }))
   assert.deepEqual([again.status, (await bytesOf(again)).length], [304, 0])
-  // Of all discovery, the list of groups alone is there for every method.
+  // In discovery, only the list of groups accepts every method.
   assert.equal((await serve(testRequest('/apis', { method: 'POST' }))).status, 200)
   assert.equal((await serve(testRequest('/apis/apps/v1', { method: 'POST' }))).status, 405)
   assert.equal((await serve(testRequest('/apis/apps', { method: 'POST' }))).status, 200)

@@ -1,6 +1,6 @@
 /**
- * One request, top to bottom. A request is routed, then authenticated, authorized, decoded, handled by the registry, and its
- * result encoded. What surrounds that is one list, outermost first.
+ * One request, top to bottom. A request is routed, then authenticated, authorized, decoded, handled by the registry, and its result
+ * encoded. The wrappers around that are one list, outermost first.
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
@@ -33,33 +33,33 @@ import type { Metrics } from './observability/metrics.ts'
 import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
-/** All that answering a request needs. */
+/** The dependencies of request handling. */
 export interface Api extends FreshnessApi {
   readonly registry: Registry
   readonly authenticator: Authenticator
   readonly authorizer: Authorizer
   readonly endpoints: Endpoints
-  /** What other servers answer for. */
+  /** Group versions of other servers. */
   readonly aggregated?: Aggregated
   readonly metrics: Metrics
-  /** Without it, no request waits. */
+  /** Without it, requests never wait. */
   readonly flowControl?: FlowControl
   readonly log: Log
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
-  /** A namespace as it is stored. */
+  /** A stored namespace. */
   readonly namespace?: (name: string) => AnyObject | undefined
   readonly now: () => Date
-  /** What tests put around the handling of requests. */
+  /** Wrappers that tests put around request handling. */
   readonly surroundings?: Surroundings
 }
 
 export type Surroundings = {
-  /** Sees every request and its answer. */
+  /** Records every request and its response. */
   readonly record?: (next: Handler) => Handler
-  /** Lets requests wait. */
+  /** Makes requests wait. */
   readonly hold?: (next: Handler) => Handler
-  /** Comes between a request whose sender is known and its answer. */
+  /** Runs between authentication and the response, such as fault injection. */
   readonly disturb?: (next: Handler) => Handler
 }
 
@@ -145,8 +145,8 @@ type Caller = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'>
 }
 
 /**
- * Throws unless the user may. A promise only when the authorizer has to wait. Where nobody allowed the request and an authorizer failed,
- * that is a fault of the server, not of the client: then it is the response, in kube-apiserver's words, which are no Status.
+ * Throws unless the user is allowed. Returns a promise only when the authorizer has to wait. Where nothing allowed the request and an
+ * authorizer failed, that is an error of the server, not of the client: the response has kube-apiserver's words, and is no Status.
  */
 function authorize({ user, attributes, api }: Caller, request: Request): MaybePromise<Response | undefined> {
   const settle = (decision: Decision) => {
@@ -158,7 +158,7 @@ function authorize({ user, attributes, api }: Caller, request: Request): MaybePr
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
-/** Errors of a deprecated kind come with its warning, too. */
+/** Errors of a deprecated kind include its warning, too. */
 function handleCall(request: Request, call: Call, caller: Caller): MaybePromise<Response> {
   const { deprecated } = call.resource.def
   if (deprecated === undefined) return answerCall(request, call, caller)
@@ -178,7 +178,7 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
   const { registry, groupDomain, now } = caller.api
   const time = now()
   const isConnected = isConnect(call)
-  // A node decides itself what it answers with.
+  // A node chooses the media type itself.
   const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === 'websocket' ? { ...negotiated, messages: true } : negotiated
   const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
@@ -226,7 +226,7 @@ class Context implements CallContext {
     this.#caller = caller
   }
 
-  /** Throws unless the user may also create; where an authorizer failed, the fault is the server's, as for the request itself. */
+  /** Throws unless the user may also create; if an authorizer failed, it is the server's error, as for the request itself. */
   async authorizeCreate(): Promise<void> {
     const { user, api } = this.#caller
     const attributes = { ...this.#caller.attributes, verb: 'create' }

@@ -1,4 +1,4 @@
-/** Bodies in and out of Node's streams, within limits and at the pace of the other side. */
+/** Reads and writes Node's streams, within limits and with backpressure. */
 import type { Readable } from 'node:stream'
 import { badRequest } from '../schema/status-error.ts'
 import type { Outlet, RequestHeaders, Response } from './message.ts'
@@ -7,8 +7,8 @@ import type { Outlet, RequestHeaders, Response } from './message.ts'
 export const hasBody = (headers: RequestHeaders) => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
 /**
- * All that a stream brings; undefined once it is more than the limit, and then the rest is left unread. A stream that fails closes, and
- * who opened it listens to its errors. Listeners stay until the stream is gone: removing them takes longer than all the rest.
+ * The content of a stream; undefined once it exceeds the limit, and then the rest is left unread. A stream that fails closes; its opener
+ * listens for errors. Listeners stay until the stream is gone: removing them takes longer than all the rest.
  */
 export function collect(stream: Readable, limit: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export function collect(stream: Readable, limit: number): Promise<Uint8Array | u
   })
 }
 
-/** Writes pieces as fast as the client reads them; stops when it disconnects. */
+/** Writes chunks as fast as the client reads them; stops when it disconnects. */
 export async function pump(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   outlet: Outlet | NodeJS.WritableStream,
@@ -52,7 +52,7 @@ export async function pump(
   try {
     for await (const piece of pieces) {
       if (!open) return
-      // Waits until it is written, not merely until the buffer has drained: the next piece may use the same memory.
+      // Waits until the chunk is written, not merely until the buffer has drained: the next chunk may use the same memory.
       await new Promise<void>(resolve => {
         resume = resolve
         out.write(piece, resolve)
@@ -60,12 +60,12 @@ export async function pump(
     }
     if (open) out.end()
   } catch {
-    // The head is out already: a broken answer can only be cut off.
+    // The head has been sent already: a broken response can only be cut off.
     out.destroy()
   }
 }
 
-/** A response that will not be read still has to release what it holds. */
+/** Releases the resources of a response that will not be read. */
 export function abandon({ body, taken, tunnel }: Response): void {
   taken?.()
   tunnel?.abandon()

@@ -12,7 +12,7 @@ import type { Metrics } from './observability/metrics.ts'
 
 type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics }) => Handler
 
-/** Counts and logs every request, and gives every answer its common headers. */
+/** Counts and logs every request, and adds the common headers to every response. */
 export const trace: Wrap =
   (next, { log, metrics }) =>
   exchange => {
@@ -39,7 +39,7 @@ export const trace: Wrap =
     })
   }
 
-/** Requests that take longer are logged. */
+/** Slower requests are logged. */
 const SLOW_MS = 1000
 
 const NO_HEADERS: ResponseHeaders = {}
@@ -48,7 +48,7 @@ const flowHeaders = ({ flow }: Exchange): ResponseHeaders =>
 const moreHeaders = (exchange: Exchange): ResponseHeaders =>
   exchange.explain === undefined ? flowHeaders(exchange) : { 'keelson-explain': exchange.explain(), ...flowHeaders(exchange) }
 
-/** Turns every failure into a response. */
+/** Turns every error into a response. */
 export const recover: Wrap =
   (next, { log }) =>
   exchange => {
@@ -61,14 +61,14 @@ export const recover: Wrap =
     }
   }
 
-/** Answers 504 when the rest takes too long; the client may ask for less time, not for more. */
+/** Responds 504 when handling takes too long; the client may request a shorter timeout, not a longer one. */
 export const deadline: Wrap = next => exchange => {
   if (isLongRunning(exchange)) return next(exchange)
   const asked = askedTime(exchange.route.query.get('timeout'))
   const ms = Math.min(LIMITS.deadlineMs, asked ?? Number.POSITIVE_INFINITY)
   exchange.endsAt = exchange.stopwatch.total + ms
   const response = next(exchange)
-  // What has been answered at once was in time: nothing could have stopped it.
+  // A synchronous response was in time: nothing could have stopped it.
   return response instanceof Promise ? within(ms, response, exchange) : response
 }
 
@@ -89,7 +89,7 @@ const within = (ms: number, response: Promise<Response>, exchange: Exchange) =>
     response.then(settle(resolve), settle(reject))
   })
 
-/** Milliseconds that a client is ready to wait; undefined when it does not say, or says zero. */
+/** The client's timeout in milliseconds; undefined when it sets none, or zero. */
 function askedTime(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   try {
@@ -103,7 +103,7 @@ function askedTime(text: string | null): number | undefined {
 
 const sizeOf = ({ body }: Response) => (body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? 0) : 0)
 
-/** Messages of policies and webhooks may quote the object: of steps that were not skipped only the outcome is logged. */
+/** Messages of policies and webhooks may quote the object: only the outcome of steps that were not skipped is logged. */
 function loggable({ because, ...step }: ExplanationStep): ExplanationStep {
   return because !== undefined && step['outcome'] === 'skipped' ? { ...step, because } : step
 }

@@ -1,7 +1,7 @@
-/** Warnings for people, as headers that clients print. */
+/** Warning headers, which clients print. */
 import { LIMITS } from '../lib/limits.ts'
 
-/** One `Warning` header for each distinct text, their total size bounded. */
+/** One `Warning` header for each distinct warning, their total size bounded. */
 export function warningHeaders(warnings: readonly string[]): string[] {
   const texts: string[] = []
   let total = 0
@@ -10,7 +10,7 @@ export function warningHeaders(warnings: readonly string[]): string[] {
     if (warning === '' || CONTROL.test(warning)) continue
     texts.push(warning)
     total += warning.length
-    // Cut to a part of that, no more than these are ever sent.
+    // Even truncated, no more than these are ever sent.
     if (texts.length > LIMITS.warningRunes) break
   }
   if (total <= LIMITS.warningRunes) return texts.map(quoted)
@@ -26,7 +26,7 @@ export function warningHeaders(warnings: readonly string[]): string[] {
   return headers
 }
 
-/** Header values are Latin-1 on the wire: the UTF-8 bytes of the text are sent as such. */
+/** Header values are Latin-1 on the wire: the UTF-8 bytes of the string are sent as such. */
 const quoted = (text: string) => Buffer.from(`299 - "${text.replace(/[\\"]/g, '\\$&')}"`, 'utf8').toString('latin1')
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.

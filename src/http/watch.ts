@@ -1,4 +1,4 @@
-/** Watch streams: events encoded once for all watchers of an encoding, written as lines or frames, ended cleanly. */
+/** Watch streams: events are encoded once for all watchers of an encoding, written as lines or frames, and ended cleanly. */
 import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
@@ -12,7 +12,7 @@ import { protobufStatusOf, statusOf } from './error.ts'
 import type { EventObserver, Outlet, Response } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 
-/** The answer to a watch. */
+/** The response to a watch. */
 export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
   const plain = mediaType === PROTOBUF ? protobufEncoding(shape) : jsonEncoding(shape)
   const encoding = messages ? messageEncoding(plain) : plain
@@ -24,24 +24,24 @@ export function watchResponse(stream: WatchStream, { mediaType, shape, messages 
 }
 
 type Encoder = (event: WatchEvent) => Uint8Array
-/** How a watch is written. */
+/** The encoding of a watch. */
 type WatchEncoding = {
   readonly mediaType: string
   readonly event: Encoder
   readonly error: (status: JsonObject) => Uint8Array
-  /** Bytes before each event that say how long it is. */
+  /** Bytes of the length prefix of each event. */
   readonly lengthBytes: number
   /** Whether each event is a message of its own (WebSocket), instead of part of a stream of bytes. */
   readonly messages?: true
 }
 
-/** Events as lines of JSON or frames of protobuf. Those of one iteration of the event loop are sent in one write. */
+/** Events as lines of JSON or frames of protobuf. All events of one iteration of the event loop are sent in one write. */
 class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
   readonly #encoding: WatchEncoding
   readonly #observer: EventObserver | undefined
   #outlet!: Outlet
-  /** What is sent at the end of the iteration: mostly one line. Nothing is kept after that, see CONTRIBUTING.md on garbage. */
+  /** The data to send at the end of the iteration: mostly one line. Nothing is kept after that, see CONTRIBUTING.md on garbage. */
   #line: Uint8Array | undefined
   #more: Uint8Array[] | undefined
   #pendingBytes = 0
@@ -114,14 +114,14 @@ class WatchWriter implements WatchSink {
     this.#open = false
     this.#flush()
     this.#outlet.end()
-    // The server does not wait for a client that does not even read the end.
+    // The server does not wait for a client that does not read the end.
     const timer = setTimeout(() => this.#outlet.destroy(), LIMITS.stallMs)
     timer.unref()
     this.#outlet.once('close', () => clearTimeout(timer))
   }
 }
 
-/** Messages have a length of their own, so events need none before them. */
+/** Messages have a length of their own, so events need no prefix. */
 function messageEncoding({ lengthBytes, event, error, ...encoding }: WatchEncoding): WatchEncoding {
   const withoutLength = (bytes: Uint8Array) => bytes.subarray(lengthBytes)
   return { ...encoding, messages: true, lengthBytes: 0, event: e => withoutLength(event(e)), error: status => withoutLength(error(status)) }
@@ -146,7 +146,7 @@ function jsonEncoding(shape: Shape | undefined): WatchEncoding {
   }
 }
 
-/** The first event of a table carries the columns, so it is kept apart from the rest. */
+/** The first event of a table includes the columns, so it is encoded separately. */
 function lineEncoder(shape: Shape | undefined): Encoder {
   if (shape === undefined) return event => event.encoded('json', e => lineOf(e.type, e.json))
   if (shape.as !== 'Table') {

@@ -1,6 +1,6 @@
 /**
- * Who made which writes: `/keelson/writes?revisions=12,15`. It tells of all users, so that it takes a right of its own, to `get` this
- * nonResourceURL; those to read an object are not enough.
+ * The users of writes by revision: `/keelson/writes?revisions=12,15`. It covers all users, so it requires a permission of its own, to `get`
+ * this nonResourceURL; permission to read an object is not enough.
  */
 import { LIMITS } from '../lib/limits.ts'
 import type { Writers } from '../registry/writers.ts'

@@ -1,10 +1,10 @@
 /**
- * The work that one request may cost, counted and never timed: whether a request is answered depends on what it asks for, not on how
- * busy the machine is.
+ * The budget of work for one request, counted and never timed: whether a request succeeds depends on the request, not on the load of the
+ * machine.
  *
- * A request has one budget (`RequestContext.budget`, or one made for a table) that is handed down to whatever can be made expensive by
- * the combination of a small schema and a small object: structural validation, patterns, CEL rules, JSON paths of columns. Work that
- * only grows with the size of the body needs no budget; `lib/limits.ts` bounds bodies.
+ * A request has one budget (`RequestContext.budget`, or one for a table) that is passed to all code that a small schema and a small object
+ * can make expensive in combination: structural validation, patterns, CEL rules, JSON paths of columns. Work that only grows with the size
+ * of the body needs no budget; `lib/limits.ts` bounds bodies.
  */
 import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from './status-error.ts'
@@ -14,27 +14,27 @@ export class Budget {
   #left: number
   #charged: Set<object> | undefined
 
-  /** `units` is the work that may be done; one unit is about one look at one value, some tens of nanoseconds. */
+  /** `units` is the limit of work; one unit is about one access to one value, some tens of nanoseconds. */
   constructor(units: number = LIMITS.requestWork) {
     this.#units = units
     this.#left = units
   }
 
-  /** Makes the whole budget available again, for a write that is tried again: whether it is accepted must not depend on how often. */
+  /** Restores the whole budget, for a write that is retried: whether it is accepted must not depend on the number of attempts. */
   renew(): void {
     this.#left = this.#units
     this.#charged = undefined
   }
 
-  /** Takes units off the budget. Throws a StatusError of code 413 when it is spent: the request changes nothing then. */
+  /** Subtracts units from the budget. Throws a StatusError with code 413 when it is exhausted: then the request changes nothing. */
   charge(units: number): void {
     this.#left -= units
     if (this.#left < 0) throw tooLarge('Request entity is too large: checking it takes more work than one request may cost')
   }
 
   /**
-   * Takes units off the budget once for each thing, however often it is used: what it costs to make it, such as to compile a pattern.
-   * They are taken though it was made for an earlier request, as the response must not depend on that.
+   * Subtracts units once for each thing, however often it is used: the cost of creating it, such as compiling a pattern. They are charged
+   * even if an earlier request has created it, as the response must not depend on that.
    */
   chargeOnce(thing: object, units: number): void {
     this.#charged ??= new Set()
@@ -43,7 +43,7 @@ export class Budget {
     this.charge(units)
   }
 
-  /** The units that are left; below zero once a charge was refused. */
+  /** The remaining units; negative once a charge was refused. */
   get left(): number {
     return this.#left
   }

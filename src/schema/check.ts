@@ -1,12 +1,12 @@
-/** The rules that types declare: required, limits, enums, formats, immutability. Reports everything that is wrong, in field order. */
+/** Checks the rules that types declare: required, limits, enums, formats, immutability. Yields all errors, in field order. */
 import { deepEqual } from '../lib/json-value.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, tooFew, tooLong, tooMany, unsupported } from './refs.ts'
 import type { AnyType, MessageShape, Rules } from './types.ts'
 
-/** What was stored, on updates: a field that was not there before has an undefined value. */
+/** The stored value, on updates: undefined for a field that was absent. */
 export type Before = { readonly value: any }
 
-/** Checks a conformed value, and on updates the change from what was stored. */
+/** Checks a conformed value, and on updates its change from the stored one. */
 export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before): Iterable<FieldError> {
   if (!hasRules(type)) return
   const { shape, rules, flags } = type
@@ -18,7 +18,7 @@ export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before)
   if (shape.kind === 'list' && hasRules(shape.item)) for (let i = 0; i < value.length; i++) yield* check(shape.item, value[i], into[i]!)
   if (shape.kind === 'message')
     for (const [name, field] of ruledFields(shape)) {
-      // Refs are made for what may be wrong: most fields of most objects are absent and may be.
+      // Most fields of most objects are absent and optional; they need no Ref.
       const part = value[name]
       if ((part !== undefined && part !== null) || field.flags.required || (field.flags.immutable && before))
         yield* check(field, part, into[name]!, before && { value: before.value?.[name] })
@@ -27,7 +27,7 @@ export function* check(type: AnyType, value: any, at: Ref<any>, before?: Before)
 
 const fieldsWithRules = new WeakMap<MessageShape, readonly (readonly [name: string, type: AnyType])[]>()
 
-/** The fields of a message at or below which there is a rule. */
+/** The fields of a message with a rule at or below them. */
 export function ruledFields(shape: MessageShape): readonly (readonly [name: string, type: AnyType])[] {
   let fields = fieldsWithRules.get(shape)
   if (!fields) {
@@ -56,7 +56,7 @@ const isEmpty = (value: any) => value === undefined || value === null || value =
 
 const known = new WeakMap<AnyType, boolean>()
 
-/** Whether anything at or below a type declares a rule; most of a large type declares none and is skipped. */
+/** Whether a type has rules at or below it; most of a large type has none and is skipped. */
 function hasRules(type: AnyType): boolean {
   const answer = known.get(type)
   if (answer !== undefined) return answer

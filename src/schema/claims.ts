@@ -1,14 +1,14 @@
 /**
- * What objects allocate from shared ranges, such as cluster IPs: an item is held by one object at a time.
+ * Allocations from shared ranges, such as cluster IPs: an item is held by one object at a time.
  *
- * A kind says what its objects hold and allocates what they lack; the registry does the rest. An allocation is recorded before
- * the object is stored, and released when the object is not stored after all, no longer holds the item, or is deleted.
+ * A kind declares the items that its objects hold and allocates missing ones; the registry does the rest. An allocation is recorded before
+ * the object is stored, and released when the write fails, or the object no longer holds the item or is deleted.
  */
 
 /** An item of an allocator, held by an object. */
 export type Claim = { readonly allocator: string; readonly item: string }
 
-/** An allocated item, or why there is none; clients see `why`. */
+/** An allocated item, or the reason of the failure; clients see `why`. */
 export type AllocationResult =
   | { readonly ok: true; readonly item: string }
   | { readonly ok: false; readonly why: string; readonly isFull: boolean }
@@ -17,15 +17,15 @@ export type AllocationResult =
 export interface Allocators {
   /** Names of the allocators, preferred ones first. */
   readonly names: readonly string[]
-  /** Allocates this item or, when none is named, any free one. */
+  /** Allocates this item or, if undefined, any free one. */
   take(allocator: string, item?: string): Promise<AllocationResult>
 }
 
 export interface Claims<O> {
-  /** What a stored object holds. */
+  /** The items that a stored object holds. */
   readonly held: (o: O) => readonly Claim[]
   /**
-   * Allocates what the object needs beyond the old one and writes it into the object. Runs after mutating admission and before
+   * Allocates the items that the object needs beyond the old one and sets them in the object. Runs after mutating admission and before
    * preparation and validation, so the object may contain anything. Refuses by throwing a StatusError.
    */
   readonly take: (o: O, old: O | undefined, allocators: Allocators) => Promise<void>

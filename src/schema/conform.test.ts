@@ -62,7 +62,7 @@ test('other fields make of a number what it is there', () => {
   assert.equal(refusal('{"name":1.0}').message, 'json: cannot unmarshal number into Go struct field Thing.name of type string')
   assert.equal(refusal('{"inner":1.0}').message, 'json: cannot unmarshal number into Go struct field Thing.inner of type v1.InnerSpec')
   assert.equal(refusal('{"free":1e400}').message, 'json: cannot unmarshal number 1e400 into Go value of type float64')
-  // What no field is for may be any number.
+  // A member without a declared field may be any number.
   assert.deepEqual(conform(Thing, parseJson('{"unheard":1e400}', { numbers: 'written' }).value).problems, ['unknown field "unheard"'])
 })
 

@@ -1,6 +1,6 @@
 /**
- * Conforms decoded JSON to its type: unknown fields are dropped and named, wrong types refused, zero values left out
- * where the type says so, times and quantities made canonical, fields put in declared order. The input is never changed.
+ * Conforms decoded JSON to its type: drops and reports unknown fields, refuses wrong types, leaves out zero values where the type does,
+ * normalizes times and quantities, and sorts fields in declared order. The input is never changed.
  */
 import { canonicalBase64 } from '../lib/base64.ts'
 import { formatDuration, parseDuration } from '../lib/duration.ts'
@@ -11,9 +11,9 @@ import { formatMicroTime, formatTime, type Instant, isZeroTime, parseMicroTime, 
 import { settleNumbers, writtenText } from '../lib/written-number.ts'
 import type { AnyType, EitherShape, MessageShape, ScalarShape } from './types.ts'
 
-/** A value that cannot be read as its type. The message is what clients see after `cannot be handled as a …:`. */
+/** A value that cannot be read as its type. Clients see the message after `cannot be handled as a …:`. */
 export class ConformError extends Error {
-  /** What is said instead where the value was merged as values, and not as the text that was sent. */
+  /** The message for a value that was merged as decoded values, instead of the text that was sent. */
   readonly converting: string
 
   constructor(message: string, converting = message) {
@@ -33,7 +33,7 @@ export function conform(type: AnyType, value: Json, duplicates: readonly Duplica
   return { value: readerOf(type)(value, walk) ?? zeroOf(type), problems: walk.problems }
 }
 
-/** Where a walk is: `path` with indexes for problems, `fields` and `struct` for Go's wording of type errors. */
+/** The position of a walk: `path` with indexes for problems, `fields` and `struct` for Go's messages about types. */
 type Walk = {
   readonly problems: string[]
   readonly path: (string | number)[]
@@ -41,7 +41,7 @@ type Walk = {
   struct: string
   readonly duplicates: readonly Duplicate[]
 }
-/** Returns undefined for what is not written: absent, null, and zero where zero is the same as absent. */
+/** Returns undefined for values that are not written: absent, null, and zero where zero is the same as absent. */
 type Reader = (value: Json, walk: Walk) => any
 
 const readers = new WeakMap<AnyType, Reader>()
@@ -89,7 +89,7 @@ function makeReader(type: AnyType): Reader {
         for (const key of keys) {
           reportDuplicates(value, key, walk)
           const part = value[key]!
-          // Text stays as it is, empty or not: most maps are labels, annotations and data.
+          // Strings stay as they are, empty or not: most maps are labels, annotations and data.
           if (isText && typeof part === 'string') {
             setOwn(out, key, part)
             continue
@@ -153,10 +153,7 @@ function messageReader(shape: MessageShape): Reader {
   }
 }
 
-/**
- * What is inside is read for itself, as if it were a document: unknown fields inside are not reported, and
- * paths of errors begin there.
- */
+/** The content is read as a document of its own: unknown fields inside are not reported, and the paths of errors begin there. */
 function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
   return (value, { duplicates }) => {
     const alternative = isObject(value) ? object : Array.isArray(value) ? list : typeof value === 'boolean' ? bool : undefined
@@ -166,11 +163,11 @@ function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
   }
 }
 
-/** What stands for a field that was not sent. */
+/** The value of an absent field. */
 function absent(type: AnyType, walk: Walk): any {
   if (type.flags.orEmpty) return readerOf(type)({}, walk)
   if (!type.flags.always) return undefined
-  // A field that distinguishes absent from zero and is always written is written as null. So are bytes, which are a list in Go.
+  // A field that distinguishes absent from zero and is always written is written as null. So are bytes, which are a slice in Go.
   const isBytes = type.shape.kind === 'scalar' && type.shape.name === 'bytes'
   return type.flags.optional || isBytes ? null : zeroOf(type)
 }
@@ -248,7 +245,7 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
       return value => {
         if (value === null) return undefined
         const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : (writtenText(value) ?? value)
-        // Whatever else was sent is read as the text of a quantity, which it is not.
+        // Any other value is parsed as a quantity, which fails.
         return reading(() => canonicalQuantity(typeof text === 'string' ? text : '{}'))
       }
     case 'intOrString':
@@ -288,7 +285,7 @@ function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
   for (const d of walk.duplicates) if (d.owner === owner && d.key === key) report(walk, () => `duplicate field ${goQuote(d.path)}`)
 }
 
-/** How many problems are reported: as many as Kubernetes reports. */
+/** The number of reported problems, as in Kubernetes. */
 const MAX_PROBLEMS = 100
 
 function report({ problems }: Walk, problem: () => string): void {
@@ -303,7 +300,7 @@ function pathText(path: readonly (string | number)[]): string {
 
 const mismatch = (value: Json, type: AnyType, walk: Walk) => mismatchAs(value, goType(type), walk)
 
-/** Go's error text for a value of the wrong type. */
+/** Go's error message for a value of the wrong type. */
 function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
   return new ConformError(
     `json: cannot unmarshal ${sentAs(value, expected)} into ${goTarget(walk)} of type ${expected}`,
@@ -311,7 +308,7 @@ function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
   )
 }
 
-/** Its words for a value that types with a form of their own cannot read: they see no more than the value. */
+/** Go's message for a value that a type with its own decoder cannot read: it names only the value. */
 function misread(value: Json, expected: string, walk: Walk): ConformError {
   const what = `json: cannot unmarshal ${sentAs(value, expected)} into`
   return new ConformError(`${what} ${goTarget(walk)} of type ${expected}`, `${what} Go value of type ${expected}`)
@@ -326,7 +323,7 @@ function sentAs(value: Json, expected: string): string {
 
 const goTarget = ({ fields, struct }: Walk) => (fields.length === 0 ? 'Go value' : `Go struct field ${struct}.${fields.join('.')}`)
 
-/** What Go says when it does not read text but fills a struct from values. */
+/** Go's message when it fills a struct from decoded values instead of text. */
 function notRestored(value: Json, expected: string): string {
   const type = goTypeOf(value)
   const kind = Array.isArray(value) ? 'slice' : isObject(value) ? 'map' : type

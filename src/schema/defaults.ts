@@ -1,12 +1,15 @@
-/** Fills a conformed object's defaults in place: fields' own first, then what a message derives from several fields, innermost first. */
+/**
+ * Fills in the defaults of a conformed object in place: fields' own first, then those that a message derives from several fields, innermost
+ * first.
+ */
 import type { AnyType, MessageShape } from './types.ts'
 
-/** Fills `value`, which must be a private copy. Returns it, for messages that were absent. */
+/** Fills in `value`, which must be a private copy. Returns it, for messages that were absent. */
 export function fillDefaults(type: AnyType, value: any): void {
   if (value !== undefined && value !== null) fillerOf(type)?.(value)
 }
 
-/** Whether any value of the type can be filled with something. */
+/** Whether the type has any defaults. */
 export const hasDefaults = (type: AnyType): boolean => fillerOf(type) !== undefined
 
 type Filler = (value: any) => void
@@ -16,7 +19,7 @@ const fillers = new WeakMap<AnyType, { fill: Filler | undefined }>()
 function fillerOf(type: AnyType): Filler | undefined {
   const known = fillers.get(type)
   if (known) return known.fill
-  // A type that contains itself meets this entry while it is being made; it then looks itself up at run time.
+  // A recursive type finds this entry while it is being built; it then looks itself up at run time.
   const entry: { fill: Filler | undefined } = { fill: value => entry.fill?.(value) }
   fillers.set(type, entry)
   entry.fill = makeFiller(type)

@@ -1,4 +1,4 @@
-/** DeleteOptions, the body of a delete. */
+/** DeleteOptions, the body of a delete request. */
 import { atomic, bool, int64, message, string } from './types.ts'
 
 const Preconditions = message('Preconditions', {

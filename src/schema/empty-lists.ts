@@ -1,10 +1,10 @@
 /**
- * Empty lists and maps that are always written. Records of kube-apiserver do not distinguish them from absent ones, so that every
- * object it has stored has null there: `rules: []` is answered as `rules: null`. Until then, who sent one owns the field.
+ * Empty lists and maps that are always written. Records of kube-apiserver do not distinguish them from absent ones, so that every object it
+ * has stored has null there: `rules: []` is returned as `rules: null`. Before that, the sender owns the field.
  */
 import type { AnyType, MessageShape } from './types.ts'
 
-/** Replaces them by null, in an object of a type. */
+/** Replaces them by null in an object. */
 export function nullEmptyLists(type: AnyType, object: object): void {
   visit(type, object)
 }
@@ -31,13 +31,13 @@ type Field = {
   readonly name: string
   readonly type: AnyType
   readonly isNulled: boolean
-  /** Whether there are such fields inside. */
+  /** Whether there are such fields below. */
   readonly leads: boolean
 }
 
 const known = new WeakMap<MessageShape, readonly Field[]>()
 
-/** The fields of a message that have to be looked at. */
+/** The fields of a message that have to be visited. */
 function fieldsOf(shape: MessageShape): readonly Field[] {
   let fields = known.get(shape)
   if (!fields) known.set(shape, (fields = findFields(shape)))
@@ -53,7 +53,7 @@ function findFields({ fields }: MessageShape): readonly Field[] {
 const isNulled = ({ shape, flags }: AnyType): boolean =>
   (shape.kind === 'list' || shape.kind === 'map') && flags.always === true && flags.optional !== true
 
-/** The message that a field is, or that its elements are. */
+/** The message type of a field, or of its elements. */
 function insideOf({ shape }: AnyType): MessageShape | undefined {
   if (shape.kind === 'message') return shape
   if (shape.kind === 'list') return insideOf(shape.item)

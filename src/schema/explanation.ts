@@ -1,11 +1,11 @@
-/** Why a request was decided as it was: the steps of admission, recorded on request, up to a limit. */
+/** Explains the decisions of admission: its steps, recorded on request, up to a limit. */
 
-/** Who decided and what came of it, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
+/** The decider and its outcome, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
 export type ExplanationStep = Readonly<Record<string, string>>
 
 const MAX_STEPS = 200
 const MAX_TEXT = 300
-/** A header of this many bytes is read by every client. */
+/** Every client accepts a header of this many bytes. */
 const MAX_HEADER = 8 * 1024
 
 export class Explanation {
@@ -17,18 +17,18 @@ export class Explanation {
     this.#keep(this.#steps, step)
   }
 
-  /** Adds a step that is of interest only where there is room after all others: what does not concern such requests at all. */
+  /** Adds a step that is shown only if there is space after all others: one that does not apply to such requests at all. */
   addUnrelated(step: ExplanationStep): void {
     this.#keep(this.#unrelated, step)
   }
 
-  /** The steps in their order, the unrelated ones last; how many were left out comes at the end. */
+  /** The steps in order, the unrelated ones last; the number of omitted ones comes at the end. */
   get steps(): readonly ExplanationStep[] {
     const all = [...this.#steps, ...this.#unrelated]
     return this.#left === 0 ? all : [...all, leftOut(this.#left)]
   }
 
-  /** The steps as JSON in ASCII, as many as fit in a header. */
+  /** The steps as ASCII JSON, as many as fit into a header. */
   toHeader(): string {
     const all = [...this.#steps, ...this.#unrelated].map(asciiJson)
     let size = 2 + LONGEST_LEFT_OUT
@@ -48,6 +48,6 @@ const LONGEST_LEFT_OUT = 40
 const leftOut = (count: number): ExplanationStep => ({ leftOut: String(count) })
 const shortened = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)
 
-/** JSON that a header line can carry. */
+/** JSON for a header line. */
 const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[^\x20-\x7e]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)

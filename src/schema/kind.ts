@@ -15,18 +15,20 @@ export type KObject<S, St, F extends Fields = Record<never, never>> = Envelope &
   ([St] extends [never] ? unknown : { status: St }) &
   Message<F>
 
-/** A component of the running server and what is wrong with it, if anything. */
+/** A component of the running server and its error, if any. */
 export type ComponentHealth = { readonly name: string; readonly problem?: string | undefined }
 
-/** How requests for a kind whose objects are never stored are answered. */
+/** Serves a kind whose objects are never stored. */
 export interface Virtual<O> {
   /** A create is forwarded to this subresource of the object of the same name and namespace. */
   readonly forwardsTo?: { readonly group: string; readonly version: string; readonly plural: string; readonly subresource: string }
-  /** Gets and lists describe the server's components. */
+  /** Get and list return the server's components. */
   readonly list?: (components: readonly ComponentHealth[]) => readonly O[]
-  /** A create is a review: returns the sent object, already validated, with its status filled in, or refuses by throwing a StatusError. */
+  /**
+   * A create is a review: returns the received object, already validated, with its status filled in, or refuses by throwing a StatusError.
+   */
   readonly review?: (o: O, ctx: ReviewContext) => O | Promise<O>
-  /** What the objects are read from, by the name that the server knows it under. */
+  /** The name of the data source in the server. */
   readonly source?: string
 }
 
@@ -42,11 +44,14 @@ export interface ConversionSpec<O, H = any> {
   readonly storedVersion: Kind<H>
   /** The object in the stored version; must round-trip. The server sets apiVersion and kind. */
   readonly toStored: (o: O) => Omit<H, 'apiVersion' | 'kind'>
-  /** The object in this version. Values that it has no fields for must go into annotations, or a client that reads, changes and writes the object loses them. */
+  /**
+   * The object in this version. Values without a field in this version must go into annotations, or a client that reads, changes and writes
+   * the object loses them.
+   */
   readonly fromStored: (h: H) => Omit<O, 'apiVersion' | 'kind'>
   /** Field selector names of this version, each with the name in the stored version. Default: those of the stored version. */
   readonly selectable?: Readonly<Record<string, string>>
-  /** Replace the rules of the stored version, on objects in the stored version, for writes through this version. */
+  /** Replaces the rules of the stored version, on objects in the stored version, for writes through this version. */
   validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }): Iterable<FieldError>
   validateUpdate?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
 }
@@ -77,36 +82,39 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
 
   /** For a version that is served but not stored. */
   readonly conversion?: ConversionSpec<O>
-  /** Stored as JSON by kube-apiserver, which keeps the difference between an empty list and none. */
+  /** Stored as JSON by kube-apiserver, which distinguishes an empty list from an absent one. */
   readonly keepsEmptyLists?: true
   /** For kinds that are defined at run time, replaces `spec`, `status` and `fields`. */
   readonly custom?: CustomSchema
 
-  /** What names are valid. Default: a DNS subdomain. */
+  /** The rule for names. Default: a DNS subdomain. */
   readonly name?: NameCheck
   /** Finalizers need no domain. */
   readonly unqualifiedFinalizers?: true
   /** Verbs served. Default: all. */
   readonly verbs?: readonly Verb[]
-  /** Descriptions of the API tell clients to send metadata. */
+  /** OpenAPI tells clients to send metadata. */
   readonly expectsMetadata?: true
   /** Objects of the kind are never stored. */
   readonly virtual?: Virtual<O>
-  /** The group version stands in for a server that may be added to the cluster: an APIService that names that server's Service takes it over. */
+  /**
+   * The group version takes the place of a server that may be added to the cluster: an APIService that names that server's Service takes it
+   * over.
+   */
   readonly replaceable?: true
   /** Group and version that discovery's storage hash is computed from, if not the group's preferred version. */
   readonly storedAs?: { readonly group?: string; readonly version: string }
-  /** What even an empty object has, beside what its type says: bookmarks of kube-apiserver are such objects. */
+  /** Fields of an empty object, beside those of its type: bookmarks of kube-apiserver are such objects. */
   readonly blank?: Readonly<Record<string, object>>
-  /** The name under which kube-apiserver keeps the objects in etcd, where that is not the plural. */
+  /** The name of the resource in kube-apiserver's etcd keys, where that is not the plural. */
   readonly keptUnder?: string
-  /** Fields that no manager comes to own through plain writes, as dotted paths. Default: the status. */
+  /** Fields that no manager owns after a plain write, as dotted paths. Default: the status. */
   readonly resetFields?: readonly string[]
-  /** A change of spec (or of what the function returns) increments metadata.generation. */
+  /** A change of spec (or of the function's result) increments metadata.generation. */
   readonly generation?: true | ((o: O) => unknown)
-  /** A PUT of a name that does not exist creates it. */
+  /** A PUT of a name that does not exist creates the object. */
   readonly allowCreateOnUpdate?: true
-  /** The status of a new object is kept as sent; other kinds begin with an empty one. */
+  /** The status of a new object is kept as received; other kinds start with an empty one. */
   readonly keepsStatusOnCreate?: true
   /** A PUT must carry a resourceVersion. */
   readonly allowUnconditionalUpdate?: false
@@ -117,13 +125,13 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly prepareForCreate?: (o: O, ctx: RequestContext) => void
   readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
   /**
-   * Compiles what `validate` needs, such as expressions, and stops after each of them: a write lets other requests run in between.
-   * `validate` compiles what was not compiled like that.
+   * Compiles the parts that `validate` needs, such as expressions, and stops after each of them: a write lets other requests run in
+   * between. `validate` compiles the rest.
    */
   readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
   /**
-   * About how much work the rules of an object take (`schema/rule-work.ts`), where that can be very much: such objects are validated
-   * in a worker. Kinds that have this are listed in `kinds/kinds-with-expressions.ts`.
+   * The approximate work of an object's rules (`schema/rule-work.ts`), for kinds where that can be very large: such objects are validated
+   * in a worker. These kinds are listed in `kinds/kinds-with-expressions.ts`.
    */
   readonly ruleWork?: (o: O) => number
   readonly validate?: Rule<O>
@@ -131,15 +139,15 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
 
-  /** What its objects allocate from ranges that they share, such as cluster IPs. */
+  /** The allocations of its objects from shared ranges, such as cluster IPs. */
   readonly claims?: Claims<O>
 
   readonly deletion?: {
-    /** Seconds of grace when the request names none; undefined deletes at once. May depend on the object. */
+    /** The default grace period in seconds; undefined deletes immediately. May depend on the object. */
     readonly grace?: (o: O, asked: number | undefined) => number | undefined
-    /** What happens to dependents when the request does not say; `Unsupported` for kinds that never have any. Default: Background. */
+    /** The default propagation policy; `Unsupported` for kinds that never have dependents. Default: Background. */
     readonly propagation?: Propagation | 'Unsupported'
-    /** What a client is warned of that does not say what is to happen to dependents. */
+    /** A warning for clients that do not set a propagation policy. */
     readonly unsaid?: string
     /** Deletion returns the object instead of a Status. */
     readonly returns?: 'object'
@@ -160,16 +168,16 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly fieldSelectors?: {
     /** A namespaced kind that cannot be selected by metadata.namespace. */
     readonly withoutNamespace?: true
-    /** The error for a field that cannot be selected by, where it differs from that of other kinds. */
+    /** The error for a field that is not selectable, where it differs from that of other kinds. */
     readonly unsupported?: (field: string, of: { readonly apiVersion: string; readonly kind: string }) => string
   }
-  /** The order of the rows of a table of a list, where it is not that of the list. */
+  /** The order of table rows, where it is not that of the list. */
   readonly rowOrder?: (a: O, b: O) => number
-  /** Conditions of a table row, such as that the object has completed. */
+  /** Conditions of a table row, such as Completed. */
   readonly rowConditions?: (o: O) => readonly RowCondition[]
-  /** Table columns after Name, in order; without any, Age. A kind that declares a column Name itself gets no other. */
+  /** Table columns after Name, in order; the default is Age. A kind that declares a column Name itself gets no other. */
   readonly columns?: Readonly<Record<string, Column<O>>>
-  /** Annotations that encode something outside of metadata: left out of metadata-only responses. */
+  /** Annotations that encode data outside of metadata: left out of metadata-only responses. */
   readonly bodyAnnotations?: readonly string[]
 }
 

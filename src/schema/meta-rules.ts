@@ -1,21 +1,21 @@
-/** The rules of metadata that hold for every kind: names, labels, annotations, owners, finalizers and field ownership. */
+/** The rules of metadata for every kind: names, labels, annotations, owners, finalizers and field ownership. */
 import { goQuote, isPrintable } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue, nameIsDNSLabel, nameIsPathSegment } from '../lib/names.ts'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object-meta.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, unsupported, withValue } from './refs.ts'
 import type { NameRule } from './rules.ts'
 
-/** Annotations of one object may take this many bytes, keys and values together. */
+/** The limit of all annotations of one object, keys and values together. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024
 
-/** The name of a field manager may take this many. */
+/** The limit of a field manager's name. */
 export const MAX_MANAGER_BYTES = 128
 
-/** The finalizers that ask the garbage collector to leave dependents alone, or to wait for them. */
+/** The finalizers that tell the garbage collector to orphan dependents, or to delete them first. */
 export const ORPHAN_FINALIZER = 'orphan'
 export const FOREGROUND_FINALIZER = 'foregroundDeletion'
 
-/** Rules on the metadata of an object to be created, whose name has been generated already. */
+/** Rules for the metadata of an object to be created, whose name has been generated already. */
 export function* validateObjectMeta(
   meta: ObjectMeta,
   at: Ref<ObjectMeta>,
@@ -35,7 +35,7 @@ export function* validateObjectMeta(
   if (meta.finalizers) yield* validateFinalizers(meta.finalizers, at.finalizers)
 }
 
-/** The rules of the maps and lists that creates and updates have in common. Most objects have few of them: no reference is made to what is absent. */
+/** The rules for maps and lists that creates and updates share. Most objects have few of them: no Ref is created for absent ones. */
 function* validateCollections(
   { labels, annotations, ownerReferences, managedFields }: ObjectMeta,
   at: Ref<ObjectMeta>,
@@ -46,7 +46,7 @@ function* validateCollections(
   if (managedFields) yield* validateManagedFields(managedFields, at.managedFields)
 }
 
-/** Rules on a change of metadata; what a write cannot change has been taken over from `old` already. */
+/** Rules for a change of metadata; immutable fields have been copied from `old` already. */
 export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   if (old.deletionTimestamp) yield* validateNoNewFinalizers(meta.finalizers, old.finalizers, at.finalizers)
   if (meta.generateName) yield* invalidEach(at.generateName, nameIsPathSegment(meta.generateName, 'prefix'))
@@ -65,7 +65,7 @@ export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at:
 export function* validateLabels(labels: Record<string, string> | null | undefined, at: Ref<Record<string, string>>): Iterable<FieldError> {
   for (const key of Object.keys(labels ?? {})) {
     const value = labels![key]!
-    // References are made for the few that are wrong: there may be very many labels.
+    // Refs are created only for errors: there may be thousands of labels.
     const [keyFaults, valueFaults] = [isQualifiedName(key), isValidLabelValue(value)]
     if (keyFaults.length > 0) yield* invalidEach(withValue(at, key), keyFaults)
     if (valueFaults.length > 0) yield* invalidEach(withValue(at, value), valueFaults)
@@ -77,7 +77,7 @@ export function validateLabelKey(at: Ref<string>, key = ''): Iterable<FieldError
   return invalidEach(withValue(at, key), isQualifiedName(key))
 }
 
-/** Keys are qualified names in either case; the whole has a limit. */
+/** Keys are qualified names in either case; the total size is limited. */
 export function* validateAnnotations(
   annotations: Record<string, string> | null | undefined,
   at: Ref<Record<string, string>>,
@@ -107,7 +107,7 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['kubernetes', ORPHAN_F
 /** Whether a finalizer is one of Kubernetes' own or has a domain. */
 export const isStandardOrQualified = (finalizer: string): boolean => finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
 
-/** Finalizers are standard ones or have a domain. Holds for most kinds, beside what `validateObjectMeta` requires for all. */
+/** Finalizers are standard ones or have a domain. Applies to most kinds, in addition to `validateObjectMeta`. */
 export function* validateFinalizerDomains(finalizers: readonly string[] | null | undefined, at: Ref<string[]>): Iterable<FieldError> {
   for (const [i, name] of (finalizers ?? []).entries()) if (!isStandardOrQualified(name)) yield* validateFinalizerDomain(name, at[i]!)
 }
@@ -116,7 +116,7 @@ export function* validateFinalizerDomain(name: string, at: Ref<string>): Iterabl
   if (!isStandardOrQualified(name)) yield invalid(at, 'name is neither a standard finalizer name nor is it fully qualified')
 }
 
-/** An object that is being deleted takes no further finalizers. */
+/** An object that is being deleted accepts no further finalizers. */
 function* validateNoNewFinalizers(
   finalizers: readonly string[] | null | undefined,
   old: readonly string[] | null | undefined,
@@ -129,7 +129,7 @@ function* validateNoNewFinalizers(
   yield forbidden(at, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`)
 }
 
-/** Every owner is named in full, none is a kind that cannot own, and at most one of them is the controller. */
+/** Every owner reference is complete, none is of a kind that cannot own, and at most one of them is the controller. */
 function* validateOwnerReferences(owners: readonly OwnerReference[] | null | undefined, at: Ref<OwnerReference[]>): Iterable<FieldError> {
   let controller: string | undefined
   for (const [i, owner] of (owners ?? []).entries()) {
@@ -141,7 +141,7 @@ function* validateOwnerReferences(owners: readonly OwnerReference[] | null | und
   }
 }
 
-/** Entries of field ownership name an operation, a printable manager and the only format there is. */
+/** Entries of managedFields have an operation, a printable manager and the only format there is. */
 function* validateManagedFields(
   entries: readonly ManagedFieldsEntry[] | null | undefined,
   at: Ref<ManagedFieldsEntry[]>,
@@ -169,7 +169,7 @@ export function* validateFieldManager(manager: string, at: Ref<string>): Iterabl
   }
 }
 
-/** Whether a manager has a name that nothing is wrong with, as nearly all do. */
+/** Whether a manager has a valid name, as nearly all do. */
 const isPlainManager = (manager: string): boolean => manager.length <= MAX_MANAGER_BYTES && PRINTABLE_ASCII.test(manager)
 
 const IMMUTABLE = 'field is immutable'
@@ -187,7 +187,7 @@ function* validateOwnerReference(owner: OwnerReference, at: Ref<OwnerReference>)
   if (!kind) yield required(at.kind, 'must not be empty')
   if (!name) yield required(at.name, 'must not be empty')
   if (!uid) yield required(at.uid, 'must not be empty')
-  // Events come and go by themselves: what they owned would vanish with them.
+  // Events expire: their dependents would be deleted with them.
   if (kind === 'Event' && (apiVersion === 'v1' || apiVersion === '/v1'))
     yield invalid(at, '/v1, Kind=Event is disallowed from being an owner')
 }

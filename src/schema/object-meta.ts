@@ -46,11 +46,11 @@ export type OwnerReference = Static<typeof OwnerReference>
 export type ManagedFieldsEntry = Static<typeof ManagedFieldsEntry>
 
 export type Envelope = { apiVersion: string; kind: string; metadata: ObjectMeta }
-/** What clients look for in descriptions of the fields that all objects have: they begin as in Kubernetes. */
+/** Clients search the descriptions of the fields that all objects have: they begin as in Kubernetes. */
 export const API_VERSION_DOC = 'APIVersion defines the group and version of the API that this object is written in.'
 export const KIND_DOC = 'Kind is a string value that names the type of this object, in CamelCase. Cannot be updated.'
 export const METADATA_DOC = "Standard object's metadata: its name, labels and the rest of what all objects share."
 export const LIST_METADATA_DOC = 'Standard list metadata: the revision that was listed, and where to continue.'
 
-/** Any stored object, when its kind is not known to the code at hand. */
+/** Any stored object, for code that does not know its kind. */
 export type AnyObject = Envelope & { [field: string]: any }

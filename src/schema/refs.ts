@@ -1,4 +1,4 @@
-/** A Ref is a typed path into one object: it knows where it points and what is there. Field errors are made from refs. */
+/** A Ref is a typed path into one object: it has the path and the value there. Field errors are created from Refs. */
 
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import { doAtOnce, type InParts } from '../lib/in-parts.ts'
@@ -9,7 +9,7 @@ import type { AnyType } from './types.ts'
 
 const TARGET = Symbol('target')
 
-/** Where a ref points. Rules make refs to everything they look at; paths are wanted of the few where something is wrong. */
+/** The target of a Ref. Rules create Refs to everything they visit; paths are needed only for the few errors. */
 class Target {
   readonly value: unknown
   readonly #above: Target | undefined
@@ -28,7 +28,7 @@ class Target {
 
   get path(): string {
     if (this.#path !== undefined) return this.#path
-    // Schemas nest deeper than calls may.
+    // Schemas nest deeper than the call stack.
     const unknown: Target[] = []
     for (let at: Target | undefined = this; at && at.#path === undefined; at = at.#above) unknown.push(at)
     for (const at of unknown.reverse()) at.#path = at.#join(at.#above === undefined ? '' : at.#above.#path!, at.#step)
@@ -61,8 +61,8 @@ export type Ref<T> = { readonly [TARGET]?: T } & (T extends readonly (infer E)[]
     : unknown)
 
 /**
- * Points at a value; reading a property or an index points further in, whether or not anything is there.
- * ContainerInputs its type, errors about a number or a boolean that is absent show what absent means.
+ * Points at a value; reading a property or an index points further in, whether or not it exists. With its type, errors about an absent
+ * number or boolean show the value that absent means.
  */
 export const refTo = <T>(value: T, path = '', type?: AnyType): Ref<T> => refAt<T>(value, { step: path, join: start, type })
 
@@ -112,11 +112,11 @@ export type FieldReason =
   | 'FieldValueTypeInvalid'
   | 'InternalError'
 
-/** What is wrong with one field. `message` is what clients read after the field's name. */
+/** An error of one field. Clients see `message` after the field's name. */
 export type FieldError = { readonly reason: FieldReason; readonly field: string; readonly message: string }
 
 export const invalid = (ref: Ref<any>, detail: string): FieldError => aboutValue('FieldValueInvalid', 'Invalid value', ref, detail)
-/** Invalid for a reason that says it all, of a value too large or too secret to show. */
+/** An invalid value that is too large or too secret to show. */
 export const invalidUnshown = (ref: Ref<any>, detail: string): FieldError => about('FieldValueInvalid', 'Invalid value', ref, detail)
 export const duplicate = (ref: Ref<any>): FieldError => aboutValue('FieldValueDuplicate', 'Duplicate value', ref)
 export const notFoundValue = (ref: Ref<any>): FieldError => aboutValue('FieldValueNotFound', 'Not found', ref)
@@ -137,10 +137,10 @@ export const tooFew = (ref: Ref<any>, actual: number, min: number): FieldError =
   aboutValue('FieldValueTooFew', 'Too few', withValue(ref, actual), `must have at least ${min} item${min === 1 ? '' : 's'}`)
 export const internal = (ref: Ref<any>, detail: string): FieldError => about('InternalError', 'Internal error', ref, detail)
 
-/** One invalid error for each message of a text rule such as those in `lib/names.ts`. */
+/** One invalid error for each message of a string rule such as those in `lib/names.ts`. */
 export const invalidEach = (ref: Ref<any>, details: readonly string[]): readonly FieldError[] => details.map(detail => invalid(ref, detail))
 
-/** Whether rules find anything. */
+/** Whether rules yield any errors. */
 export function hasErrors(errors: Iterable<FieldError>): boolean {
   for (const _ of errors) return true
   return false
@@ -157,21 +157,21 @@ const aboutValue = (reason: FieldReason, title: string, ref: Ref<any>, detail = 
 
 const ZEROS: { readonly [scalar: string]: Json } = { int32: 0, int64: 0, double: 0, bool: false }
 
-/** Absent numbers and booleans are zero, unless zero is something else than absent. */
+/** Absent numbers and booleans are zero, unless the type distinguishes zero from absent. */
 function valueToShow({ value, type }: Target): Json | undefined {
   if (value !== undefined || type?.shape.kind !== 'scalar' || type.flags.optional) return value as Json | undefined
   return ZEROS[type.shape.name]
 }
 
-/** Rules, run only if those before them have not reached the limit of errors. */
+/** Rules that run only if the earlier ones have not reached the limit of errors. */
 export type ErrorSource = () => Iterable<FieldError> | undefined
 
-/** The errors of all sources, in order, up to a limit: a hostile object can be wrong in more ways than anyone reads. */
+/** The errors of all sources, in order, up to a limit: a hostile object can have more errors than anyone reads. */
 export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
   return doAtOnce(gatheringErrors(sources))
 }
 
-/** The same, with a stop after each source, and then those of rules that stop themselves. */
+/** As gatherErrors, with a stop after each source, followed by rules that stop themselves. */
 export function* gatheringErrors(
   sources: readonly ErrorSource[],
   long?: (found: readonly FieldError[]) => InParts<readonly FieldError[]> | undefined,

@@ -1,4 +1,4 @@
-/** What the rules and hooks of kinds know about a request, beside the object. */
+/** The context of a request for the rules and hooks of kinds. */
 
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
@@ -15,18 +15,18 @@ export type RequestContext = {
   readonly groupDomain: string
   /** Whether a feature gate is on. */
   readonly gate: (name: string) => boolean
-  /** The work that checking what was sent may cost. */
+  /** The work budget for checking the request. */
   readonly budget: Budget
-  /** A namespace as it is stored, for rules that depend on its labels. */
+  /** A stored namespace, for rules that depend on its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
-  /** Records what admission decides, where an explanation is wanted. */
+  /** Records decisions of admission, where an explanation is requested. */
   readonly explanation?: Explanation | undefined
   /** Measures the phases of the request. */
   readonly stopwatch?: Stopwatch
 }
 
-/** What defaults may depend on. */
+/** The context of defaults. */
 export type DefaultingContext = Pick<RequestContext, 'now' | 'groupDomain'>
 
-/** What reviews, such as TokenReview, may use in addition. */
+/** The additional context of reviews, such as TokenReview. */
 export type ReviewContext = RequestContext & { readonly signal: Cancellation; readonly access: Access }

@@ -1,4 +1,4 @@
-/** A kind as it is served: its group resolved, its whole type assembled, its paths and verbs known. */
+/** A served kind: with its resolved group, its complete type, its paths and verbs. */
 import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
 import type { CellContext } from './columns.ts'
 import type { Kind, KindSpec, Verb } from './kind.ts'
@@ -20,27 +20,27 @@ export interface Resource {
   readonly verbs: readonly Verb[]
   /** The whole object: apiVersion, kind, metadata and the kind's own fields, in the order they are written. */
   readonly type: AnyType
-  /** Where its objects are stored; keys go on with `NAMESPACE/NAME` or `NAME`. */
+  /** The storage prefix of its objects; keys continue with `NAMESPACE/NAME` or `NAME`. */
   readonly prefix: string
   readonly nameRule: NameCheck
-  /** The declaration, for what is derived elsewhere. */
+  /** The declaration of the kind. */
   readonly def: KindSpec<any, any, any, AnyObject>
   readonly subresources: readonly Subresource[]
-  /** For a version that is served but not stored: the stored version, and how objects are converted. */
+  /** For a version that is served but not stored: the stored version, and the conversion. */
   readonly conversion?: VersionConversion
   /** Every served version of these objects, including this one. */
   readonly versions: readonly Resource[]
 }
 
-/** How objects are converted between a served version and the stored version. */
+/** The conversion between a served version and the stored version. */
 export type VersionConversion = {
-  /** The stored version, with the rules that hold for writes through this served version. */
+  /** The stored version, with the rules for writes through this served version. */
   readonly storedVersion: Resource
   readonly toStored: (o: AnyObject) => AnyObject
   readonly fromStored: (h: AnyObject) => AnyObject
   /** The name of a selectable field in the stored version. */
   readonly fieldName: (name: string) => string
-  /** Converts with a webhook, instead of `toStored` and `fromStored`; objects of the wanted version are returned unchanged. */
+  /** Converts with a webhook, instead of `toStored` and `fromStored`; objects of the target version are returned unchanged. */
   readonly convert?: (objects: readonly AnyObject[], to: Resource) => Promise<AnyObject[]>
 }
 
@@ -66,7 +66,7 @@ export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string): R
   })
 }
 
-/** One kind as it is served by itself. */
+/** One kind as a resource, without other versions. */
 export const resourceOf = (kind: Kind<any>, groupDomain: string): Resource => assemble(kind, groupDomain, [])
 
 /** Resolves the group domain and assembles the type of a declared kind, and adds it to the versions of its kind. */
@@ -124,7 +124,7 @@ function served(def: Definition, { group, resolve, versions, conversion }: Serve
 }
 const NO_TYPE = message('', {})
 
-/** A declaration, whatever the kind. */
+/** The declaration of any kind. */
 export type Definition = KindSpec<any, any, any, AnyObject>
 
 const apiVersionOf = (group: string, version: string) => (group === '' ? version : `${group}/${version}`)
@@ -188,7 +188,7 @@ function subresourcesOf(
   }
   for (const [name, { verbs, kind }] of Object.entries(connect))
     found.push({ name, verbs, bodyKind: { group: resolve(group), version, kind } })
-  // Custom kinds list theirs in this order, all others by name.
+  // Custom kinds list their subresources in this order, all others by name.
   return custom ? found : found.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
@@ -196,11 +196,11 @@ function subresourcesOf(
 export const keyOf = (r: Resource, namespace: string, name: string) =>
   r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
 
-/** Whether a kind is of a group that has a server of its own inside of kube-apiserver, which keeps its kinds like custom ones. */
+/** Whether a kind's group has a server of its own inside of kube-apiserver, which stores its kinds like custom ones. */
 export const isServedApart = ({ group }: Resource): boolean => SERVED_APART.has(group.split('.')[0]!)
 const SERVED_APART: ReadonlySet<string> = new Set(['apiextensions', 'apiregistration'])
 
-/** Where kube-apiserver keeps the objects of a kind in etcd, below its own prefix: `/services/specs/`. */
+/** The path of a kind's objects in kube-apiserver's etcd, below its own prefix: `/services/specs/`. */
 export const recordsPath = (resource: Resource): string => {
   const { group, plural, def } = resource
   return def.custom || isServedApart(resource) ? `/${group}/${plural}/` : `/${def.keptUnder ?? plural}/`

@@ -1,9 +1,9 @@
 /**
- * What the rules of an object cost, told beforehand in units of about 15 microseconds, so that expensive objects are validated in a
- * worker (`KindSpec.ruleWork`). Far from exact: it decides where rules run, never what they find.
+ * Estimates the work of an object's rules in units of about 15 microseconds, so that expensive objects are validated in a worker
+ * (`KindSpec.ruleWork`). The estimate is rough: it decides where rules run, never their result.
  */
 
-/** The work of compiling an expression: parsing, checking its types, planning and estimating its cost. */
+/** The work of compiling an expression: parsing, type checking, planning and cost estimation. */
 export const expressionWork = (text: string | undefined): number => (text ? 10 + text.length / 7 : 0)
 
 /** The work of all expressions together. */

@@ -5,15 +5,15 @@ import type { NameRole } from '../lib/names.ts'
 import type { FieldError, Ref } from './refs.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Rules on a whole object; on updates `old` is the stored one. */
+/** Rules for a whole object; on updates `old` is the stored one. */
 export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
 
-/** The same for rules that can take long, in parts: others may run between them. They come after all other rules, and know what those found. */
+/** Rules that can take long, in parts: others may run between them. They come after all other rules, and receive their errors. */
 export type LongRule<O> = (o: O, ctx: LongRuleContext<O>) => InParts<readonly FieldError[]>
 type LongRuleContext<O> = RequestContext & { readonly old?: O; readonly found?: readonly FieldError[] }
 
-/** Rules on a change. */
+/** Rules for a change. */
 export type UpdateRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>
 
-/** What is wrong with a name, or with the prefix of one to be generated. */
+/** The errors of a name, or of the prefix of a generated one. */
 export type NameRule = (name: string, role?: NameRole) => readonly string[]

@@ -1,4 +1,4 @@
-/** Selectors in their text form, as lists and watches take them: `app=web,tier in (a,b),!old` over labels, `metadata.name=x` over fields. */
+/** Selectors as strings, as in lists and watches: `app=web,tier in (a,b),!old` for labels, `metadata.name=x` for fields. */
 import { goQuote } from '../lib/go-text.ts'
 import { isQualifiedName, isValidLabelValue } from '../lib/names.ts'
 import { type FieldError, invalid, refTo } from './refs.ts'
@@ -7,14 +7,14 @@ import { badRequest } from './status-error.ts'
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
 /** One condition on one label. `values` are sorted; `exists` and `!` have none, `in` and `notin` at least one, the others one. */
 export type LabelTerm = { readonly key: string; readonly operator: LabelOperator; readonly values: readonly string[] }
-/** Conditions that must all hold, sorted by key; without any, everything matches. */
+/** Conditions that must all be met, sorted by key; the empty list matches everything. */
 export type LabelTerms = readonly LabelTerm[]
 
-/** One condition on one selectable field; an absent field reads as the empty text. */
+/** One condition on one selectable field; an absent field counts as the empty string. */
 export type FieldTerm = { readonly field: string; readonly operator: '=' | '!='; readonly value: string }
 export type FieldTerms = readonly FieldTerm[]
 
-/** Reads a label selector; answers 400 with what was found and what was expected. */
+/** Parses a label selector; throws a 400 that names the unexpected token and the expected ones. */
 export function parseLabelSelector(text: string): LabelTerms {
   try {
     return sortedByKey(new LabelParser(text).parse())
@@ -23,18 +23,18 @@ export function parseLabelSelector(text: string): LabelTerms {
   }
 }
 
-/** Writes a label selector so that reading it gives the same terms. */
+/** Formats a label selector so that parsing it gives the same terms. */
 export function printLabelSelector(terms: LabelTerms): string {
   return terms.map(printLabelTerm).join(',')
 }
 
-/** Whether labels meet every term. */
+/** Whether labels match every term. */
 export function matchesLabelTerms(terms: LabelTerms, labels: Readonly<Record<string, string>> | null | undefined): boolean {
   if (terms.length > FEW || terms.some(({ values }) => values.length > FEW)) return conditionsOf(terms).hold(labels ?? NO_LABELS)
   return terms.every(term => meets(term, labels && Object.hasOwn(labels, term.key) ? labels[term.key] : undefined))
 }
 
-/** Terms, and values of one, that are looked at one after the other. */
+/** The number of terms, and of values of one, that are tested one after the other. */
 const FEW = 8
 const NO_LABELS: Readonly<Record<string, string>> = {}
 const knownConditions = new WeakMap<LabelTerms, LabelConditions>()
@@ -48,21 +48,21 @@ function conditionsOf(terms: LabelTerms): LabelConditions {
   return conditions
 }
 
-/** What all terms about one label say together. */
+/** The combination of all terms about one label. */
 type LabelCondition = {
   isRequired: boolean
   isForbidden: boolean
-  /** The only values it may have; undefined for any. */
+  /** The only allowed values; undefined for any. */
   allowed: ReadonlySet<string> | undefined
   readonly refused: Set<string>
-  /** It is a number between these, exclusively. */
+  /** Exclusive bounds of a numeric value. */
   above: bigint | undefined
   below: bigint | undefined
 }
 
 /**
- * Many terms, put together by label. Objects have few labels and selectors may have thousands of terms: what one object costs depends
- * on its labels, not on the terms.
+ * Many terms, combined by label. Objects have few labels and selectors may have thousands of terms: the cost of one object depends on its
+ * labels, not on the terms.
  */
 class LabelConditions {
   readonly #byKey = new Map<string, LabelCondition>()
@@ -112,7 +112,7 @@ class LabelConditions {
 
 const MANY = 64
 
-/** Whether a label that is there may have a value. */
+/** Whether an existing label may have a value. */
 function allows({ isForbidden, allowed, refused, above, below }: LabelCondition, value: string): boolean {
   if (isForbidden || refused.has(value) || (allowed && !allowed.has(value))) return false
   if (above === undefined && below === undefined) return true
@@ -120,9 +120,9 @@ function allows({ isForbidden, allowed, refused, above, below }: LabelCondition,
   return number !== undefined && (above === undefined || number > above) && (below === undefined || number < below)
 }
 
-/** A term made of parts, with everything that is wrong with them. */
+/** A term of these parts, with all their errors. */
 export function labelTerm(key: string, operator: LabelOperator, values: readonly string[]): { term: LabelTerm; errors: FieldError[] } {
-  // Made for errors alone: selectors can have very many terms.
+  // Created only for errors: selectors can have thousands of terms.
   const at = () => refTo({ key, values }, '')
   const errors: FieldError[] = []
   const keyFaults = isQualifiedName(key)
@@ -140,12 +140,12 @@ export function labelTerm(key: string, operator: LabelOperator, values: readonly
   return { term: { key, operator, values: values.length < 2 ? values : [...values].sort() }, errors }
 }
 
-/** Terms in the order that selectors are written in. */
+/** Terms in their canonical order. */
 export function sortedByKey(terms: readonly LabelTerm[]): LabelTerms {
   return [...terms].sort((a, b) => compare(a.key, b.key))
 }
 
-/** Reads a field selector; answers 400 where it makes no sense. Which fields there are is not asked here. */
+/** Parses a field selector; throws a 400 for invalid syntax. Whether the fields exist is not checked here. */
 export function parseFieldSelector(text: string): FieldTerms {
   const terms: FieldTerm[] = []
   for (const part of splitFieldTerms(text).sort(compare)) {
@@ -158,7 +158,7 @@ export function parseFieldSelector(text: string): FieldTerms {
   return terms
 }
 
-/** Whether fields meet every term. */
+/** Whether fields match every term. */
 export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) => string): boolean {
   if (terms.length <= FEW) return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))
   for (const [field, { wanted, refused }] of fieldConditionsOf(terms)) {
@@ -168,7 +168,7 @@ export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) =>
   return true
 }
 
-/** What all terms about one field say together: it cannot have more than one value. */
+/** The combination of all terms about one field: it cannot have more than one value. */
 type FieldCondition = { readonly wanted: Set<string>; readonly refused: Set<string> }
 const knownFieldConditions = new WeakMap<FieldTerms, ReadonlyMap<string, FieldCondition>>()
 
@@ -185,20 +185,20 @@ function fieldConditionsOf(terms: FieldTerms): ReadonlyMap<string, FieldConditio
   return conditions
 }
 
-/** The value a field must have for the terms to hold, if they name one. */
+/** The value that a field must have, if the terms require one. */
 export function requiredFieldValue(terms: FieldTerms, field: string): string | undefined {
   return terms.find(term => term.field === field && term.operator === '=')?.value
 }
 
-/** What can be selected by: the name, where `namespaced` the namespace, and `selectable`; without the latter, the name and the namespace. */
+/** The selectable fields: the name, where `namespaced` the namespace, and `selectable`; without the latter, the name and the namespace. */
 export type SelectableFields = {
   readonly namespaced: boolean
   readonly selectable?: readonly string[]
-  /** How a kind that has `selectable` refuses the rest, if not as others do. */
+  /** The error of a kind with `selectable` for other fields, if it differs from the usual one. */
   readonly refusal?: (field: string) => string
 }
 
-/** Answers 400 for the first field that cannot be selected by. */
+/** Throws a 400 for the first field that is not selectable. */
 export function assertSelectable(terms: FieldTerms, { namespaced, selectable, refusal }: SelectableFields): void {
   for (const { field } of terms) {
     if (field === 'metadata.name') continue
@@ -236,7 +236,7 @@ function meets({ operator, values }: LabelTerm, value: string | undefined): bool
   }
 }
 
-/** A whole number of 64 bits. */
+/** A 64-bit integer. */
 function integerOf(text: string | undefined): bigint | undefined {
   if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined
   const value = text.startsWith('+') ? BigInt(text.slice(1)) : BigInt(text)
@@ -272,7 +272,7 @@ function tokensOf(text: string): Token[] {
 
 const BINARY: Readonly<Record<string, LabelOperator>> = { in: 'in', notin: 'notin', '=': '=', '==': '==', '!=': '!=', '>': 'gt', '<': 'lt' }
 
-/** Terms parted by commas: `[!]key`, `key OP value` or `key in (values)`. */
+/** Terms separated by commas: `[!]key`, `key OP value` or `key in (values)`. */
 class LabelParser {
   readonly #tokens: readonly Token[]
   #position = 0
@@ -319,7 +319,7 @@ class LabelParser {
     return token.text
   }
 
-  /** `(a,b)`, where every empty place between commas and brackets stands for the empty value. */
+  /** `(a,b)`, where every empty element stands for the empty value. */
   #values(): string[] {
     const open = this.#take()
     if (open.text !== '(') throw unparsable(`found '${open.text}' expected: '('`)
@@ -361,7 +361,7 @@ class LabelParser {
 const unparsable = (detail: string) => new SelectorError(`unable to parse requirement: ${detail}`)
 const messageOf = ({ field, message }: FieldError) => `${field}: ${message}`
 
-/** Parts at commas that no backslash escapes. */
+/** Splits at commas that are not escaped. */
 function splitFieldTerms(text: string): string[] {
   return text.match(/(?:[^\\,]|\\.|\\$)+/gs) ?? []
 }

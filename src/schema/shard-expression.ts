@@ -1,4 +1,4 @@
-/** The expressions that shard selectors are written in: enough of CEL to parse them, and to report what is not supported. */
+/** The expression syntax of shard selectors: enough of CEL to parse them, and to report unsupported parts. */
 
 export type Expression =
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] }
@@ -10,10 +10,10 @@ export type Expression =
       readonly text: string
     }
 
-/** Says where an expression stops making sense. */
+/** A syntax error, with its position. */
 export class ExpressionError extends Error {}
 
-/** Reads an expression; throws ExpressionError. Nothing is evaluated. */
+/** Parses an expression; throws ExpressionError. Nothing is evaluated. */
 export function parseExpression(text: string): Expression {
   const parser = new Parser(text)
   const expression = parser.choice()
@@ -21,7 +21,7 @@ export function parseExpression(text: string): Expression {
   return expression
 }
 
-/** Binary operators, loosest first. */
+/** Binary operators, lowest precedence first. */
 const LEVELS: readonly (readonly string[])[] = [['||'], ['&&'], ['==', '!=', '<=', '>=', '<', '>', 'in'], ['+', '-'], ['*', '/', '%']]
 const DEEPEST = 100
 const TOKEN =
@@ -40,7 +40,7 @@ class Parser {
     this.#next = this.#scan()
   }
 
-  /** The whole of the grammar: an operand, or a choice between two. */
+  /** The root rule of the grammar: an operand, or a conditional. */
   choice(): Expression {
     if (++this.#depth > DEEPEST) throw new ExpressionError('expression recursion limit exceeded')
     const condition = this.#binary(0)

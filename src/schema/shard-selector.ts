@@ -13,15 +13,15 @@ import { type Expression, ExpressionError, parseExpression } from './shard-expre
 export type ShardField = 'object.metadata.uid' | 'object.metadata.namespace'
 type Range = { readonly field: ShardField; readonly start: string; readonly end: string }
 
-/** A selector that makes no sense; the message says where. */
+/** An invalid selector; the message has the position. */
 export class ShardSelectorError extends Error {}
 
-/** Which part of the objects is meant. */
+/** A selection of a part of all objects. */
 export class ShardSelector {
   readonly field: ShardField
   /** The selector in canonical form. */
   readonly text: string
-  /** In order and apart from each other, so that a hash is found by halving. */
+  /** Sorted and disjoint, so that a hash is found by binary search. */
   readonly #ranges: readonly (readonly [start: bigint, end: bigint])[]
 
   constructor(ranges: readonly [Range, ...Range[]]) {
@@ -30,7 +30,7 @@ export class ShardSelector {
     this.#ranges = merged(ranges.map(({ start, end }) => [BigInt(start), BigInt(end)]))
   }
 
-  /** Whether a value of the field falls into one of the ranges. */
+  /** Whether a value of the field is in one of the ranges. */
   has(value: string): boolean {
     const hash = hashOf(value)
     let low = 0
@@ -44,7 +44,7 @@ export class ShardSelector {
   }
 }
 
-/** Reads a selector; throws ShardSelectorError. */
+/** Parses a selector; throws ShardSelectorError. */
 export function parseShardSelector(text: string): ShardSelector {
   const trimmed = text.trim()
   if (trimmed === '') throw new ShardSelectorError('empty shard selector is not allowed; omit the parameter for unfiltered lists')
@@ -55,7 +55,7 @@ export function parseShardSelector(text: string): ShardSelector {
   return new ShardSelector([first!, ...more])
 }
 
-/** Many watchers ask about the same object one after the other, and objects of one namespace follow each other. */
+/** Caches one hash: many watchers test the same object one after the other, and objects of one namespace follow each other. */
 let asked = ''
 let answer = fnv64a('')
 function hashOf(value: string): bigint {
@@ -84,12 +84,12 @@ function expressionOf(text: string): Expression {
   }
 }
 
-/** The numbers by which messages name kinds of expressions. */
+/** The numbers of expression kinds in messages. */
 const KIND_NUMBERS = { call: 1, ident: 3, literal: 5, select: 7 } as const
 
 function rangesOf(expression: Expression): Range[] {
   const found: Range[] = []
-  // A selector of many ranges leans to the left as deep as it is long.
+  // The tree of a selector with many ranges leans to the left, as deep as it is long.
   const open = [expression]
   for (let e = open.pop(); e !== undefined; e = open.pop()) {
     if (e.kind !== 'call')

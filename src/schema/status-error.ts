@@ -1,4 +1,4 @@
-/** The catalogue of failures. Every one becomes a `Status` object with the reason, code and details that clients act on. */
+/** The catalogue of errors. Each becomes a `Status` object with the reason, code and details that clients act on. */
 import { LIMITS } from '../lib/limits.ts'
 import { truncate } from '../lib/truncate.ts'
 import type { FieldError } from './refs.ts'
@@ -18,17 +18,17 @@ export class StatusError extends Error {
   readonly code: number
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** Token with which an expired list can go on from the latest state. */
+  /** A token to continue an expired list from the latest state. */
   readonly continue: string | undefined
   /** Warnings that are sent with the error. */
   warnings: readonly string[] = []
   /** Whether the write may have happened nevertheless. */
   isUnknown = false
-  /** Whether a webhook decided so, which is not to be asked twice. */
+  /** Whether the error is a webhook's decision, which must not be repeated. */
   isFinal = false
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails, more: { continue?: string } = {}) {
-    // Nobody reads more, and some of them are kept.
+    // Longer messages are not read, and some of them are kept.
     super(truncate(message, LIMITS.errorMessageLength))
     this.code = code
     this.reason = reason
@@ -37,7 +37,7 @@ export class StatusError extends Error {
   }
 }
 
-/** Names a resource in messages: `secrets`, `daemonsets.apps`. */
+/** A resource in messages: `secrets`, `daemonsets.apps`. */
 export type Named = { readonly group: string; readonly plural: string; readonly kind: string }
 const qualified = (r: Named) => (r.group === '' ? r.plural : `${r.plural}.${r.group}`)
 const detailsOf = (r: Named, name?: string): StatusDetails => ({
@@ -63,7 +63,7 @@ export const notAcceptable = (accepted: readonly string[]) =>
   new StatusError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`)
 export const alreadyExists = (r: Named, name: string) =>
   new StatusError(409, 'AlreadyExists', `${qualified(r)} "${name}" already exists`, detailsOf(r, name))
-/** None of the generated names was free. */
+/** All generated names were taken. */
 export const generatedNameTaken = (r: Named, name: string) =>
   new StatusError(
     409,
@@ -71,7 +71,7 @@ export const generatedNameTaken = (r: Named, name: string) =>
     `${qualified(r)} "${name}" already exists, the server was not able to generate a unique name for the object`,
     { ...detailsOf(r, name), retryAfterSeconds: 1 },
   )
-/** An optimistic write that lost, or another state of the object that stands in the way. */
+/** An optimistic write that lost, or a state of the object that prevents the write. */
 export const conflict = (r: Named, name: string, why: string) =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(r)} "${name}": ${why}`, detailsOf(r, name))
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
@@ -83,7 +83,7 @@ export const unsupportedMediaType = (accepted: readonly string[]) =>
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   )
-/** A patch that could be read but not applied. */
+/** A patch that was parsed but cannot be applied. */
 export const unprocessable = () => new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
 export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
   new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds })
@@ -91,7 +91,7 @@ export const internalError = (message: string) =>
   new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 export const notImplemented = (message: string) => new StatusError(501, 'NotImplemented', message)
 export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
-/** As kube-apiserver passes on what etcd answers when its space is used up. */
+/** The error that kube-apiserver returns when etcd has no space left. */
 export const spaceExceeded = (message: string) => new StatusError(500, '', message)
 export const tooLargeRevision = (asked: number, current: number) =>
   new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
@@ -100,7 +100,7 @@ export const tooLargeRevision = (asked: number, current: number) =>
   })
 export const timedOut = (message: string, details: StatusDetails = {}) => new StatusError(504, 'Timeout', message, details)
 
-/** All that is wrong with an object, in one answer. */
+/** All errors of an object, in one response. */
 export function invalidObject(
   subject: { readonly group: string; readonly kind: string },
   name: string,
@@ -117,15 +117,15 @@ export function invalidObject(
   })
 }
 
-/** Whether something could not be created because its namespace is being deleted. */
+/** Whether a create failed because its namespace is being deleted. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof StatusError && (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')
 
-/** The namespace of what was to be created is being deleted, or is gone by now. */
+/** Whether a create failed because its namespace is being deleted or has been deleted. */
 export const isNamespaceGoing = (error: unknown): boolean =>
   isNamespaceTerminating(error) || (error instanceof StatusError && error.code === 404 && error.details?.kind === 'namespaces')
 
-/** The write was sent to the store and no answer came. */
+/** The write was sent to the store, but no response came. */
 export function outcomeUnknown(message: string): StatusError {
   const error = internalError(message)
   error.isUnknown = true

@@ -13,24 +13,24 @@ export interface Subresources<O> {
   readonly updates?: Readonly<Record<string, UpdateSubresource<O>>>
   /** Messages that are created, such as `binding`, `eviction`, `token`. */
   readonly creates?: Readonly<Record<string, CreateSubresource<O>>>
-  /** Paths that the node of an object answers, such as `exec` and `log`. */
+  /** Paths that the node of an object serves, such as `exec` and `log`. */
   readonly connect?: Readonly<Record<string, ConnectSubresource>>
 }
 
-/** A path that connects to what an object stands for. */
+/** A path that connects to a pod, service or node. */
 export interface ConnectSubresource {
-  /** What admission is asked about: the options that the query gives. */
+  /** The kind of the options in the query, for admission. */
   readonly kind: string
   readonly verbs: readonly Verb[]
-  /** The fields of the options, in their order: texts, flags, and lists of texts or ports. */
+  /** The fields of the options, in order: strings, booleans, and lists of strings or ports. */
   readonly options?: Fields
-  /** What is only read is not admitted. */
+  /** Read-only paths skip admission. */
   readonly isRead?: true
   /** A verb that the user must be allowed to use whatever the method is, while the gate is on: a WebSocket is opened with GET. */
   readonly needs?: { readonly verb: Verb; readonly gate: string }
-  /** Rejects a query that makes no sense by throwing a StatusError, before the object is looked for; `name` is that of the object. */
+  /** Rejects an invalid query by throwing a StatusError, before the object is looked up; `name` is that of the object. */
   readonly check?: (query: URLSearchParams, name: string) => void
-  /** The error where the object is not there, if it is another one than 404; `asked` is the name in the path. */
+  /** The error for an absent object, if not 404; `asked` is the name in the path. */
   readonly absent?: (asked: string) => StatusError | undefined
   /** Names in its path may have a scheme and a port: `https:name:8443`. */
   readonly isAddressed?: true
@@ -38,25 +38,30 @@ export interface ConnectSubresource {
 
 /** A part of an object that is read and updated through its own path. */
 export interface UpdateSubresource<O> {
-  /** Copies what the write may change from the sent object into a copy of the stored one. Default: the field named like the subresource. */
+  /**
+   * Copies the fields that the write may change from the received object into a copy of the stored one. Default: the field named like the
+   * subresource.
+   */
   readonly merge?: (sent: O, stored: O) => O
   /** Labels, annotations and the rest of metadata stay as stored. */
   readonly keepsMetadata?: true
-  /** Fields that no manager comes to own through this path, as dotted paths. Default: all but the field named like the subresource. */
+  /**
+   * Fields that no manager owns after a write through this path, as dotted paths. Default: all but the field named like the subresource.
+   */
   readonly resetFields?: readonly string[]
   readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
   /** Replaces the kind's own rules for writes through this path. */
   readonly validate?: Rule<O>
   readonly validating?: LongRule<O>
   readonly validateUpdate?: UpdateRule<O>
-  /** Compiles what `validate` needs, as that of the kind does. */
+  /** Compiles the parts that `validate` needs, as that of the kind does. */
   readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
   readonly verbs?: readonly Verb[]
 }
 
 /**
- * A message of another kind, created for an object. It either changes the object (`change`) or is answered without changing it
- * (`review`); both refuse by throwing a StatusError.
+ * A message of another kind, created for an object. It either changes the object (`change`) or is a review that does not (`review`); both
+ * refuse by throwing a StatusError.
  */
 export interface CreateSubresource<O, I = any> {
   readonly input: {
@@ -68,32 +73,32 @@ export interface CreateSubresource<O, I = any> {
     readonly type: Type<I, boolean>
   }
   readonly verbs: readonly ['create']
-  /** Rejects a message that is wrong in itself by throwing a StatusError; `name` is the one in the path. Admission validates it after that. */
+  /** Rejects an invalid message by throwing a StatusError; `name` is the one in the path. Admission validates the message after that. */
   readonly check?: (input: I & Envelope, name: string) => void
   /** Changes a copy of the stored object and returns it, or `delete` to store the changed copy and then delete it with the message's options. */
   readonly change?: (o: O, input: I & Envelope, ctx: RequestContext) => O | 'delete'
-  /** Completes and checks a message that is to be reviewed, before admission validates it. */
+  /** Completes and checks a review, before admission validates it. */
   readonly prepare?: (o: O, input: I & Envelope, ctx: ReviewContext) => void
   /** Returns the message with its status filled in, and warnings. The object must not be changed. */
   readonly review?: (o: O, input: I & Envelope, ctx: ReviewContext) => Promise<Reviewed<I & Envelope>>
   /** An object of another kind that has to approve first. */
   readonly guard?: Guard<O, I>
-  /** What the caller gets back. Default: a Status of success. */
+  /** The body of the response. Default: a Status of success. */
   readonly returns?: 'object' | 'status'
 }
 
 export type Reviewed<I> = { readonly object: I; readonly warnings?: readonly string[] }
 
 /**
- * Whose approval a change needs. Where a change is allowed only while the object stays as it is, `ifChanged` says what happens
- * when it has changed meanwhile: it is decided again, or refused.
+ * The object whose approval a change needs. Where a change is allowed only while the object stays as it is, `ifChanged` tells whether a
+ * concurrent change leads to another decision or to a conflict.
  */
 export type Approval<H> = { readonly other?: H; readonly ifChanged?: 'retry' | StatusError }
 
 /** Objects of another kind in the same namespace that may forbid a change. If that kind is not served, nothing is forbidden. */
 export interface Guard<O, I = any, H = any> {
   readonly kind: Kind<H>
-  /** The one that has to approve, if any. May refuse by throwing a StatusError. */
+  /** The object that has to approve, if any. May refuse by throwing a StatusError. */
   find(o: O, input: I & Envelope, others: readonly H[]): Approval<H>
   /** Records the approval in a copy of that object, which is stored before the change; or refuses by throwing a StatusError. */
   approve(other: H, o: O, ctx: RequestContext): void
@@ -101,7 +106,7 @@ export interface Guard<O, I = any, H = any> {
   readonly subresource: string
 }
 
-/** Where a scalable kind keeps its replicas. */
+/** The replicas of a scalable kind. */
 export interface ScaleSubresource<O> {
   /** The field with the desired replicas, for field ownership. Default: `spec.replicas`. */
   readonly path?: string
@@ -109,6 +114,6 @@ export interface ScaleSubresource<O> {
   readonly replicas: (o: O) => number | undefined
   readonly setReplicas: (o: O, replicas: number) => void
   readonly observed: (o: O) => number
-  /** The selector as text. */
+  /** The selector as a string. */
   readonly selector: (o: O) => string
 }

@@ -1,16 +1,16 @@
 /**
- * The schema language. A `Type` is an immutable description of a value that carries its static type in the phantom `T`;
- * the server derives decoding, defaults, validation, patches, ownership, protobuf and OpenAPI from it.
+ * The schema language. A `Type` is an immutable description of a value that carries its static type in the phantom `T`; the server derives
+ * decoding, defaults, validation, patches, ownership, protobuf and OpenAPI from it.
  *
- * What is written for a field that holds nothing follows from its type, as on a Kubernetes wire:
+ * The type determines how an empty field is written, as in Kubernetes:
  *
  *   string                 zero and absent are the same; neither is written
  *   string.optional()      an explicit zero differs from absent and is kept
  *   string.always()        written even when zero; OpenAPI requires it, unless it is also omittable()
- *   string.required()      the same, and it is an error to leave it empty
+ *   string.required()      as always(), and an empty value is an error
  *   string.default('x')    absent becomes 'x'
  *   Message                absent, or present even when empty
- *   Message.orEmpty()      absent means the empty message: clients may omit it, readers never have to ask
+ *   Message.orEmpty()      absent means the empty message: clients may omit it, readers never have to check
  */
 
 import type { Json } from '../lib/json-value.ts'
@@ -24,7 +24,7 @@ export type Flags = {
   /** Written even when zero or absent. */
   readonly always?: true
   readonly required?: true
-  /** Always written, yet clients need not send it. */
+  /** Always written, but clients need not send it. */
   readonly omittable?: true
   /** Required in OpenAPI, though it may be absent. */
   readonly expected?: true
@@ -33,17 +33,17 @@ export type Flags = {
   readonly orEmpty?: true
   readonly immutable?: true
   readonly default?: unknown
-  /** The default in OpenAPI, undefined for none; without this, the zero that is always written. */
+  /** The default in OpenAPI, undefined for none; without this, the zero value that is always written. */
   readonly openapiDefault?: { readonly value: unknown }
-  /** Values that OpenAPI lists; whether others are refused is up to the kind's rules. */
+  /** Values that OpenAPI lists; the kind's rules decide whether others are refused. */
   readonly openapiEnum?: readonly string[]
-  /** OpenAPI does not say how apply treats the list. */
+  /** OpenAPI does not declare the list type. */
   readonly unmarked?: true
   /** Apply treats the whole value as one field. */
   readonly atomic?: true
-  /** Apply merges the value field by field, here alone: elsewhere its type is one field. */
+  /** Apply merges the value field by field, only here: elsewhere its type is atomic. */
   readonly granular?: true
-  /** How strategic merge patches treat the list or map; without it they replace it. */
+  /** The strategy of strategic merge patches for the list or map; by default they replace it. */
   readonly merge?: { readonly key?: string; readonly retainKeys?: true; readonly replace?: true }
 }
 
@@ -61,15 +61,15 @@ export class Type<T, Present extends boolean = false> {
     Object.freeze(this)
   }
 
-  /** The least number, or the least length of a string, list or map. */
+  /** The minimum of a number, or of the length of a string, list or map. */
   min(min: number): Type<T, Present> {
     return this.#with({ min })
   }
-  /** The greatest number, or the greatest length of a string, list or map. */
+  /** The maximum of a number, or of the length of a string, list or map. */
   max(max: number): Type<T, Present> {
     return this.#with({ max })
   }
-  /** A rule on the text that returns what is wrong with it. */
+  /** A rule for strings that returns error messages. */
   format(format: Format): Type<T, Present> {
     return this.#with({ format })
   }
@@ -79,11 +79,11 @@ export class Type<T, Present extends boolean = false> {
   always(): Type<T, true> {
     return this.#flag({ always: true })
   }
-  /** Clients need not send what is always written; descriptions of the API do not call it required. Lists without elements are null. */
+  /** Clients need not send the field although it is always written; OpenAPI does not require it. Lists without elements are null. */
   omittable(): Type<T extends readonly unknown[] ? T | null : T, Present> {
     return this.#flag({ omittable: true })
   }
-  /** Descriptions of the API call it required; whether it has to be there is left to the rules. */
+  /** OpenAPI requires the field; whether it has to be present is left to the rules. */
   expected(): Type<T, Present> {
     return this.#flag({ expected: true })
   }
@@ -104,11 +104,11 @@ export class Type<T, Present extends boolean = false> {
   listed(...values: readonly string[]): this {
     return this.#flag({ openapiEnum: values }) as unknown as this
   }
-  /** OpenAPI does not say how apply treats the list. */
+  /** OpenAPI does not declare the list type. */
   unmarked(): this {
     return this.#flag({ unmarked: true }) as unknown as this
   }
-  /** The default that OpenAPI shows, whatever an absent value becomes; without a value, none. */
+  /** The default that OpenAPI shows, whatever an absent value becomes; without an argument, none. */
   openapiDefault(value?: T): Type<T, Present> {
     return this.#flag({ openapiDefault: { value } })
   }
@@ -118,7 +118,7 @@ export class Type<T, Present extends boolean = false> {
   atomic(): Type<T, Present> {
     return this.#flag({ atomic: true })
   }
-  /** Apply merges this one field by field, although its type is one field elsewhere. */
+  /** Apply merges this one field by field, although its type is atomic elsewhere. */
   granular(): Type<T, Present> {
     const { atomic: _, ...flags } = this.flags
     return new Type(this.shape, this.rules, { ...flags, granular: true })
@@ -127,7 +127,7 @@ export class Type<T, Present extends boolean = false> {
   mergedBy(key?: string): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, ...(key === undefined ? {} : { key }) } })
   }
-  /** Strategic merge patches may name with `$retainKeys` the fields that stay. */
+  /** Strategic merge patches may list the fields to keep in `$retainKeys`. */
   retainingKeys(): Type<T, Present> {
     return this.#flag({ merge: { ...this.flags.merge, retainKeys: true } })
   }
@@ -147,7 +147,7 @@ export class Type<T, Present extends boolean = false> {
 export type AnyType = Type<any, boolean>
 /** Protobuf number of a field; a pair for a field that JSON inlines and protobuf keeps in an embedded message, which may nest. */
 export type Wire = number | readonly [embedded: number, inner: Wire]
-/** A field: its protobuf number, its type, and what it is for. */
+/** A field: its protobuf number, its type, and its description. */
 export type Field = readonly [wire: Wire, type: AnyType, doc?: string]
 export type Fields = Readonly<Record<string, Field>>
 
@@ -168,28 +168,28 @@ export type MessageShape = {
   readonly kind: 'message'
   readonly name: string
   readonly fields: Fields
-  /** Fills what depends on other fields of the same message; runs after the fields' own defaults, innermost message first. */
+  /** Fills in fields that depend on others of the same message; runs after the fields' own defaults, innermost message first. */
   readonly defaults?: (value: any) => void
-  /** Of its fields one at most is set; `by` is the field that says which, and is not one of them. */
+  /** At most one of its fields is set; `by` is the discriminator, which is not one of them. */
   readonly union?: { readonly by?: string }
-  /** What members are that no field declares, where there may be any. */
+  /** The type of undeclared members, where they are allowed. */
   readonly others?: AnyType
 }
 export type ListShape = { readonly kind: 'list'; readonly item: AnyType; readonly list: 'atomic' | 'set' | readonly string[] }
-/** A value of one of several types: JSON shows which by the value, protobuf by the field of a message. */
+/** A value of one of several types: the value distinguishes them in JSON, the field of a message in protobuf. */
 export type EitherShape = {
   readonly kind: 'either'
   readonly name: string
-  /** What an object is. */
+  /** The type of objects. */
   readonly object: readonly [wire: number, type: AnyType]
-  /** What a list is. */
+  /** The type of lists. */
   readonly list?: readonly [wire: number, type: AnyType]
-  /** What true and false are. Protobuf writes true beside an object, too. */
+  /** The type of booleans. Protobuf writes true beside an object, too. */
   readonly bool?: readonly [wire: number, type: AnyType]
-  /** What clients are told of anything else; without it, anything else is nothing. */
+  /** The error for any other value; without it, any other value counts as absent. */
   readonly otherwise?: string
 }
-/** A scalar; `as` is the name of its definition in descriptions of the API, where that is not the one of all scalars like it. */
+/** A scalar; `as` is the name of its definition in OpenAPI, where that is not the one of all such scalars. */
 export type ScalarShape = { readonly kind: 'scalar'; readonly name: ScalarName; readonly as?: string }
 export type Shape = ScalarShape | MessageShape | ListShape | { readonly kind: 'map'; readonly value: AnyType } | EitherShape
 
@@ -207,33 +207,33 @@ const scalar = <T>(name: ScalarName) => new Type<T>({ kind: 'scalar', name })
 export const string = scalar<string>('string')
 export const bool = scalar<boolean>('bool')
 export const int32 = scalar<number>('int32')
-/** Values beyond 2^53 are bigint, so nothing is rounded on the way through. */
+/** Values beyond 2^53 are bigint, so that nothing is rounded. */
 export const int64 = scalar<number | bigint>('int64')
 export const double = scalar<number>('double')
-/** Base64 text. */
+/** Base64. */
 export const bytes = scalar<string>('bytes')
 /** RFC 3339 with seconds, in UTC. */
 export const time = scalar<string>('time')
 /** RFC 3339 with microseconds, in UTC. */
 export const microTime = scalar<string>('microTime')
-/** Go's duration text, such as `1m30s`. */
+/** A duration in Go's format, such as `1m30s`. */
 export const duration = scalar<string>('duration')
-/** A resource amount such as `500m` or `2Gi`, always in canonical form. */
+/** A resource quantity such as `500m` or `2Gi`, always in canonical form. */
 export const quantity = scalar<string>('quantity')
 export const intOrString = scalar<number | string>('intOrString')
-/** Any JSON, kept as it came. */
+/** Any JSON, kept unchanged. */
 export const raw = scalar<Json>('raw')
-/** The same under a definition of its own in descriptions of the API. */
+/** Any JSON, with a definition of its own in OpenAPI. */
 export const rawAs = (definition: string) => new Type<Json>({ kind: 'scalar', name: 'raw', as: definition })
 
 export const oneOf = <const V extends readonly string[]>(...values: V) =>
   new Type<V[number]>({ kind: 'scalar', name: 'string' }, { enum: values })
 
-/** A structure. `defaults` fills what depends on other fields of the same message; of a `union` only one field is to be set. */
+/** A structure. `defaults` fills in fields that depend on others of the same message; only one field of a `union` may be set. */
 export const message = <const F extends Fields>(name: string, fields: F, more: MessageTraits<F> = {}) =>
   new Type<Message<F>>({ kind: 'message', name, fields, ...more })
 type MessageTraits<F> = { readonly defaults?: (value: Message<F>) => void; readonly union?: { readonly by?: keyof F & string } }
-/** A structure that contains itself: `fields` is handed the type that it makes. */
+/** A recursive structure: `fields` receives the type itself. */
 export function recursive<T>(name: string, fields: (self: Type<T>) => Fields): Type<T> {
   const own: Record<string, Field> = {}
   const self = new Type<T>({ kind: 'message', name, fields: own })
@@ -241,7 +241,7 @@ export function recursive<T>(name: string, fields: (self: Type<T>) => Fields): T
   Object.freeze(own)
   return self
 }
-/** Either an object or a list, or either an object or true or false. */
+/** Either an object or a list, or either an object or a boolean. */
 export const either = <T>(name: string, alternatives: Omit<EitherShape, 'kind' | 'name'>) =>
   new Type<T>({ kind: 'either', name, ...alternatives })
 /** A list that apply replaces as a whole. */

@@ -8,13 +8,13 @@ import { advertisedVerbs, coreVersions, groupVersionText, type ServedGroup, serv
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
 
-/** The group is part of a media type that clients are built with, so it does not depend on the group domain. */
+/** The group is part of a media type that clients have compiled in, so it does not depend on the group domain. */
 const GROUP = 'apidiscovery.k8s.io'
 const KIND = 'APIGroupDiscoveryList'
 
 export const aggregatedMediaType = (mediaType: string, version: AggregatedVersion) => `${mediaType};g=${GROUP};v=${version};as=${KIND}`
 
-/** The aggregated version that a clause of an Accept header asks for. */
+/** The aggregated version that a clause of an Accept header requests. */
 export function aggregatedVersionIn({ params }: Clause): AggregatedVersion | undefined {
   const version = params.get('v')
   const isKnown = params.get('as') === KIND && params.get('g') === GROUP
@@ -32,7 +32,7 @@ export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { ve
 
 type Asked = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
 
-/** A version of another server is listed once its discovery has been read. */
+/** A version of another server is listed once its discovery document has been fetched. */
 function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: ReadonlyMap<string, JsonObject | undefined>) {
   const own = (version: string) => ({
     version,
@@ -62,7 +62,7 @@ function resourceItem(resource: Resource): object {
   }
 }
 
-/** Empty group and version mean the ones the resource is listed under; custom kinds say them. */
+/** Empty group and version mean those under which the resource is listed; custom kinds set them. */
 const groupVersionOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
 
 function subresourceItem(resource: Resource, { name, verbs, bodyKind }: Subresource): object {

@@ -1,4 +1,4 @@
-/** A document made once and served many times: its bytes, and the headers that let clients keep it. */
+/** A document built once and served many times: its bytes, and the headers for caching clients. */
 import { createHash } from 'node:crypto'
 
 export type ServedDocument = {
@@ -10,7 +10,7 @@ export type ServedDocument = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A document that is named by its content. */
+/** A document whose ETag is a hash of its content. */
 export function servedDocument(body: Buffer, { contentType, cacheControl }: { contentType: string; cacheControl: string }): ServedDocument {
   const etag = quoted(contentHash(body))
   return { contentType, body, etag, headers: { etag, vary: 'Accept', 'cache-control': cacheControl } }
@@ -19,10 +19,10 @@ export function servedDocument(body: Buffer, { contentType, cacheControl }: { co
 /** A hash as an entity tag. */
 export const quoted = (hash: string) => `"${hash}"`
 
-/** The hash by which clients name the content, in kube-apiserver's format. */
+/** The hash of the content in kube-apiserver's format. */
 export const contentHash = (body: Uint8Array) => createHash('sha512').update(body).digest('hex').toUpperCase()
 
-/** Whether an If-None-Match header says that the client has this document already, so that 304 is the answer. */
+/** Whether the If-None-Match header has the document's ETag, so that the response is 304. */
 export function isUnchanged({ etag }: ServedDocument, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch.split(',').some(tag => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

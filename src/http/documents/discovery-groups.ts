@@ -1,4 +1,4 @@
-/** The order in which API groups are listed: by the priorities they are registered with, then by name. */
+/** The order of API groups: by their registered priorities, then by name. */
 import { byPreference, type Catalog } from '../../registry/catalog.ts'
 import { CUSTOM_PRIORITIES, type Priorities, prioritiesOf } from '../../registry/group-priorities.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -37,8 +37,8 @@ export const coreVersions = (catalog: Catalog): readonly string[] => catalog.gro
 /** `apps/v1`, or `v1` for the core group. */
 export const groupVersionText = ({ group, version }: GroupVersion) => (group === '' ? version : `${group}/${version}`)
 
-/** What discovery says can be done with a resource. */
+/** The verbs of a resource in discovery. */
 export const advertisedVerbs = ({ verbs, def }: Resource): readonly string[] => def.custom?.advertised ?? [...verbs].sort()
 
-/** Whether objects of this resource are kept, unlike reviews and bindings that are only answered. */
+/** Whether objects of this resource are stored, unlike reviews and bindings. */
 export const isStored = ({ verbs }: Resource) => verbs.includes('create') && verbs.includes('get')

@@ -1,4 +1,4 @@
-/** The media types of discovery: which of them an Accept header asks for, and the documents written in it. */
+/** The media types of discovery: negotiation by Accept header, and encoding. */
 import { toProtobuf } from '../../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../../codec/protobuf-envelope.ts'
 import { stringifyYaml } from '../../codec/yaml-writer.ts'
@@ -20,8 +20,8 @@ const SERVED = ['application/json', 'application/yaml', PROTOBUF] as const
 const PLAIN: DiscoveryMedia = { mediaType: 'application/json', aggregated: undefined }
 
 /**
- * What the client prefers of what there is; throws 406 when that is nothing. Paths of the router of built-in kinds know no ranges such
- * as `application/*`, except that of everything.
+ * The available format that the client prefers; throws 406 when there is none. kube-apiserver's router of built-in kinds knows no ranges
+ * such as `application/*`, except the one for everything.
  */
 export function negotiateDiscovery(
   accept: string | undefined,

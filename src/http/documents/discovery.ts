@@ -1,4 +1,4 @@
-/** Discovery: which groups, versions and resources are served, derived from the catalog and kept until it changes. */
+/** Discovery: the served groups, versions and resources, derived from the catalog and cached until it changes. */
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
@@ -13,13 +13,13 @@ export type DiscoveryOptions = {
   readonly accept?: string | undefined
   /** `HOST:PORT` that clients should use. */
   readonly serverAddress: string
-  /** What other servers answer for. */
+  /** Group versions of other servers. */
   readonly aggregated?: Aggregated | undefined
 }
 
 /**
- * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in the media type that the client prefers; undefined when nothing is there.
- * `/api` and `/apis` return aggregated discovery to clients that request it.
+ * The discovery document at a path such as `/api`, `/apis/apps` or `/apis/apps/v1`, in the media type that the client prefers; undefined
+ * when there is none. `/api` and `/apis` return aggregated discovery to clients that request it.
  */
 export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
   const { accept, serverAddress, aggregated: others } = options
@@ -31,7 +31,7 @@ export function discoveryDocument(catalog: Catalog, path: string, options: Disco
   const [group = ''] = rest
   const isRouted = root === 'api' || (rest.length === 2 && catalog.hasBuiltInGroup(group))
   const plain = `${[root, ...rest].join('/')}`
-  // What is not there is missing in every media type.
+  // A missing document is missing in every media type.
   if (!documents.has(plain) && !classicValue(catalog, at)) return undefined
   const { mediaType, aggregated } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted })
   const key = aggregated || mediaType !== 'application/json' ? `${plain} ${mediaType} ${aggregated ?? ''}` : plain
@@ -46,13 +46,13 @@ export function discoveryDocument(catalog: Catalog, path: string, options: Disco
           contentType: mediaType,
           cacheControl: 'no-cache, private',
         })
-    // Only what exists is kept: paths are the client's choice and must not fill the memory.
+    // Only existing documents are cached: clients choose the paths and must not fill the memory.
     documents.set(key, document)
   }
   return document
 }
 
-/** A path without its first slash and those at its end. */
+/** A path without its first slash and trailing ones. */
 function withoutSlashes(path: string): string {
   let end = path.length
   while (end > 1 && path[end - 1] === '/') end--
@@ -162,7 +162,10 @@ const showsStorage = (catalog: Catalog, resource: Resource) =>
   isStored(resource) &&
   (!resource.def.custom || catalog.find(resource.group, resource.def.storedAs?.version ?? resource.version, resource.plural) !== undefined)
 
-/** The storage version hash, by which clients see that two paths show the same stored objects: eight bytes of the hash of where they are stored. */
+/**
+ * The storage version hash, by which clients recognize that two paths show the same stored objects: eight bytes of the hash of their
+ * storage version.
+ */
 function storageVersionHash(catalog: Catalog, { group, plural, kind, def }: Resource): string {
   const preferred = catalog
     .groups()

@@ -1,4 +1,4 @@
-/** Discovery and OpenAPI as paths of the server: documents with ETags, answered with 304 if the client has them already. */
+/** Discovery and OpenAPI as endpoints of the server: documents with ETags; the response is 304 if the client has them already. */
 import type { Catalog } from '../../registry/catalog.ts'
 import { notAcceptable } from '../../schema/status-error.ts'
 import type { Aggregated } from '../aggregated.ts'
@@ -13,11 +13,11 @@ export type DocumentsOptions = {
   /** `HOST:PORT` that clients should use; known once the server listens. */
   readonly serverAddress: () => string
   readonly now: () => Date
-  /** What other servers answer for. */
+  /** Group versions of other servers. */
   readonly aggregated?: Aggregated
 }
 
-/** The endpoints below `/api`, `/apis` and `/openapi` that describe what is served. */
+/** The endpoints below `/api`, `/apis` and `/openapi`. */
 export function documentEndpoints({ catalog, serverAddress, now, aggregated }: DocumentsOptions): EndpointRule[] {
   const discovery: EndpointRule['answer'] = (request, { path }) => {
     const accept = header(request.headers, 'accept')
@@ -47,8 +47,8 @@ export function documentEndpoints({ catalog, serverAddress, now, aggregated }: D
 }
 
 /**
- * Whether a path is that of all groups, of one, or of a version of custom kinds: kube-apiserver answers those without looking at the
- * method. Registrations are a group of another router.
+ * Whether a path is that of all groups, of one, or of a version of custom kinds: kube-apiserver serves those without checking the method.
+ * APIServices are in a group of another router.
  */
 function isOfGroups(path: string, catalog: Catalog): boolean {
   const [group = '', version = ''] = path.split('/').slice(2)

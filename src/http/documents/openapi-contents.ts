@@ -1,4 +1,4 @@
-/** What goes into an OpenAPI document: the parts of the API, each with its paths and the definitions they need. */
+/** The content of an OpenAPI document: the parts of the API, each with its paths and the definitions they need. */
 import { Scale } from '../../kinds/autoscaling/scale.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
@@ -11,7 +11,7 @@ import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Nami
 import { type Operation, type PathItem, pathsOf, readOnlyPath, type Schemas, tagOf } from './openapi-operations.ts'
 import { Definitions, type Dialect } from './openapi-schemas.ts'
 
-/** A part of the API with a separate document in OpenAPI 3; the key is its address below `/openapi/v3/`. */
+/** A part of the API with a separate document in OpenAPI 3; the key is its path below `/openapi/v3/`. */
 export type Part = { readonly key: string; readonly group?: string; readonly version?: string }
 
 type Read = Pick<Operation, 'operationId' | 'doc' | 'tag'> & { readonly type: AnyType }
@@ -21,7 +21,7 @@ const ROOTS: Readonly<Record<string, Read>> = {
   apis: { operationId: 'getAPIVersions', doc: 'get available API versions', tag: 'apis', type: common.APIGroupList },
 }
 
-/** The parts that a catalog makes: roots, groups and group versions. */
+/** The parts of a catalog: roots, groups and group versions. */
 export function partsOf(catalog: Catalog): Part[] {
   return [
     { key: 'api' },
@@ -35,7 +35,7 @@ export function partsOf(catalog: Catalog): Part[] {
   ]
 }
 
-/** Gathers paths and definitions part by part. */
+/** Collects paths and definitions part by part. */
 export class Contents {
   readonly paths: PathItem[] = []
   readonly definitions: Definitions
@@ -105,7 +105,7 @@ export class Contents {
   }
 
   #schemasOf(resource: Resource, own: JsonObject): Schemas {
-    // Only what an operation refers to is defined.
+    // Only definitions that an operation refers to are included.
     const { status, deleteOptions, patch, watchEvent } = {
       status: () => this.#common(common.Status, ['v1']),
       deleteOptions: () => this.#common(DeleteOptionsType, 'all'),
@@ -140,7 +140,7 @@ export class Contents {
     return this.definitions.object(`${packageOf(bodyKind)}.${bodyKind.kind}`, type, { usedIn: bodyKind, kinds: [bodyKind] })
   }
 
-  /** A message that all groups use: as the core version's, or as every served version's, for clients that look it up by kind. */
+  /** A message that all groups use: with the core version, or with every served version, for clients that look it up by kind. */
   #common(type: AnyType, versions: readonly string[] | 'all' = []): JsonObject {
     const kind = type.shape.kind === 'message' ? type.shape.name : ''
     const core = { group: '', version: 'v1' }

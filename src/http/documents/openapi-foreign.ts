@@ -1,10 +1,10 @@
 /**
- * OpenAPI documents of other servers, as parts of this one's. What is not in the tables here is left out: documents are passed on in
- * formats that have room for nothing else.
+ * OpenAPI documents of other servers, as parts of this one's. Only the members in these tables are kept: the formats of the response have
+ * no place for others.
  */
 import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 
-/** The paths of an OpenAPI 2 document below a prefix and the definitions they need, parameters written where they are used. */
+/** The paths of an OpenAPI 2 document below a prefix and the definitions they need, with parameters inlined. */
 export function partOfV2(document: JsonObject, prefix: string): JsonObject {
   const parameters = objectAt(document, 'parameters')
   const paths: JsonObject = {}
@@ -17,7 +17,7 @@ export function partOfV2(document: JsonObject, prefix: string): JsonObject {
     const name = pending.pop()!
     const found = Object.hasOwn(known, name) ? known[name] : undefined
     if (Object.hasOwn(definitions, name)) continue
-    // What is referred to must be there, whatever it is.
+    // A definition that is referred to must exist, whatever its type.
     const definition = isObject(found) ? schema(found) : {}
     setOwn(definitions, name, definition)
     pending.push(...refsOf(definition))
@@ -25,7 +25,7 @@ export function partOfV2(document: JsonObject, prefix: string): JsonObject {
   return { paths, definitions }
 }
 
-/** One document of several. Paths that are there stay as they are; definitions of the same name that say something else get another one. */
+/** One document of several. Existing paths are kept; definitions with the name but not the content of an existing one are renamed. */
 export function mergeV2(own: JsonObject, others: readonly JsonObject[]): JsonObject {
   if (others.length === 0) return own
   const paths: JsonObject = { ...objectAt(own, 'paths') }
@@ -73,7 +73,7 @@ const isCount = (value: Json) => Number.isSafeInteger(value)
 const isFlag = (value: Json) => typeof value === 'boolean'
 const isTexts = (value: Json) => Array.isArray(value) && value.every(isText)
 
-/** What is kept of a schema as it is, where it is what it should be. */
+/** The members of a schema that are kept, with a check of their type. */
 const SCHEMA_FIELDS: Readonly<Record<string, (value: Json) => boolean>> = {
   $ref: isText,
   format: isText,

@@ -24,7 +24,7 @@ const META_MESSAGES: ReadonlySet<string> = new Set([
   'ShardInfo',
 ])
 
-/** Messages that Kubernetes keeps in the core group though some are used by other groups alone. */
+/** Messages that are in the core group of Kubernetes although some are only used by other groups. */
 const CORE_MESSAGES: ReadonlySet<string> = new Set([
   'EventSource',
   'NodeSelector',
@@ -38,7 +38,7 @@ const CORE_MESSAGES: ReadonlySet<string> = new Set([
   'TypedLocalObjectReference',
 ])
 
-/** Messages of a version of a group that is not served, which others use. */
+/** Messages of a group version that is not served, which others use. */
 const SCHEDULING_MESSAGES: ReadonlySet<string> = new Set([
   'TopologyConstraint',
   'WorkloadPodGroupAllDisruptionMode',
@@ -89,17 +89,17 @@ export function groupInWords(group: string): string {
 
 export const capitalize = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1)
 
-/** What a catalog says about its messages as a whole. */
+/** Properties of all messages of a catalog. */
 export type Naming = {
   /** The full name of a message used in a group version. */
   readonly nameOf: (shape: MessageShape, usedIn: GroupVersion) => string
-  /** Whether apply treats the message as one field wherever a use of it does not say otherwise. */
+  /** Whether apply treats the message as atomic by default. */
   readonly isAtomic: (shape: MessageShape) => boolean
 }
 
 /**
- * Decides for each message of the catalog which package it belongs to: the one group that uses it, in the version at hand;
- * for what several groups share the core group, or else the first that is served.
+ * Assigns each message of the catalog to a package: the only group that uses it, in the current version; a message of several groups to the
+ * core group, or else to the first served one.
  */
 export function namingOf(catalog: Catalog): Naming {
   const users = new Map<MessageShape, Map<string, string>>()
@@ -131,7 +131,7 @@ export function namingOf(catalog: Catalog): Naming {
   return { nameOf, isAtomic: shape => users.has(shape) && !loose.has(shape) }
 }
 
-/** Visits every use of a message below a type, the outermost first; what is inside a message is visited once. */
+/** Visits every use of a message below a type, the outermost first; the content of a message is visited once. */
 function eachMessage(type: AnyType, visit: (shape: MessageShape, use: AnyType) => void): void {
   const seen = new Set<MessageShape>()
   const open: AnyType[] = [type]

@@ -1,4 +1,4 @@
-/** The paths and operations of a resource, in a representation that both OpenAPI versions are generated from. */
+/** The paths and operations of a resource, in a form from which both OpenAPI versions are generated. */
 import { type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Verb } from '../../schema/kind.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
@@ -27,10 +27,10 @@ export type Operation = {
   readonly parameters: readonly Parameter[]
   readonly body?: { readonly schema: JsonObject; readonly media: readonly string[]; readonly required: boolean }
   readonly codes: readonly (200 | 201 | 202)[]
-  /** What all successful responses have. */
+  /** The schema of all successful responses. */
   readonly answer: JsonObject
   readonly media: readonly string[]
-  /** What may be sent, where that is said of an operation without a body. Default: anything. */
+  /** The accepted media types of an operation without a body. Default: any. */
   readonly consumes?: readonly string[]
   readonly action?: string
   readonly kind?: GroupVersionKind
@@ -54,7 +54,7 @@ type Writing = {
   readonly parameter: (parameter: Parameter) => JsonObject
 }
 
-/** The paths of a document, their operations and parameters as its version of OpenAPI writes them. */
+/** The paths of a document, with operations and parameters in its version of OpenAPI. */
 export function pathItems(paths: readonly PathItem[], { operation: write, parameter }: Writing): JsonObject {
   const items: JsonObject = {}
   for (const { path, parameters, operations } of paths) {
@@ -106,7 +106,7 @@ export function pathsOf(resource: Resource, schemas: Schemas): PathItem[] {
   return items.filter(({ operations }) => operations.length > 0)
 }
 
-/** A path that only answers, such as those of discovery. */
+/** A path with only a GET operation, such as those of discovery. */
 export function readOnlyPath(
   path: string,
   {
@@ -191,7 +191,7 @@ class Writer {
     return this.#resource.verbs.includes('list') ? [this.#list(['list', this.#resource.kind, 'ForAllNamespaces'])] : []
   }
 
-  /** The paths of a subresource; a proxy has one for what is below it as well. */
+  /** The paths of a subresource; a proxy also has one for everything below it. */
   subresourcePaths(sub: Subresource, path: string, named: readonly Parameter[]): PathItem[] {
     const { connect } = this.#resource.def.subresources ?? {}
     const declared = connect && Object.hasOwn(connect, sub.name) ? connect[sub.name] : undefined
@@ -299,7 +299,7 @@ class Writer {
     return this.#operation({ id, method: 'get', action, doc: old, parameters: LIST, answer: this.#schemas.watchEvent, media: STREAMS })
   }
 
-  /** A path that a node answers with text. */
+  /** A path that a node serves as text. */
   #readText({ name }: Subresource, words: string): Operation {
     const { kind } = this.#resource
     return this.#operation({
@@ -350,7 +350,7 @@ class Writer {
   }
 }
 
-/** A proxy passes every method on, and whatever is below its path. */
+/** A proxy forwards every method, and everything below its path. */
 const isProxy = ({ verbs }: Subresource): boolean => verbs.includes('delete')
 
 const withArticle = (kind: string) => `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`

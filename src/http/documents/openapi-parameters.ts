@@ -1,4 +1,4 @@
-/** The parameters of operations: what the query of each verb may say. */
+/** The parameters of operations: the query of each verb. */
 import type { AnyType, Fields } from '../../schema/types.ts'
 
 export type Parameter = {
@@ -42,7 +42,7 @@ export const PRETTY = query('pretty', 'string', 'true indents the answer.')
 export const NAME: Parameter = { name: 'name', in: 'path', type: 'string', doc: 'The name of the object.' }
 export const NAMESPACE: Parameter = { name: 'namespace', in: 'path', type: 'string', doc: 'The namespace of the object.' }
 
-/** What follows the path of a proxy. */
+/** The path below a proxy. */
 export const BELOW: Parameter = { name: 'path', in: 'path', type: 'string', doc: 'The path that is asked for.' }
 
 /** The options of a path that connects, as parameters. */

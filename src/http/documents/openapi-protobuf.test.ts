@@ -40,7 +40,7 @@ function readFields(bytes: Buffer): Read[] {
   return fields
 }
 
-/** What the field numbers of gnostic's messages mean, for decoding; written from the format, not from the writer. */
+/** The fields of gnostic's messages by number, for decoding; written from the format, not from the writer. */
 type Meaning = { readonly [number: number]: readonly [name: string, decode: (value: number | Buffer) => Json, many?: true] }
 const text = (value: number | Buffer) => value.toString()
 const number = (value: number | Buffer) => value as number

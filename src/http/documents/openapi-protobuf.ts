@@ -1,7 +1,7 @@
 /**
- * An OpenAPI 2 document as protobuf: gnostic's `openapi.v2.Document`, which kubectl before 1.27 reads.
- * Each message of the format is a table from its JSON fields to field numbers; only what our documents hold is listed,
- * and anything else is an error, so that nothing is lost without notice.
+ * An OpenAPI 2 document as protobuf: gnostic's `openapi.v2.Document`, which kubectl before 1.27 reads. Each message of the format is a
+ * table from its JSON fields to field numbers; only the fields of our documents are listed, and any other is an error, so that nothing is
+ * lost silently.
  */
 
 import { stringifyJson } from '../../codec/json.ts'
@@ -36,7 +36,7 @@ const many =
     for (let i = value.length - 1; i >= 0; i--) write(out, number, value[i]!)
   }
 
-/** JSON text is YAML. */
+/** JSON is YAML. */
 const any: Message = (out, value) => out.string(2, stringifyJson(value))
 
 /** A message with fixed JSON fields, and extensions. */
@@ -52,7 +52,7 @@ function struct(table: Table, extensions?: number): Message {
   }
 }
 
-/** A message that maps names to messages, as a list of pairs in its one field. */
+/** A message that maps names to messages, as a list of pairs in its only field. */
 const mapOf =
   (message: Message, number = 1): Message =>
   (out, value) => {
@@ -77,7 +77,7 @@ function membersFromLast(value: Json): [string, Json][] {
 }
 
 const stringList: Message = (out, value) => many(text)(out, 1, value)
-/** Schemas hold schemas, so the table is reached through a function. */
+/** Schemas are recursive, so the table is reached through a function. */
 const schema: Message = (out, value) => SCHEMA(out, value)
 const schemaOrFlag: Message = (out, value) => (typeof value === 'boolean' ? out.bool(2, value) : variant(1, schema)(out, value))
 
@@ -132,7 +132,7 @@ const PATH_PARAMETER = struct({
   uniqueItems: [19, flag],
 })
 
-/** A parameter is wrapped once for being one and not a reference, once for where it is not, and once for where it is. */
+/** A parameter is wrapped three times: as a parameter instead of a reference, as not being a body, and for its location. */
 const PARAMETER: Message = (out, value) => {
   const location = isObject(value) ? value['in'] : undefined
   const inner =

@@ -1,4 +1,4 @@
-/** Types as OpenAPI schemas: definitions by name, gathered as they are referred to. */
+/** Types as OpenAPI schemas: definitions by name, collected as they are referred to. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { CustomSchema } from '../../schema/custom-schema.ts'
 import { API_VERSION_DOC, KIND_DOC, LIST_METADATA_DOC, ManagedFieldsEntry, ObjectMeta } from '../../schema/object-meta.ts'
@@ -7,7 +7,7 @@ import { ListMeta } from '../common-messages.ts'
 import type { GroupVersion } from './discovery-groups.ts'
 import { APIMACHINERY, capitalize, META, type Naming, packageOf } from './openapi-names.ts'
 
-/** OpenAPI 2 and 3 differ in how they refer and in what they can say. */
+/** The differences between OpenAPI 2 and 3 in references and features. */
 export type Dialect = { readonly version: 2 | 3; readonly refs: string }
 export const V2: Dialect = { version: 2, refs: '#/definitions/' }
 export const V3: Dialect = { version: 3, refs: '#/components/schemas/' }
@@ -21,7 +21,7 @@ const FIELDS = `${META}.FieldsV1`
 const MAP_TYPE = 'x-kubernetes-map-type'
 const META_SHAPE = ObjectMeta.shape as MessageShape
 
-/** Scalars that Kubernetes gives a definition of their own. */
+/** Scalars that have their own definition in Kubernetes. */
 const NAMED_SCALARS: ReadonlyMap<ScalarName, string> = new Map([
   ['time', `${META}.Time`],
   ['microTime', `${META}.MicroTime`],
@@ -40,13 +40,13 @@ const INLINE_SCALARS: Readonly<Partial<Record<ScalarName, JsonObject>>> = {
   duration: { type: 'string' },
 }
 
-/** Gathers the definitions of one document. */
+/** Collects the definitions of one document. */
 export class Definitions {
   readonly #dialect: Dialect
   readonly #naming: Naming
   readonly #schemas = new Map<string, JsonObject>()
   readonly #shapes = new Map<string, MessageShape>()
-  /** Objects keep their name even when a message inside another object bears the same. */
+  /** Objects keep their name even when a message inside another object has the same. */
   readonly #objects = new Set<string>()
 
   constructor(dialect: Dialect, naming: Naming) {
@@ -122,7 +122,7 @@ export class Definitions {
     const base = this.#schema(type, usedIn, rawName)
     const extra: JsonObject = {}
     if (doc) extra['description'] = doc
-    // OpenAPI 2 is read by clients that would write the defaults themselves.
+    // Clients of OpenAPI 2 would write the defaults themselves.
     const published = this.#dialect.version === 3 ? publishedDefault(type) : undefined
     if (published !== undefined) extra['default'] = published
     const saidByDefinition = type.shape.kind === 'message' && this.#naming.isAtomic(type.shape)
@@ -150,7 +150,7 @@ export class Definitions {
     }
   }
 
-  /** Limits of a value are rules of the server, which it does not publish, as kube-apiserver does not; the values of a closed set are. */
+  /** Limits of a value are rules of the server and not published, as in kube-apiserver; the values of a closed set are. */
   #scalar({ name, as }: ScalarShape, values: readonly string[] | undefined, rawName: string): JsonObject {
     if (as) return this.#unconstrained(rawName)
     const named = name === 'raw' ? rawName : NAMED_SCALARS.get(name)
@@ -186,17 +186,17 @@ const kindsOf = (kinds: readonly GroupVersionKind[]): JsonObject => ({
   'x-kubernetes-group-version-kind': kinds.map(({ group, version, kind }) => ({ group, version, kind })),
 })
 
-/** In OpenAPI 3 nothing beside a reference counts, so the reference moves one level down. */
+/** OpenAPI 3 ignores members beside a reference, so the reference moves one level down. */
 function beside({ $ref, ...rest }: JsonObject): JsonObject {
   return $ref === undefined ? rest : { allOf: [{ $ref }], ...rest }
 }
 
-/** Two declarations of one name are the same message when their fields are; a shape may be declared once per use. */
+/** Two messages of one name are the same when their fields are; a shape may be declared once per use. */
 const isSameMessage = (a: MessageShape, b: MessageShape) => deepEqual(Object.keys(a.fields), Object.keys(b.fields))
 
 /**
- * What is always written must be sent, unless it may be absent or the server fills it in. Times are always written
- * whether or not anyone set them, so of these only those that are declared as required are.
+ * A field that is always written is required, unless it may be absent or the server fills it in. Times are always written whether or not
+ * they are set, so only those declared as required are.
  */
 function isRequired({ shape, flags }: AnyType): boolean {
   if (flags.expected) return true
@@ -205,7 +205,10 @@ function isRequired({ shape, flags }: AnyType): boolean {
   return isTime ? flags.required === true : flags.always === true
 }
 
-/** The default that the type publishes, else the zero value where one is always written: what clients need not send, not what the server decides. */
+/**
+ * The default that the type publishes, else the zero value of a field that is always written: clients need not send it, but it is not the
+ * server's own default.
+ */
 function publishedDefault({ shape, flags }: AnyType): Json | undefined {
   if (flags.openapiDefault) return flags.openapiDefault.value as Json | undefined
   if (shape.kind === 'message') return flags.orEmpty ? {} : undefined
@@ -221,7 +224,7 @@ function unionOf({ fields }: MessageShape, { by }: { readonly by?: string }): Js
   return { ...(by !== undefined && { discriminator: by }), 'fields-to-discriminateBy': values }
 }
 
-/** How apply and strategic merge treat the value. */
+/** The extensions for apply and strategic merge patch. */
 function mergeExtensions({ shape, flags }: AnyType): JsonObject {
   const found: JsonObject = {}
   if (shape.kind === 'list' && !flags.unmarked) {

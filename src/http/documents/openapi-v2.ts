@@ -5,7 +5,7 @@ import { type Operation, pathItems } from './openapi-operations.ts'
 import type { Parameter } from './openapi-parameters.ts'
 import { DESCRIPTIONS } from './openapi-v3.ts'
 
-/** The document of all parts together. */
+/** The document of all parts. */
 export function openApiV2({ paths, definitions }: Contents): JsonObject {
   return {
     swagger: '2.0',
@@ -19,7 +19,7 @@ export function openApiV2({ paths, definitions }: Contents): JsonObject {
   }
 }
 
-/** Old clients look for parameters such as `dryRun` in the operation itself, so none is referred to from elsewhere. */
+/** Old clients look for parameters such as `dryRun` in the operation itself, so all are inlined. */
 function operationV2({ operationId, doc, tag, parameters, body, codes, answer, media, consumes, action, kind }: Operation): JsonObject {
   const responses: JsonObject = {}
   for (const code of codes) responses[code] = { description: DESCRIPTIONS[code], schema: answer }

@@ -220,7 +220,7 @@ test('defaults are published where Kubernetes publishes them: zeros that are alw
     ['LocalObjectReference', 'name', ''],
   ] as const
   for (const [name, field, value] of published) assert.deepEqual(defaultOf(name, field), value, `${name}.${field}`)
-  // What the server decides when nothing is sent is no default of the type.
+  // Defaults that the server sets are not defaults of the type.
   for (const field of ['restartPolicy', 'dnsPolicy', 'securityContext', 'terminationGracePeriodSeconds', 'containers'])
     assert.equal(defaultOf('PodSpec', field), undefined, field)
   assert.equal(JSON.stringify(read(catalog, '/openapi/v2')).includes('"default":'), false)

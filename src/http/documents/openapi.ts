@@ -1,4 +1,4 @@
-/** OpenAPI documents of the catalog, made on first use and kept until the catalog changes. */
+/** OpenAPI documents of the catalog, built on first use and cached until the catalog changes. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
 import type { Catalog } from '../../registry/catalog.ts'
@@ -17,15 +17,15 @@ import { openApiV3 } from './openapi-v3.ts'
 export type OpenApiRequest = {
   /** The request's Accept header. */
   readonly accept?: string | undefined
-  /** The `hash` parameter, by which clients request exactly the content that the index named. */
+  /** The `hash` parameter, with which clients request exactly the content that the index named. */
   readonly hash?: string | undefined
   readonly now: Date
-  /** What other servers answer for. */
+  /** Group versions of other servers. */
   readonly aggregated?: Aggregated | undefined
 }
 export type OpenApiAnswer =
   | { readonly type: 'document'; readonly document: ServedDocument }
-  /** 301: the content has another hash by now. */
+  /** 301: the content has changed, and so has its hash. */
   | { readonly type: 'moved'; readonly location: string }
   /** 406 */
   | { readonly type: 'not-acceptable' }
@@ -34,7 +34,7 @@ const JSON_TYPE = 'application/json'
 const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const PROTOBUF_V2_OLD = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
-/** Answers a path below `/openapi`: `/openapi/v2`, `/openapi/v3` and the documents that the latter lists; undefined for others. */
+/** The document at a path below `/openapi`: `/openapi/v2`, `/openapi/v3` and the documents that the latter lists; undefined for others. */
 export function openApiDocument(catalog: Catalog, path: string, request: OpenApiRequest): OpenApiAnswer | undefined {
   const documents = documentsOf(catalog, request.aggregated)
   if (path === '/openapi/v2') return v2Answer(documents, request)
@@ -94,7 +94,7 @@ function documentsOf(catalog: Catalog, aggregated: Aggregated | undefined): Docu
   return documents
 }
 
-/** The documents of one version of a catalog. */
+/** The documents of one state of the catalog. */
 class Documents {
   readonly version: number
   readonly others: number
@@ -111,7 +111,7 @@ class Documents {
   #v2Protobuf: Content | undefined
   #index: Content | undefined
 
-  /** What `former` has made of parts that are still the same is taken over: one kind more does not change all documents. */
+  /** Documents of unchanged parts are taken from `former`: a new kind does not change all documents. */
   constructor(catalog: Catalog, aggregated: Aggregated | undefined, former: Documents | undefined) {
     this.version = catalog.version
     this.others = aggregated?.version ?? 0
@@ -146,7 +146,7 @@ class Documents {
     return content
   }
 
-  /** A document of another server that this one has made for it. */
+  /** A document of another server that this one has converted. */
   #converted(key: string): Content | undefined {
     for (const { convertedV3 } of this.#foreign) {
       const document = convertedV3?.get(key)

@@ -1,4 +1,4 @@
-/** What others need to verify this server's tokens: who issues them, and the keys. */
+/** OpenID Connect discovery: the issuer and the keys with which others verify this server's tokens. */
 import { keySet, type VerificationKey } from '../../authn/verification-keys.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse, type Response } from '../message.ts'
@@ -13,7 +13,7 @@ export type OpenId = {
 const KEYS = '/openid/v1/jwks'
 const MAX_AGE_SECONDS = 3600
 
-/** The two documents of OpenID Connect Discovery; none when the issuer is no https URL that could serve them. */
+/** The two documents of OpenID Connect Discovery; none when the issuer is not an https URL. */
 export function openIdEndpoints({ issuer, keys, address }: OpenId): EndpointRule[] {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined
   if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '') return []

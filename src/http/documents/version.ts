@@ -5,7 +5,7 @@ import { bytesResponse } from '../message.ts'
 const MAJOR = '1'
 const MINOR = '37'
 
-/** What clients read as the server's version; they take the numbers for the version of the API. */
+/** The server's version for clients; they take the numbers for the version of the API. */
 export function versionInfo(keelson: string): Readonly<Record<string, string>> {
   return {
     major: MAJOR,

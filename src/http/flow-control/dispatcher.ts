@@ -4,30 +4,29 @@
  * that arrived in one packet.
  */
 
-/** Requests started in one iteration of the event loop, and how long they may take together before the sockets are read. */
+/** Requests started in one iteration of the event loop, and their maximum total time before the sockets are read. */
 const BURST = 8
 const SLICE_MS = 0.5
 /**
- * While more than one user sends requests, an iteration starts one request of the flow that comes next, and after it only those of flows
- * with few waiting. Flows with many waiting, the backlog, get an eighth of the time: after an iteration that served them they rest for
- * seven times as long. A server that is busy to the last moment with a backlog would let everybody else wait for what it has
- * just begun.
+ * While more than one user sends requests, an iteration starts one request of the next flow, and after it only requests of flows with few
+ * waiting. Flows with many waiting, the backlog, get an eighth of the time: after an iteration that served them they pause for seven times
+ * as long. Otherwise all other users would wait for requests of the backlog that have just started.
  */
 const FEW = 4
 const REST = 7
-/** How long after requests of two users others count as sending some. */
+/** How long two users count as concurrent after their requests. */
 const SHARED_FOR_MS = 50
-/** How often it is looked whether a request has waited for too long. */
+/** The interval of checks for requests that have waited too long. */
 const CHECK_MS = 1000
 
-/** What has requests waiting. */
+/** A priority level with waiting requests. */
 export interface Waiting {
   readonly waiting: number
-  /** How many of them could start now. */
+  /** The number of them that could start now. */
   readonly ready: number
   /** Starts one request of the next flow among those with no more than `most` waiting; false when none can start. */
   startNext(most: number): boolean
-  /** Rejects what has waited since before a time. */
+  /** Rejects requests that have waited since before a time. */
   rejectBefore(time: number): void
 }
 
@@ -35,7 +34,7 @@ export class Dispatcher implements Disposable {
   readonly now: () => number
   readonly #waitMs: number
   #levels: readonly Waiting[] = []
-  /** Started without waiting, in this iteration of the event loop. */
+  /** Requests started without waiting, in this iteration of the event loop. */
   #started = 0
   #scheduled = 0
   #iterationBegan = 0
@@ -63,7 +62,7 @@ export class Dispatcher implements Disposable {
     this.wake()
   }
 
-  /** A user sends a request, whether it waits or not; while several do, the backlog of one gets less time. */
+  /** Records a user's request, whether it waits or not; while several users send requests, the backlog of one gets less time. */
   seen(user: string): void {
     if (user === this.#lastUser) return
     if (this.#lastUser !== undefined) this.#sharedUntil = this.now() + SHARED_FOR_MS
@@ -89,7 +88,7 @@ export class Dispatcher implements Disposable {
     this.#started = 0
   }
 
-  /** Each start has a callback of its own, so that all it does before it waits for something is done before the next. */
+  /** Each start has a callback of its own, so that its synchronous work is done before the next. */
   #schedule(): void {
     if (this.#scheduled > 0) return
     const ready = this.#levels.reduce((sum, level) => sum + level.ready, 0)
@@ -112,7 +111,7 @@ export class Dispatcher implements Disposable {
     }
     if (this.#scheduled > 0) return
     if (!this.#idle) this.#schedule()
-    // Otherwise a seat must become free first, or the backlog has rested.
+    // Otherwise a seat must become free first, or the pause of the backlog end.
     else if (rests) this.#resting ??= setTimeout(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
   }
 

@@ -1,13 +1,13 @@
 /**
- * API Priority and Fairness: FlowSchemas say which flow and which priority level a request has, PriorityLevelConfigurations how
- * many of each level run at once and how many wait.
+ * API Priority and Fairness: FlowSchemas assign a flow and a priority level to each request, PriorityLevelConfigurations limit how many of
+ * each level run at once and how many wait.
  *
  *     request → flow schema (flow-schema.ts) → priority level (priority-level.ts) → a seat (seats.ts), or a queue of its flow
  *                                                                   ▲
  *     dispatcher.ts starts waiting requests, a few in each iteration of the event loop
  *
- * Every request takes one seat. What differs from kube-apiserver: a level has its nominal seats at once, instead of getting lent
- * ones back within ten seconds, and borrows seats that are idle at this moment.
+ * Every request takes one seat. Differences from kube-apiserver: a level has its nominal seats immediately, instead of getting lent ones
+ * back within ten seconds, and borrows seats that are currently idle.
  */
 
 import type { Family } from '../../lib/exposition.ts'
@@ -29,7 +29,7 @@ export type Classified = {
 export type FlowControlOptions = {
   /** Seats of the whole server; infinite for no limit. */
   readonly seats: number
-  /** How long a request waits at most. */
+  /** The maximum time a request waits. */
   readonly waitMs: number
 }
 
@@ -55,7 +55,7 @@ export class FlowControl implements Disposable {
     this.dispatcher[Symbol.dispose]()
   }
 
-  /** Takes over what is configured now, as a whole. What every server must have is added; schemas without a level are left out. */
+  /** Applies the current configuration as a whole. Mandatory objects are added; schemas without a level are left out. */
   configure(levels: readonly LevelConfiguration[], schemas: readonly FlowSchema[]): void {
     const wanted = new Map([EXEMPT_LEVEL, CATCH_ALL_LEVEL, ...levels].map(level => [level.name, level]))
     const limits = divideSeats(this.#seats, wanted.values())

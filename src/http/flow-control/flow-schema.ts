@@ -1,12 +1,12 @@
-/** Which flow a request belongs to: flow schemas are tried by precedence, and the first whose subjects and rules match decides. */
+/** Flow schemas: tried by precedence, the first whose subjects and rules match a request determines its flow. */
 import type { Attributes } from '../../schema/access.ts'
 import type { User } from '../../schema/user.ts'
 
-/** A FlowSchema as far as requests are concerned. */
+/** The part of a FlowSchema that requests need. */
 export type FlowSchema = {
   readonly name: string
   readonly uid: string
-  /** Name of the priority level that its requests have. */
+  /** Name of the priority level of its requests. */
   readonly level: string
   readonly matchingPrecedence: number
   readonly distinguisher: 'ByUser' | 'ByNamespace' | undefined
@@ -37,7 +37,7 @@ const NOTHING: readonly never[] = []
 export const inOrder = (schemas: Iterable<FlowSchema>): FlowSchema[] =>
   [...schemas].sort((a, b) => a.matchingPrecedence - b.matchingPrecedence || (a.name < b.name ? -1 : 1))
 
-/** Whether a flow schema is about a request. */
+/** Whether a flow schema matches a request. */
 export function matchesSchema({ rules }: FlowSchema, user: User, attributes: Attributes): boolean {
   for (const { subjects = NOTHING, resourceRules = NOTHING, nonResourceRules = NOTHING } of rules) {
     if (!subjects.some(subject => matchesSubject(subject, user))) continue
@@ -93,6 +93,6 @@ function matchesPath(rules: NonNullable<PolicyRules['nonResourceRules']>, { verb
   )
 }
 
-/** Whether a list has a value or is the asterisk alone. */
+/** Whether a list contains a value or is the asterisk alone. */
 const includes = (list: readonly string[] | null = NOTHING, value: string) =>
   list !== null && ((list.length === 1 && list[0] === ALL) || list.includes(value))

@@ -1,4 +1,4 @@
-/** How many watches are open: they have a seat only while they begin, so their number has a limit of its own. */
+/** Counts open watches: they have a seat only while they start, so their number has a limit of its own. */
 export class OpenWatches {
   readonly #most: number
   readonly #mostPerUser: number

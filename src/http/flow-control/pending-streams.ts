@@ -7,26 +7,26 @@
 export interface PendingStream {
   /** The client has closed the stream. */
   isGone(): boolean
-  /** Reads the request. `passed` must be called when it no longer waits for a seat, also when it never had to; once or more. */
+  /** Reads the request. `passed` must be called, once or more, when it no longer waits for a seat, also when it never had to. */
   begin(passed: () => void): void
 }
 
 export class PendingStreams {
   readonly #atOnce: number
   readonly #most: number
-  /** Begun, and waiting for a seat. */
+  /** Started, and waiting for a seat. */
   #begun = 0
   #isBeginning = false
   #later: (PendingStream | undefined)[] = []
   #head = 0
 
-  /** Begins `atOnce`; removes closed streams once `most` are waiting. */
+  /** Starts `atOnce`; removes closed streams once `most` are waiting. */
   constructor({ atOnce, most }: { readonly atOnce: number; readonly most: number }) {
     this.#atOnce = atOnce
     this.#most = most
   }
 
-  /** How many have not begun. */
+  /** The number of streams that have not started. */
   get waiting(): number {
     return this.#later.length - this.#head
   }
@@ -48,7 +48,7 @@ export class PendingStreams {
     })
   }
 
-  /** A stream that begins may pass at once and call this again: the running loop then continues, without recursion. */
+  /** A stream that starts may pass immediately and call this again: the running loop then continues, without recursion. */
   #next(): void {
     if (this.#isBeginning) return
     this.#isBeginning = true

@@ -21,7 +21,7 @@ function openLevel({ seats = 1, queuing = { queues: 64, handSize: 8, queueLength
   return { level, dispatcher, configuration, limits, pass, [Symbol.dispose]: () => dispatcher[Symbol.dispose]() }
 }
 
-/** Keeps starting what waits until nothing more can. */
+/** Starts waiting requests until none can start. */
 async function settle(level: PriorityLevel): Promise<void> {
   for (let before = -1; before !== level.waiting; ) {
     before = level.waiting

@@ -1,21 +1,21 @@
 /**
- * One priority level: its seats, and a queue for each flow. Flows are served round robin, so that one request of a flow does not
- * wait for the hundreds of another.
+ * One priority level: its seats, and a queue for each flow. Flows are served round robin, so that one request of a flow does not wait for
+ * hundreds of another.
  *
- * kube-apiserver deals each flow a hand of the level's queues. A queue per flow isolates flows at least as well; what follows from
- * the hand is kept: a flow has at most `handSize * queueLengthLimit` requests waiting, the level `queues * queueLengthLimit`, and
- * a level with one queue does not distinguish flows.
+ * kube-apiserver uses shuffle sharding: each flow has a hand of the level's queues. A queue per flow isolates flows at least as well; the
+ * limits that follow from the hand are kept: a flow has at most `handSize * queueLengthLimit` requests waiting, the level `queues *
+ * queueLengthLimit`, and a level with one queue does not distinguish flows.
  */
 import type { Dispatcher, Waiting } from './dispatcher.ts'
 import { Queue } from './queue.ts'
 import type { LevelConfiguration, SeatLimits } from './seats.ts'
 
-/** Of the seats of a level one flow leaves a quarter to others, or slow clients of one user could hold them all. */
+/** One flow leaves a quarter of a level's seats to others, or slow clients of one user could hold them all. */
 const FLOW_SHARE = 0.75
 const FLOWS_REMEMBERED = 1000
 
 export type Rejection = 'concurrency-limit' | 'queue-full' | 'time-out' | 'cancelled'
-/** What came of asking for a seat. */
+/** The result of a request for a seat. */
 export type Entry = 'seated' | 'wait' | Rejection
 
 /** `start` is called with the seat, `reject` when there is none in time. */
@@ -38,7 +38,7 @@ export class PriorityLevel implements Waiting {
   #configuration: LevelConfiguration
   #limits: SeatLimits
   #perFlow = 0
-  /** Flows with waiting requests, in the order in which they come next. */
+  /** Flows with waiting requests, in the order in which they are served. */
   readonly #queues = new Map<string, Queue<Queued>>()
   readonly #taken = new Map<string, number>()
   #executing = 0
@@ -53,7 +53,7 @@ export class PriorityLevel implements Waiting {
     this.configure(configuration, limits)
   }
 
-  /** Takes effect for every request that starts or comes after it. */
+  /** Takes effect for every request that starts or arrives later. */
   configure(configuration: LevelConfiguration, limits: SeatLimits): void {
     this.#configuration = configuration
     this.#limits = limits
@@ -71,7 +71,7 @@ export class PriorityLevel implements Waiting {
   get executing(): number {
     return this.#executing
   }
-  /** Seats of other levels that it has. */
+  /** Its seats that belong to other levels. */
   get borrowed(): number {
     return this.#executing - this.#own
   }
@@ -108,7 +108,7 @@ export class PriorityLevel implements Waiting {
     return this.#hasFlows ? `${schema}/${distinguisher}` : ''
   }
 
-  /** Takes a seat if there is one and nothing waits for it. Whatever is seated must `leave`. */
+  /** Takes a seat if one is free and nothing waits for it. Every seated request must `leave`. */
   enter(flow: string): Entry {
     const { isExempt, queuing } = this.#configuration
     if (isExempt) {
@@ -116,7 +116,7 @@ export class PriorityLevel implements Waiting {
       return 'seated'
     }
     if (queuing === undefined) {
-      // What waits for the processor here is sure of its seat.
+      // Requests that only wait for the CPU already have their seats.
       if (this.#waiting >= this.#free) return 'concurrency-limit'
     } else if (!this.#hasSeat(flow)) return 'wait'
     if (this.#waiting > 0 || !this.#parts.dispatcher.mayStart()) return 'wait'
@@ -146,7 +146,7 @@ export class PriorityLevel implements Waiting {
     this.#executing--
     if (this.#configuration.isExempt) return
     const left = this.#taken.get(flow)! - 1
-    // Flows come back: a map that they enter and leave all the time makes garbage, one of a thousand flows does not matter.
+    // Flows return: a map with constant insertions and deletions creates garbage, one of a thousand flows does not matter.
     if (left > 0 || this.#taken.size <= FLOWS_REMEMBERED) this.#taken.set(flow, left)
     else this.#taken.delete(flow)
     if (left < this.#perFlow) this.#within--
@@ -176,7 +176,7 @@ export class PriorityLevel implements Waiting {
     }
   }
 
-  /** The first of a flow whose client is still there; the flow then stands behind all others that wait. */
+  /** The first request of a flow whose client is still connected; the flow then moves behind all others that wait. */
   #nextOf(flow: string, queue: Queue<Queued>): Waiter | undefined {
     let waiter: Waiter | undefined
     while (waiter === undefined && queue.length > 0) {
@@ -190,7 +190,7 @@ export class PriorityLevel implements Waiting {
     return waiter
   }
 
-  /** Whether a flow finds a seat of the level, within its share of them, or a borrowed one. */
+  /** Whether a seat is free for a flow: one of the level within the flow's share, or a borrowed one. */
   #hasSeat(flow: string): boolean {
     if (this.#within < this.#limits.nominal && (this.#taken.get(flow) ?? 0) < this.#perFlow) return true
     return this.#borrowable > 0

@@ -1,4 +1,4 @@
-/** First in, first out, without moving everyone up at each step. */
+/** A FIFO queue that does not move its items. */
 export class Queue<T> {
   #items: (T | undefined)[]
   #head = 0
@@ -17,7 +17,7 @@ export class Queue<T> {
   }
   shift(): T {
     const item = this.#items[this.#head]!
-    // What has left is let go of at once: each would keep its whole request in memory.
+    // Removed items are released at once: each would keep its whole request in memory.
     this.#items[this.#head++] = undefined
     if (this.#head > 256 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)

@@ -1,6 +1,6 @@
-/** How the seats of the server are divided: each priority level has its share, and may lend and borrow within limits. */
+/** Divides the seats of the server: each priority level has its share, and may lend and borrow within limits. */
 
-/** A PriorityLevelConfiguration as far as requests are concerned. */
+/** The part of a PriorityLevelConfiguration that requests need. */
 export type LevelConfiguration = {
   readonly name: string
   readonly uid: string
@@ -8,22 +8,22 @@ export type LevelConfiguration = {
   readonly isExempt: boolean
   readonly shares: number
   readonly lendablePercent: number
-  /** Undefined: as many as there are. */
+  /** Undefined: unlimited. */
   readonly borrowingLimitPercent: number | undefined
-  /** Undefined: what finds no seat is rejected. */
+  /** Undefined: requests without a seat are rejected. */
   readonly queuing: { readonly queues: number; readonly handSize: number; readonly queueLengthLimit: number } | undefined
 }
 
 export type SeatLimits = {
   /** The level's share. */
   readonly nominal: number
-  /** What it never lends. */
+  /** The seats that it never lends. */
   readonly lower: number
-  /** The most that it has with borrowed ones. */
+  /** The maximum with borrowed ones. */
   readonly upper: number
 }
 
-/** Divides seats by shares, rounded up; an unlimited number is unlimited for every level. */
+/** Divides seats by shares, rounded up; an infinite number is infinite for every level. */
 export function divideSeats(total: number, levels: Iterable<LevelConfiguration>): Map<string, SeatLimits> {
   const all = [...levels]
   const sum = all.reduce((shares, level) => shares + level.shares, 0)

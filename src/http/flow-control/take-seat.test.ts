@@ -61,7 +61,7 @@ const byName: Authenticator = {
 }
 const as = (name: string) => ({ headers: { authorization: `Bearer ${name}` } })
 
-/** A server whose calls are answered when the test says so. */
+/** A server whose calls the test answers. */
 function held(seats: number, result: () => Result = () => OBJECT) {
   const calls: (() => void)[] = []
   const { api } = testApi({ handle: () => new Promise<void>(resolve => calls.push(resolve)).then(result) })

@@ -1,4 +1,4 @@
-/** The step of a request that waits for its seat, keeps it while the answer is made, and gives it back. */
+/** The step of a request that waits for a seat, holds it while the response is made, and releases it. */
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { type Exchange, type Handler, isLongRunning } from '../exchange.ts'
@@ -8,7 +8,7 @@ import { OpenWatches } from './open-watches.ts'
 import type { Rejection } from './priority-level.ts'
 import type { Reservation } from './unsent-responses.ts'
 
-/** Lets a request start when its priority level has a seat for it; answers 429 when the queue is full, or the wait is too long. */
+/** Lets a request start when its priority level has a seat for it; responds 429 when the queue is full, or the wait is too long. */
 export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?: FlowControl }): Handler => {
   if (flowControl === undefined) return next
   const { dispatcher } = flowControl
@@ -18,7 +18,7 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
     const { attributes } = exchange.route
     const classified = flowControl.classify(user, attributes)
     const { schema, level, counts } = classified
-    // Clients of what stays open, except watches, are not told: to kube-apiserver such requests belong to no flow.
+    // Long-running requests other than watches get no headers: in kube-apiserver they belong to no flow.
     if (attributes.verb === 'watch' || !isLongRunning(exchange))
       exchange.flow = { schemaUid: schema.uid, levelUid: level.configuration.uid }
     dispatcher.seen(user.name)
@@ -63,7 +63,7 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
   }
 }
 
-/** The answer to a request that finds no seat, in kube-apiserver's words. */
+/** The response to a request that finds no seat, in kube-apiserver's words. */
 function reject(exchange: Exchange, { counts }: Classified, reason: Rejection): Response {
   exchange.isTerminated = true
   counts.reject(reason)
@@ -76,7 +76,7 @@ const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'opt
 type Wait = {
   readonly classified: Classified
   readonly flow: string
-  /** Counts who waits. */
+  /** Counts waiting requests. */
   readonly waiting: (change: 1 | -1) => void
   readonly now: () => number
   readonly start: (waitedMs: number) => MaybePromise<Response>
@@ -115,8 +115,8 @@ type Seat = {
 }
 
 /**
- * Makes a response. A small one gives its seat back once it is made; a large one keeps its seat, and its reservation on the
- * connection, until the client has read it. A watch gives its seat back when it starts.
+ * Makes a response. A small one releases its seat once it is made; a large one keeps its seat, and its reservation on the connection, until
+ * the client has read it. A watch releases its seat when it starts.
  */
 function run(next: Handler, exchange: Exchange, seat: Seat): MaybePromise<Response> {
   const { request } = exchange
@@ -126,7 +126,7 @@ function run(next: Handler, exchange: Exchange, seat: Seat): MaybePromise<Respon
   return reserved.then(reservation => runAt(reservation, () => (request.isGone ? GONE : next(exchange)), seat))
 }
 
-/** For a client that is no longer there. */
+/** The response to a client that has disconnected. */
 const GONE = textResponse(499, '')
 
 function runAt(reservation: Reservation | undefined, start: () => MaybePromise<Response>, { leave, closed }: Seat): MaybePromise<Response> {
@@ -161,7 +161,7 @@ function runAt(reservation: Reservation | undefined, start: () => MaybePromise<R
   return response instanceof Promise ? response.then(finish, fail) : finish(response)
 }
 
-/** How much of an answer lies in memory at once. */
+/** The bytes of a response that are in memory at once. */
 function bytesHeld(body: ResponseBody): number {
   if (body instanceof Uint8Array) return body.byteLength
   return body.type === 'pieces' ? Math.min(body.length ?? Number.POSITIVE_INFINITY, LIMITS.listPieceBytes) : 0

@@ -1,4 +1,4 @@
-/** Bounds the bytes of responses that one connection has in memory: for a client that does not read, no more responses are made. */
+/** Bounds the bytes of responses that one connection has in memory: no more responses are made for a client that does not read. */
 
 /** Memory reserved for a response that is being made or sent. */
 export interface Reservation {
@@ -8,7 +8,7 @@ export interface Reservation {
   release(): void
 }
 
-/** From this many waiting requests on, those whose client has gone are looked for. */
+/** The number of waiting requests from which on those of disconnected clients are removed. */
 const CROWDED = 256
 
 type Waiter = { readonly isGone: () => boolean; readonly go: (reservation: Reservation) => void }
@@ -18,16 +18,19 @@ export class UnsentResponses {
   #waiting: Waiter[] = []
   #crowded = CROWDED
   #held = 0
-  /** The size that the next response is assumed to have. */
+  /** The assumed size of the next response. */
   #usual: number
 
-  /** `usual` is the size that is assumed of the first response. */
+  /** `usual` is the assumed size of the first response. */
   constructor(bytes: number, usual: number) {
     this.#bytes = bytes
     this.#usual = usual
   }
 
-  /** A reservation for a response, at once or when others have been released. Requests whose client has gone get one too, and must release it. */
+  /**
+   * A reservation for a response, immediately or when others have been released. Requests of disconnected clients get one too, and must
+   * release it.
+   */
   reserve(isGone: () => boolean): Reservation | Promise<Reservation> {
     if (this.#held < this.#bytes && this.#waiting.length === 0) return this.#newReservation()
     if (this.#waiting.length >= this.#crowded) this.#dropCancelled()

@@ -1,10 +1,10 @@
-/** Writes HTTP/1.1 responses to the socket itself, without Node's streams. Only for requests that have been read to their end. */
+/** Writes HTTP/1.1 responses directly to the socket, without Node's streams. Only for requests that have been read to their end. */
 import { STATUS_CODES } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Outlet, Response, ResponseHeaders } from '../message.ts'
 
-/** The head of a response, with the empty line behind it. Throws where a value could not be told from what comes after it. */
+/** The head of a response, with the empty line behind it. Throws for a value that would break the framing. */
 export function headOf({ status, headers }: Pick<Response, 'status' | 'headers'>, framing: string, isLast: boolean): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
   for (const name in headers) {
@@ -41,12 +41,12 @@ function dateLine(): string {
 /** Whether a response of this status has content. */
 const hasContent = (status: number): boolean => status >= 200 && status !== 204 && status !== 304
 
-/** The line that says how long the content is. */
+/** The Content-Length line. */
 export function lengthLine({ status, headers }: Pick<Response, 'status' | 'headers'>, bytes: number): string {
   return headers['content-length'] === undefined && hasContent(status) ? `content-length: ${bytes}\r\n` : ''
 }
 
-/** Head and content of a small response in one write, and so in one TLS record. False when the socket has more than it wants. */
+/** Writes head and content of a small response in one write, and so in one TLS record. False when the socket's buffer is full. */
 export function writeAtOnce(socket: TLSSocket, head: string, body: Uint8Array): boolean {
   const bytes = Buffer.allocUnsafe(head.length + body.byteLength)
   bytes.write(head, 0, 'latin1')
@@ -57,7 +57,7 @@ export function writeAtOnce(socket: TLSSocket, head: string, body: Uint8Array): 
 const NO_CONTENT = 'none'
 const CHUNKED = 'chunked'
 
-/** How the end of a streamed response is found: by its length, by the last of its chunks, or there is none. */
+/** The framing of a streamed response: its length, chunks, or no content. */
 type Framing = number | typeof CHUNKED | typeof NO_CONTENT
 
 export function framingOf({ status, headers }: { readonly status: number; readonly headers: ResponseHeaders }, length?: number): Framing {
@@ -72,7 +72,7 @@ export const framingLine = (framing: Framing, { 'content-length': given }: Respo
   return framing === NO_CONTENT || given !== undefined ? '' : `content-length: ${framing}\r\n`
 }
 
-/** The destination of a response that is written in parts. `done` is called once all of it has been written. */
+/** The outlet of a response that is written in parts. `done` is called once all of it has been written. */
 export class DirectOutlet implements Outlet {
   readonly #socket: TLSSocket
   readonly #framing: Framing
@@ -98,7 +98,7 @@ export class DirectOutlet implements Outlet {
 
   write(bytes: Uint8Array, taken?: () => void): boolean {
     if (this.#isEnded || this.#socket.destroyed) return false
-    // A chunk without content would be the last.
+    // An empty chunk would be the last.
     if (bytes.byteLength === 0 || this.#framing === NO_CONTENT) {
       if (taken) process.nextTick(taken)
       return !this.writableNeedDrain
@@ -137,7 +137,7 @@ export class DirectOutlet implements Outlet {
   end(): void {
     if (this.#isEnded || this.#socket.destroyed) return
     this.#isEnded = true
-    // Less than was announced: the client must not wait for the rest, nor take the next response for it.
+    // Less than announced: the client must not wait for the rest, nor take the next response for it.
     if (typeof this.#framing === 'number' && this.#sent < this.#framing) return void this.destroy()
     if (this.#framing === CHUNKED) {
       this.#unwritten++
@@ -158,7 +158,7 @@ export class DirectOutlet implements Outlet {
     else this.#onClose.push(listener)
   }
 
-  /** The client has all of it, or is gone. */
+  /** The client has received all of it, or has disconnected. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

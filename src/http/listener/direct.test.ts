@@ -24,7 +24,7 @@ async function echo(request: Request): Promise<Response> {
 const serverFor = (serve: (request: Request) => Response | Promise<Response>) =>
   listen({ host: '127.0.0.1', port: 0, tls, serve, log: createLog('silent') })
 
-/** A bare connection, and what has come back on it. */
+/** A bare connection, and the bytes received on it. */
 const open = (port: number) => reader(connect({ host: '127.0.0.1', port, ca: authority.cert, ALPNProtocols: ['http/1.1'] }))
 
 async function reader(socket: TLSSocket) {
@@ -80,7 +80,7 @@ test('requests on one connection are answered one after the other, whatever come
   assert.deepEqual(all.match(/<.*?>/g), ['</1 >', '</2 two>', '</3 three>', '</4 >', '</5 five>', '</6 >'])
 })
 
-/** A connection whose TLS records reach the server in one piece: those of all texts that are sent together. */
+/** A connection whose TLS records reach the server in one chunk: those of all strings that are sent together. */
 async function openInPieces(port: number) {
   const plain = connectTcp({ host: '127.0.0.1', port })
   plain.on('error', () => {})

@@ -1,8 +1,8 @@
 /**
- * HTTP/1.1 as almost all clients use it: each request comes whole in one piece, and the next after the response. Such requests are answered
- * without Node's streams for requests and responses, which take longer than most of what is done for a request. With whatever else comes, such as
- * a request in parts or of HTTP/1.0, an upgrade, an expectation, several requests at once or something that is no request, the connection is
- * left to node:http for good. The bytes in question are read there from the beginning, so there is one opinion about them.
+ * HTTP/1.1 as almost all clients use it: each request arrives whole in one chunk, and the next after the response. Such requests are served
+ * without Node's streams for requests and responses, which take longer than most of the work for a request. On anything else, such as a
+ * request in parts or of HTTP/1.0, an upgrade, an expectation, several requests at once or a malformed request, the connection is handed to
+ * node:http for good. It parses the same bytes from the beginning, so that there is only one interpretation of them.
  */
 import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -17,26 +17,29 @@ import { WholeReader, type WholeRequest } from './whole-request.ts'
 export type DirectOptions = {
   readonly peer: Peer
   readonly serve: (request: Request) => MaybePromise<Response>
-  /** Whether clients are asked to go elsewhere with their next request. */
+  /** Whether clients are asked to use another connection for their next request. */
   readonly draining: () => boolean
-  /** A request has begun, and its response has been written or its client is gone. */
+  /** A request has started, and its response has been written or its client has disconnected. */
   readonly opened: () => void
   readonly closed: () => void
   /** A response could not be written. */
   readonly failed: (error: unknown) => void
-  /** Leaves the connection to node:http, where what has come of it can be read again. */
+  /** Hands the connection to node:http, where the received bytes can be read again. */
   readonly leave: () => void
 }
 
-/** Answers the requests of a connection for as long as they are plain. */
+/** Serves the requests of a connection as long as they are plain. */
 export function answerDirectly(socket: TLSSocket, options: DirectOptions): void {
   new DirectConnection(socket, options)
 }
 
-/** Waiting for the first request or the next; making a response; writing one as fast as the client reads; one that stays open; the last one is out. */
+/**
+ * Waiting for the first request or the next; making a response; writing one as fast as the client reads; a long-running response; the last
+ * one has been written.
+ */
 type State = 'new' | 'idle' | 'serving' | 'writing' | 'streaming' | 'ended'
 
-/** What may wait of a client that does not wait for responses; beyond that it is no longer read. */
+/** Bytes buffered from a client that does not wait for responses; beyond that it is no longer read. */
 const WAITING_BYTES = 64 * 1024
 /** Responses up to this size are copied into one write with their head. */
 const COPIED_BYTES = 16 * 1024
@@ -51,7 +54,7 @@ class DirectConnection {
   #outlet: DirectOutlet | undefined
   #taken: (() => void) | undefined
   #isLast = false
-  /** What came before the response to the last request was written. */
+  /** Bytes received before the response to the last request was written. */
   #waiting: Buffer[] = []
   #waitingBytes = 0
 
@@ -134,7 +137,7 @@ class DirectConnection {
     socket.write(head, 'latin1')
     if (isStream) return void body.start(outlet)
     socket.setTimeout(LIMITS.stallMs)
-    // It never fails: a response that cannot be finished is cut off.
+    // It never rejects: a response that cannot be finished is cut off.
     void pump(body.pieces, outlet)
   }
 
@@ -151,7 +154,7 @@ class DirectConnection {
       socket.write(body)
       socket.uncork()
     }
-    // The next request has to wait until the client takes this response.
+    // The next request has to wait until the client reads this response.
     if (socket.writableNeedDrain) socket.once('drain', this.#finished)
     else this.#finished()
   }

@@ -1,4 +1,4 @@
-/** HTTP/1.1: Node's requests and responses as ours. */
+/** HTTP/1.1: adapts Node's requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -57,7 +57,7 @@ export class Http1Request implements Request {
   }
 }
 
-/** A target without the scheme and host that a client may put before it. What it names is decided by the rest alone. */
+/** A target without the scheme and host that a client may put before it. Only the rest determines the resource. */
 const originForm = (target: string): string => {
   const found = target.startsWith('/') ? null : /^https?:\/\/[^/?]*(.*)$/is.exec(target)
   return found === null ? target : found[1]!.startsWith('/') ? found[1]! : `/${found[1]!}`
@@ -65,7 +65,7 @@ const originForm = (target: string): string => {
 
 const EMPTY = Promise.resolve(new Uint8Array(0))
 
-/** Answers one request. `draining` asks clients to go elsewhere with their next one. */
+/** Serves one request. `draining` asks clients to use another connection for their next one. */
 export function answerHttp1(
   message: IncomingMessage,
   response: ServerResponse,
@@ -76,7 +76,7 @@ export function answerHttp1(
     if (!response.writableFinished) request.signal.abort(new Error('the client went away'))
     closed?.()
   })
-  // A client that disconnects within its body makes reading the body fail.
+  // When a client disconnects within its body, reading the body fails.
   if (hasBody(message.headers)) message.on('error', ignore)
   response.on('error', ignore)
   return whenDone(serve(request), answer => {
@@ -90,7 +90,7 @@ type Answering = { readonly peer: Peer; readonly serve: Serve; readonly draining
 
 const ignore = () => {}
 
-/** Writes an answer. */
+/** Writes a response. */
 export function sendHttp1(answer: Response, response: ServerResponse, message: IncomingMessage): MaybePromise<void> {
   const { status, headers, body } = answer
   if (answer.cut) return void response.destroy()
@@ -120,8 +120,8 @@ export function sendHttp1(answer: Response, response: ServerResponse, message: I
 }
 
 /**
- * Closing a connection while the client is still sending would lose the response. The whole response is sent, and further input
- * is discarded for a moment before the connection is closed.
+ * Closing a connection while the client is still sending would lose the response. The whole response is sent, and further input is
+ * discarded for a moment before the connection is closed.
  */
 async function linger(response: ServerResponse, body: Uint8Array, message: IncomingMessage): Promise<void> {
   response.write(body)
@@ -143,7 +143,7 @@ function guardAgainstStall(response: ServerResponse): void {
   socket.setTimeout(LIMITS.stallMs, drop)
   response.once('close', () => {
     socket.off('timeout', drop)
-    // By now node:http waits for the next request, for as long as a connection may be idle.
+    // From here on node:http waits for the next request, as long as a connection may be idle.
     if (socket.timeout === LIMITS.stallMs) socket.setTimeout(0)
   })
 }

@@ -1,4 +1,4 @@
-/** HTTP/2: Node's streams as our requests and responses. */
+/** HTTP/2: adapts Node's streams. */
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -9,7 +9,7 @@ import { abandon, collect, pump } from '../streams.ts'
 import { authorityProblem } from './host.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
-/** Where a stream comes from, and its headers as they were sent. */
+/** The connection of a stream, and its headers as they were sent. */
 type Connection = {
   readonly peer: Peer
   readonly unsentResponses: UnsentResponses
@@ -60,7 +60,7 @@ class Http2Request implements Request {
 
 const EMPTY = Promise.resolve(new Uint8Array(0))
 
-/** Answers one stream; errors of the stream are handled by the caller. */
+/** Serves one stream; the caller handles errors of the stream. */
 export function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -72,7 +72,7 @@ export function answerHttp2(
     return send(textResponse(400, problem), stream, false)
   }
   const request = new Http2Request(stream, headers, connection)
-  // Node leaves a stream that was reset without an error open while there is something to write; nobody will read it.
+  // Node leaves a stream that was reset without an error open while there is something to write, which would never be read.
   stream.on('aborted', destroyItself)
   // Node keeps streams for a while after they have closed; with `once` they do not keep the request.
   stream.once('close', () => {
@@ -81,7 +81,7 @@ export function answerHttp2(
   return whenDone(connection.serve(request), answer => {
     request.passed()
     if (stream.destroyed || stream.closed) return abandon(answer)
-    // Further input is not wanted: the stream is reset rather than left to fill its window.
+    // Further input is not read: the stream is reset rather than left to fill its window.
     return whenDone(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
   })
 }
@@ -119,12 +119,12 @@ function guardAgainstStall(stream: ServerHttp2Stream): void {
   stream.setTimeout(LIMITS.stallMs, () => stream.close(constants.NGHTTP2_CANCEL))
 }
 
-/** Ends a stream and, once it is out, its connection: the client is unknown or does not keep to limits. */
+/** Ends a stream and, once it is sent, its connection: the client is unauthenticated or exceeds limits. */
 function finish(stream: ServerHttp2Stream): void {
   const { session } = stream
   const leave = () => {
     if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR)
-    // A stream with something unread never ends, nor does its session.
+    // A stream with unread data never ends, nor does its session.
     stream.resume()
     if (session !== undefined && !session.closed) session.close()
   }

@@ -274,7 +274,7 @@ test('draining lets requests in flight finish and closes the rest', async () => 
 test('draining waits for no client without a request, whether it closes its end or not', async t => {
   await using server = await testServer({ handle: async () => objectOf(secretJson('a')) })
   const { port } = server
-  // Clients that keep their end open, as a pool of connections does that is not looked at.
+  // Clients that keep their end open, as an unused connection pool does.
   const plain = async (bytes = '') => {
     const socket = connectTcp({ host: '127.0.0.1', port, allowHalfOpen: true }).on('error', () => {})
     t.after(() => socket.destroy())

@@ -18,14 +18,14 @@ import { answerHttp1 } from './http1.ts'
 import { ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
-/** What a server shows and what it trusts; PEM. */
+/** The certificates that a server presents and trusts, in PEM. */
 export type TlsMaterial = {
   readonly key: string
   /** The server's certificate, followed by intermediates. */
   readonly cert: string
-  /** Authorities whose client certificates are believed. */
+  /** Client certificate authorities. */
   readonly clientCa: string
-  /** Authorities of proxies that may name users in headers. */
+  /** Authorities of front proxies, which may name users in headers. */
   readonly proxyCa?: string | undefined
 }
 
@@ -51,13 +51,13 @@ export class Listener implements AsyncDisposable {
   #http2: Promise<Http2Server> | undefined
   readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
-  /** Connections whose handshake is not over. */
+  /** Connections with an unfinished handshake. */
   readonly #handshaking = new Set<Socket>()
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
   #pools: () => ClientPools
-  /** What is to be trusted from the first handshake on. */
+  /** The certificates to trust from the first handshake on. */
   #unread: TlsMaterial | undefined
   #draining = false
   #isLeaving = false
@@ -111,26 +111,26 @@ export class Listener implements AsyncDisposable {
     })
   }
 
-  /** How many handshakes have failed. */
+  /** The number of failed handshakes. */
   get handshakeErrors(): number {
     return this.#handshakeErrors
   }
 
-  /** The address that was bound, the port included. */
+  /** The bound address, port included. */
   get address(): AddressInfo {
     return this.#tls.address() as AddressInfo
   }
 
   /**
-   * Reads the authorities of clients. Before Node takes any, it reads the 140 of its own, which would be a tenth of a start. So it is
-   * done once the server is ready, or for the first connection, if that is earlier.
+   * Reads the client certificate authorities. Node loads its own 140 authorities first, which would take a tenth of the start time. So it
+   * is done once the server is ready, or for the first connection, if that is earlier.
    */
   readAuthorities(): void {
     if (this.#unread) this.#tls.setSecureContext(contextOf(this.#unread))
     this.#unread = undefined
   }
 
-  /** New handshakes see the new certificates; open connections stay. */
+  /** New handshakes use the new certificates; open connections stay. */
   reload(tls: TlsMaterial): void {
     this.#unread = undefined
     this.#pools = poolsOf(tls)
@@ -147,7 +147,7 @@ export class Listener implements AsyncDisposable {
     for (const [session, { certificate }] of this.#sessions) if (certificate !== undefined) session.close()
   }
 
-  /** Cuts all connections, and new ones as soon as they are made, until the result is called. The port stays. */
+  /** Cuts all connections, and new ones as soon as they are made, until the returned function is called. The port stays open. */
   cutAll(): () => void {
     this.#isDown = true
     for (const socket of this.#sockets) socket.destroy()
@@ -156,15 +156,15 @@ export class Listener implements AsyncDisposable {
     }
   }
 
-  /** Every answer asks its client to go elsewhere with the next request; whoever comes all the same is served. */
+  /** Every response asks its client to use another connection for the next request; requests that arrive anyway are served. */
   sendAway(): void {
     this.#isLeaving = true
     for (const session of this.#sessions.keys()) session.close()
   }
 
   /**
-   * Accepts no more connections, lets requests in flight finish, then closes; what is left after the grace is cut off. No client is waited
-   * for that has nothing in flight, whether or not it closes its end: it may keep the connection for later and not look at it.
+   * Accepts no more connections, lets requests in flight finish, then closes; the rest is cut off after the grace period. Idle clients are
+   * not waited for, whether or not they close their end: a connection pool may not notice.
    */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
@@ -181,7 +181,7 @@ export class Listener implements AsyncDisposable {
     }, graceMs)
     await closed
     clearTimeout(timer)
-    // Never listening itself, it has only its timers to stop.
+    // It never listens itself, so there are only timers to stop.
     this.#http1.close(() => {})
   }
 
@@ -219,12 +219,12 @@ export class Listener implements AsyncDisposable {
     })
   }
 
-  /** Whether the client of a connection is to go elsewhere with its next request. */
+  /** Whether the client of a connection is asked to use another one for its next request. */
   #isLeft({ isLeaving, isOver }: Http1Connection): boolean {
     return this.#draining || this.#isLeaving || isLeaving || isOver
   }
 
-  /** A request of a connection has been answered. */
+  /** A request of a connection has been served. */
   #closed(connection: Http1Connection): void {
     connection.active--
     if (connection.active > 0) return
@@ -235,7 +235,7 @@ export class Listener implements AsyncDisposable {
   async #acceptHttp2(socket: TLSSocket, peer: Peer): Promise<void> {
     const server = await (this.#http2 ??= this.#createHttp2(this.#serve))
     if (socket.destroyed || this.#draining) return void socket.destroy()
-    // The session that comes of this connection is announced before emit returns.
+    // The session of this connection is announced before emit returns.
     this.#opening = peer
     server.emit('connection', socket)
   }
@@ -248,10 +248,10 @@ export class Listener implements AsyncDisposable {
       keepAliveTimeout: LIMITS.idleMs,
       connectionsCheckingInterval: LIMITS.headersMs / 3,
       noDelay: true,
-      // Which host is named is looked at here, repeated ones included.
+      // The Host header is checked here, repeated ones included.
       requireHostHeader: false,
     })
-    // Node leaves out what is beyond this. One more than may be sent shows that there was more.
+    // Node drops headers beyond this. One more than allowed shows that there were more.
     server.maxHeadersCount = LIMITS.headerPairs + 1
     server.on('request', (message, response) => {
       const connection = this.#http1Connections.get(message.socket)
@@ -267,7 +267,7 @@ export class Listener implements AsyncDisposable {
     })
     server.on('upgrade', (message, stream, head) => {
       const connection = this.#http1Connections.get(message.socket)
-      // Another protocol cannot begin before the answers to earlier requests are out.
+      // Another protocol cannot begin before the responses to earlier requests have been sent.
       if (connection === undefined || connection.isOver || connection.active > 0) return void message.socket.destroy()
       const problem = problemOf(message)
       if (problem !== undefined) return refuse(connection, problem)
@@ -276,7 +276,7 @@ export class Listener implements AsyncDisposable {
       this.#attempt(message.socket, () => answerUpgrade({ message, socket, stream, head }, { peer, serve }))
     })
     server.on('checkExpectation', ({ socket }) => refuse(this.#http1Connections.get(socket), '417 Expectation Failed'))
-    // This server is no proxy. Node would close the connection without a word.
+    // This server is no proxy. Node would close the connection without a response.
     server.on('connect', ({ socket }) => refuse(this.#http1Connections.get(socket), '405 Method Not Allowed'))
     server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       refuse(this.#http1Connections.get(socket), CLIENT_ERRORS[error.code ?? ''] ?? '400 Bad Request'),
@@ -286,7 +286,7 @@ export class Listener implements AsyncDisposable {
     return server
   }
 
-  /** HTTP/2 is loaded for the first client that speaks it, so that a start need not wait for that. */
+  /** HTTP/2 is loaded for the first client that uses it, so that it does not delay the start. */
   async #createHttp2(serve: ListenOptions['serve']): Promise<Http2Server> {
     const [{ createServer }, { answerHttp2 }] = await Promise.all([import('node:http2'), import('./http2.ts')])
     const server = createServer({
@@ -327,7 +327,7 @@ export class Listener implements AsyncDisposable {
 
   #failed = (error: unknown): void => this.#log.error({ error: failureStack(error) }, 'an answer could not be sent')
 
-  /** Serving never throws; a failure here is between response and socket, which is destroyed then. */
+  /** Serving never throws; an error here is between response and socket, which is then destroyed. */
   #attempt(outlet: { destroy(): unknown }, answer: () => MaybePromise<void>): void {
     const failed = (error: unknown) => {
       this.#failed(error)
@@ -343,10 +343,10 @@ export class Listener implements AsyncDisposable {
 }
 
 /**
- * Leaves a connection to node:http, which reads it as a stream. By itself it lets its parser take the bytes where they are decrypted, and that
- * breaks connections on Node 20: the parser is paused while a response of more than the high water mark waits to be written, TLS hands it
- * the next record of a request all the same, and node:http takes the error HPE_PAUSED for a malformed request. A listener for data, even one
- * that is removed at once, is how node:http is told to read the stream, which is paused as a whole.
+ * Hands a connection to node:http, which reads it as a stream. By default its parser takes the bytes where they are decrypted, and that
+ * breaks connections on Node 20: the parser is paused while a response larger than the high water mark waits to be written, TLS passes it
+ * the next record of a request even so, and node:http takes the error HPE_PAUSED for a malformed request. A listener for data, even one
+ * that is removed immediately, makes node:http read the stream, which is paused as a whole.
  */
 function handOver(socket: TLSSocket, server: Http1Server): void {
   server.emit('connection', socket)
@@ -356,24 +356,24 @@ function handOver(socket: TLSSocket, server: Http1Server): void {
 type Http1Connection = {
   readonly socket: TLSSocket
   readonly peer: Peer
-  /** Requests without a whole answer. */
+  /** Requests without a complete response. */
   active: number
-  /** Its client is to go elsewhere with the next request. */
+  /** Its client is asked to use another connection for the next request. */
   isLeaving: boolean
-  /** What came on it is not answered any more. */
+  /** Further input is ignored. */
   isOver: boolean
-  /** The request of node:http that came last. */
+  /** The last request of node:http. */
   last: { readonly message: IncomingMessage; readonly response: ServerResponse } | undefined
 }
 
-/** A stream that fails closes as well, which is what matters. */
+/** A stream that fails also closes, and only that matters. */
 const ignore = () => {}
 
 const UNKNOWN: Peer = { address: '', certificate: undefined }
 
 /**
- * TLS 1.2 or newer. Sessions are not resumed: a resumed one would be trusted for what its first handshake proved, whatever
- * has happened to the client's authority since, and a handshake on these curves costs little.
+ * TLS 1.2 or newer. Sessions are not resumed: a resumed session would be trusted because of its first handshake, even if the client's
+ * authority has been removed since, and a handshake on these curves costs little.
  */
 function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
   return {
@@ -385,29 +385,29 @@ function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
   }
 }
 
-/** The authorities of clients, read when the first certificate is verified. */
+/** The client certificate authorities, parsed when the first certificate is verified. */
 function poolsOf({ clientCa, proxyCa }: TlsMaterial): () => ClientPools {
   let pools: ClientPools | undefined
   return () => (pools ??= new ClientPools(poolOfPem(clientCa), proxyCa === undefined ? undefined : poolOfPem(proxyCa)))
 }
 
-/** Why a request of node:http is not answered at all, as status and reason; undefined when it is. */
+/** Why a request of node:http is not served at all, as status and reason; undefined when it is. */
 function problemOf({ rawHeaders, headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): string | undefined {
-  // Headers that are left out could be those that take rights away, such as a proxy adds.
+  // Dropped headers could be ones that restrict the request, such as those of a proxy.
   if (rawHeaders.length > 2 * LIMITS.headerPairs) return TOO_LARGE
   if (httpVersionMajor !== 1) return '505 HTTP Version Not Supported: unsupported protocol version'
   const problem = hostProblem(rawHeaders, httpVersionMinor > 0)
   if (problem !== undefined) return `400 Bad Request: ${problem}`
   const encoding = headers['transfer-encoding']
   if (encoding === undefined) return undefined
-  // HTTP/1.0 knows no chunks: proxies may have read the request in another way.
+  // HTTP/1.0 has no chunks: proxies may have parsed the request differently.
   if (httpVersionMinor === 0) return '400 Bad Request: unexpected Transfer-Encoding'
-  // Node reads chunks also where something else was encoded in them.
+  // Node accepts chunks also with another encoding inside.
   return encoding.toLowerCase() === 'chunked' ? undefined : '501 Not Implemented: Unsupported transfer encoding'
 }
 
 const TOO_LARGE = '431 Request Header Fields Too Large'
-/** Statuses of what is no request, by what Node calls it; 400 for the rest. */
+/** Statuses of malformed requests by Node's error code; 400 for the rest. */
 const CLIENT_ERRORS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: TOO_LARGE,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -415,8 +415,8 @@ const CLIENT_ERRORS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Something came that is no request, or not the rest of one: nothing after it is read as a request. The answer to it is the last one of the
- * connection, in the form of Go's servers. Where answers to earlier requests are still to come, these are the last: nothing precedes them.
+ * Malformed input is not a request, or not the rest of one: nothing after it is parsed. Its response is the last one of the connection, in
+ * the form of Go's servers. Where responses to earlier requests are pending, these are the last: nothing precedes them.
  */
 function refuse(connection: Http1Connection | undefined, problem: string): void {
   if (connection === undefined || connection.isOver) return
@@ -434,19 +434,19 @@ function answerLast(socket: TLSSocket, problem: string): void {
   setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
 }
 
-/** Answers a client that has sent a request without TLS in the words of Go's servers: many clients know them. */
+/** Responds to a request without TLS in the words of Go's servers, which many clients recognize. */
 function refusePlainHttp(secured: TLSSocket): void {
-  // Node has destroyed the secured socket by now; the one below it is still open.
+  // Node has destroyed the TLS socket by now; the one below it is still open.
   const plain = plainOf(secured)
   if (plain === undefined) return void secured.destroy()
   plain.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n')
   setTimeout(() => plain.destroy(), LIMITS.lingerMs).unref()
 }
 
-/** The socket below a secured one, to which only this field leads. */
+/** The socket below a TLS socket, accessible only through this field. */
 const plainOf = (secured: TLSSocket) => (secured as TLSSocket & { readonly _parent?: Socket })._parent
 
-/** Asks a silent client whether it is still there. */
+/** Pings a silent client. */
 function probe(session: ServerHttp2Session): void {
   const timer = setTimeout(() => session.destroy(), LIMITS.pingMs)
   if (session.ping(() => clearTimeout(timer))) return

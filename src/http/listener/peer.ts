@@ -9,11 +9,11 @@ import type { Verdict } from '../../lib/x509/verify.ts'
 import { type SentCertificates, sentCertificates, verifyClient } from '../../transport/tls-peer.ts'
 import type { Peer } from '../message.ts'
 
-/** The authorities of users and, where there are any, those of proxies. Each decides for itself about a certificate. */
+/** The client certificate authorities and, if configured, those of front proxies. Each pool verifies a certificate on its own. */
 export class ClientPools {
   readonly users: CertificatePool
   readonly proxies: CertificatePool | undefined
-  /** Certificates that one of the pools vouches for, by what was sent: clients connect again and again. */
+  /** Verified certificates by the certificates that were sent: clients reconnect again and again. */
   readonly known = new Map<string, ClientCertificate>()
 
   constructor(users: CertificatePool, proxies: CertificatePool | undefined) {
@@ -22,7 +22,7 @@ export class ClientPools {
   }
 }
 
-/** The certificate is verified when it is first needed, once for a connection; `pools` are those of that moment. */
+/** The certificate is verified when it is first needed, once per connection, with the `pools` of that time. */
 export const peerOf = (socket: TLSSocket, pools: () => ClientPools): Peer => new TlsPeer(socket, pools)
 
 class TlsPeer implements Peer {
@@ -47,7 +47,7 @@ class TlsPeer implements Peer {
 function certificateOf(socket: TLSSocket, pools: ClientPools): ClientCertificate | undefined {
   const sent = sentCertificates(socket)
   if (sent === undefined) return undefined
-  // Whether a user is a proxy as well depends on what else was sent.
+  // Whether a user is a front proxy as well depends on the other certificates that were sent.
   const key = sent.key(pools.proxies ? 'linked' : 'leaf')
   const [known, now] = [pools.known.get(key), Date.now()]
   if (known && known.notBefore <= now && now <= known.notAfter) return known
@@ -79,7 +79,7 @@ function verifiedCertificate(sent: SentCertificates, { users, proxies }: ClientP
   }
 }
 
-/** How kube-apiserver calls a certificate in its messages. */
+/** kube-apiserver's name for a certificate in messages. */
 function identifierOf({ serialNumber, subjectKeyId, authorityKeyId }: Certificate): string {
   const hex = (bytes: Buffer | undefined) => Array.from(bytes ?? [], byte => byte.toString(16).toUpperCase().padStart(2, '0')).join(':')
   return `SN=${serialNumber}, SKID=${hex(subjectKeyId)}, AKID=${hex(authorityKeyId)}`
@@ -97,7 +97,7 @@ const UNREADABLE: ClientCertificate = {
 
 type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 
-/** When the certificate and those that vouch for it are all valid: of several chains, the one that lasts longest counts. */
+/** The period in which the certificate and its chain are all valid: the chain that lasts longest counts. */
 function validityOf(verdicts: readonly Verdict[], leaf: Validity): { readonly notBefore: number; readonly notAfter: number } {
   const lives = verdicts.flatMap(verdict => (verdict.ok ? [longest(verdict.chains.map(lifeOf))] : []))
   return together([lifeOf([leaf]), ...lives])

@@ -1,4 +1,4 @@
-/** Watches and logs over WebSocket: the handshake on an HTTP/1.1 request, and a connection that carries one message per event. */
+/** Watches and logs over WebSocket: the handshake on an HTTP/1.1 request, and a connection with one message per event. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -23,14 +23,14 @@ export type Upgrade = {
   readonly message: IncomingMessage
   /** The connection itself, for an ordinary response. */
   readonly socket: Socket
-  /** The connection as the other protocol has it: from Node 26 on, what follows the body of the request. */
+  /** The connection of the other protocol: from Node 26 on, the data after the request's body. */
   readonly stream: Duplex
   readonly head: Buffer
 }
 
 /**
- * Answers a request to switch protocols. Watches and logs are answered over WebSocket; everything else, and every refusal, is an
- * ordinary response after which the connection is closed.
+ * Serves an upgrade request. Watches and logs are served over WebSocket; everything else, and every refusal, is an ordinary response after
+ * which the connection is closed.
  */
 export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
@@ -56,7 +56,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   body.start(new WebSocketOutlet(webSocket, socket, encoding))
 }
 
-/** Other protocols are only passed on to their handlers. */
+/** Other protocols are only forwarded. */
 async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
   const request = new Http1Request(message, peer, { upgrade: 'other', headers: message.headers })
@@ -67,7 +67,7 @@ async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serv
   return sendHttp1({ ...answer, close: true }, lastResponse(message, socket), message)
 }
 
-/** Tells the client that the protocol is another now, and hands the connection over. */
+/** Sends the 101 response, and hands the connection over. */
 function switchTo({ headers, taken }: Response, tunnel: Tunnel, { socket, stream, head }: Upgrade): void {
   if (taken) socket.once('close', taken)
   const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map(one => `${name}: ${one}`))
@@ -90,13 +90,13 @@ function protocolsOf(headers: RequestHeaders): { protocols: string[]; authorizat
   if (tokens.length === 0) return { protocols, authorization: undefined }
   const [first = ''] = tokens
   const token = Buffer.from(first.slice(TOKEN_PROTOCOL.length), 'base64url').toString()
-  // Several tokens, or one without a real protocol, are sent on as a token that does not exist.
+  // Several tokens, or one without a real protocol, are passed on as an invalid token.
   return { protocols, authorization: `Bearer ${tokens.length === 1 && protocols.length > 0 ? token : first}` }
 }
 
 const PROTOCOL_NAME = /^[!#$%&'*+\-.^_`|~\w]+$/
 
-/** The response to a handshake that is not valid; undefined when it is. */
+/** The response to an invalid handshake; undefined when it is valid. */
 function problemOf({ method, headers }: IncomingMessage, protocol: string | undefined): Response | undefined {
   if (method !== 'GET') return textResponse(405, 'a WebSocket is opened with GET\n')
   if (headers['sec-websocket-version'] !== '13')
@@ -117,24 +117,24 @@ const OPTIONS = {
   closeTimeout: LIMITS.stallMs,
 }
 
-/** Completes the handshake; undefined when the client is gone. The library is loaded with the first connection that needs it. */
+/** Completes the handshake; undefined when the client has disconnected. The library is loaded with the first connection that needs it. */
 async function accept(upgrade: Upgrade, protocol: string | undefined, headers: ResponseHeaders): Promise<WebSocket | undefined> {
   const { message, socket, stream, head } = upgrade
   const { WebSocketServer } = await import('ws')
   if (socket.destroyed) return undefined
   const server = new WebSocketServer(OPTIONS)
   if (headers['audit-id'] !== undefined) server.on('headers', lines => lines.push(`Audit-Id: ${headers['audit-id']}`))
-  // Tokens among the offered protocols are secrets and never selected, so only the selected one is left.
+  // Tokens among the offered protocols are secrets and never selected, so only the selected protocol is left.
   if (protocol === undefined) delete message.headers['sec-websocket-protocol']
   else message.headers['sec-websocket-protocol'] = protocol
   return new Promise(resolve => {
-    // A handshake that has passed the checks above fails only because the socket is closed.
+    // After the checks above a handshake fails only because the socket is closed.
     socket.once('close', () => resolve(undefined))
     server.handleUpgrade(message, stream, head, resolve)
   })
 }
 
-/** An ordinary response on a connection whose protocol is undecided: the last one on it. */
+/** An ordinary response on a connection with an undecided protocol: the last one on it. */
 function lastResponse(message: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(message)
   response.shouldKeepAlive = false
@@ -143,7 +143,7 @@ function lastResponse(message: IncomingMessage, socket: Socket): ServerResponse 
   return response
 }
 
-/** A WebSocket as the destination of a streamed response: each write is one message. Messages of the client are dropped. */
+/** A WebSocket as the outlet of a streamed response: each write is one message. Messages of the client are dropped. */
 class WebSocketOutlet implements Outlet {
   readonly #webSocket: WebSocket
   readonly #socket: Socket
@@ -158,7 +158,7 @@ class WebSocketOutlet implements Outlet {
       // A client that does not read its pongs gets no more of them.
       if (webSocket.readyState === webSocket.OPEN && socket.writableLength < LIMITS.smallBytes) webSocket.pong(payload)
     })
-    // The client broke the protocol: the close frame with the reason is on its way, and the client gets little time to read it.
+    // The client violated the protocol: the close frame with the reason has been sent, and the client gets little time to read it.
     webSocket.on('error', () => {
       const timer = setTimeout(() => socket.destroy(), LIMITS.lingerMs).unref()
       socket.once('close', () => clearTimeout(timer))

@@ -51,7 +51,7 @@ for (const [what, text] of [
 ] as const)
   test(`left to node:http: ${what}`, () => assert.equal(read(text), undefined))
 
-/** What node:http makes of the same bytes. */
+/** The same bytes as node:http parses them. */
 const seen: IncomingMessage[] = []
 const server = createServer((message, response) => {
   seen.push(message)
@@ -103,7 +103,7 @@ test('what is read here is read in the same way by node:http', async () => {
   await fc.assert(
     fc.asyncProperty(request, async bytes => {
       const whole = new WholeReader().read(bytes)
-      // What came before on the connection makes no difference.
+      // Earlier requests on the connection make no difference.
       assert.deepEqual(reader.read(bytes), whole)
       if (whole === undefined) return
       const received = await answerOfNode(bytes)

@@ -1,4 +1,4 @@
-/** Reads an HTTP/1.1 request that has come whole and in its plainest form. About everything else node:http decides. */
+/** Parses an HTTP/1.1 request that has arrived whole and in its plainest form. node:http decides about everything else. */
 import { LIMITS } from '../../lib/limits.ts'
 import { isHost } from './host.ts'
 
@@ -7,28 +7,28 @@ export type WholeRequest = {
   readonly target: string
   /** By lower-case name; none is repeated. */
   readonly headers: Readonly<Record<string, string>>
-  /** Names and values in turn, as they were sent. */
+  /** Names and values, alternating, as they were sent. */
   readonly headerLines: readonly string[]
   readonly body: Uint8Array
 }
 
 const REQUEST_LINE = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1$/
-/** Header lines in visible ASCII, with a value. What else the protocol allows is seldom sent. */
+/** Header lines in visible ASCII, with a value. Other valid forms are rare. */
 const HEADER_LINES = /^(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
-/** Texts of a head keep all of it in memory. */
+/** Substrings of a head keep all of it in memory. */
 const LONGEST_HEAD = 8 * 1024
 const LENGTH = /^\d{1,7}$/
 const LINE = '\r\n'
 const END = '\r\n\r\n'
 const NOTHING = new Uint8Array(0)
-/** Headers that change how the rest of the connection is read, and names that every object has. */
+/** Headers that change the framing of the connection, and names that every object has. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   ...['expect', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...Object.getOwnPropertyNames(Object.prototype).map(name => name.toLowerCase()),
 ])
 /**
- * Names as they are sent, and in lower case; empty for those that are not plain. Clients send the same few again and again, and V8 takes
- * long to use a text that it has not seen before as the name of a property.
+ * Header names as sent, and in lower case; empty for those that are not plain. Clients send the same few again and again, and V8 takes long
+ * to use a new string as the name of a property.
  */
 const names = new Map<string, string>()
 const MOST_NAMES = 512
@@ -43,17 +43,17 @@ function lowerCase(sent: string): string {
 }
 
 type Headers = Pick<WholeRequest, 'headers' | 'headerLines'> & {
-  /** Bytes of the body that they announce. */
+  /** The announced bytes of the body. */
   readonly length: number
 }
 
-/** Reads the requests of one connection. */
+/** Parses the requests of one connection. */
 export class WholeReader {
-  /** The header lines that came last, and what they are: most clients send the same with every request. */
+  /** The last header lines, and their parsed form: most clients send the same with every request. */
   #lines = ''
   #headers: Headers | undefined
 
-  /** The request that these bytes are; undefined when they are less, more, or anything that needs a closer look. */
+  /** The request in these bytes; undefined when they are incomplete, more than one, or not plain. */
   read(bytes: Buffer): WholeRequest | undefined {
     const end = bytes.indexOf(END)
     if (end < 0 || end > LONGEST_HEAD) return undefined

@@ -1,12 +1,15 @@
-/** Metrics as Prometheus reads them in protobuf: `io.prometheus.client.MetricFamily`, each after its length. Histograms have both kinds of buckets. */
+/**
+ * Metrics in Prometheus' protobuf format: length-delimited `io.prometheus.client.MetricFamily` messages. Histograms have both types of
+ * buckets.
+ */
 import { ProtobufWriter } from '../../codec/protobuf-writer.ts'
 import { type Family, type Labels, NATIVE_SCHEMA, type Observations } from '../../lib/exposition.ts'
 
 const TYPES = { counter: 0, gauge: 1, histogram: 4 } as const
-/** The field of a metric that has its value. */
+/** The value field of a metric. */
 const VALUES = { counter: 3, gauge: 2 } as const
 const HISTOGRAM = 7
-/** Observations up to this are counted as zero; the default of Prometheus' own libraries. */
+/** Observations up to this count as zero; the default of Prometheus' own libraries. */
 const ZERO_THRESHOLD = 2 ** -128
 
 /** Families as length-delimited messages, one after the other. */

@@ -1,4 +1,6 @@
-/** Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check, in kube-apiserver's format; and how often checks failed. */
+/**
+ * Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check, in kube-apiserver's format; and the number of failed checks.
+ */
 
 import type { Family } from '../../lib/exposition.ts'
 import type { EndpointRule } from '../endpoints.ts'
@@ -9,14 +11,14 @@ import type { Log } from './log.ts'
 export type HealthCheck = {
   readonly name: string
   readonly check: () => Promise<string | undefined> | string | undefined
-  /** What operators should know though the check passes. */
+  /** A warning for operators although the check passes. */
   readonly warning?: () => string | undefined
 }
 
 export type Checks = {
-  /** What must hold for the process to be left running. */
+  /** The checks for liveness: if one fails, the process should be restarted. */
   readonly live: readonly HealthCheck[]
-  /** What readiness needs beyond being alive. */
+  /** The additional checks for readiness. */
   readonly ready: readonly HealthCheck[]
 }
 
@@ -44,7 +46,7 @@ export class Health {
     ])
   }
 
-  /** For `/metrics/slis`: the state of each check, and how often it was what. */
+  /** For `/metrics/slis`: the state of each check, and how often it had each result. */
   families(): Family[] {
     const counted = [...this.#counted].map(([key, each]) => {
       const [type = '', name = ''] = key.split(' ')

@@ -1,4 +1,4 @@
-/** Structured logs: one line an event on standard error, as JSON or as text. Never a token, a header or a body. */
+/** Structured logs: one line per event on standard error, as JSON or as text. Never a token, a header or a body. */
 import { writeSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { textLine } from './text-line.ts'
@@ -61,7 +61,7 @@ function writeDirectly(level: Level, fields: Fields, msg: string): void {
   try {
     writeSync(2, `${JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg })}\n`)
   } catch {
-    // Nobody is left to tell.
+    // There is nowhere left to report it.
   }
 }
 
@@ -72,7 +72,7 @@ async function openLogger(level: Level, onError: (error: Error) => void): Promis
   return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } }, output)
 }
 
-/** Lines for people, who look at a terminal. */
+/** Lines for people at a terminal. */
 function textLogger(onError: (error: Error | undefined) => void): Pick<Logger, Line[0]> {
   const colours = process.stderr.isTTY === true && !process.env['NO_COLOR']
   const at =

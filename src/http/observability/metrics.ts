@@ -1,4 +1,4 @@
-/** Request metrics under kube-apiserver's stable names: counted in plain numbers, written out when scraped. */
+/** Request metrics under kube-apiserver's stable names: counted in plain numbers, formatted when scraped. */
 
 import { exposition, type Family, Histogram, type Labels, type Observations, openMetricsExposition } from '../../lib/exposition.ts'
 import type { Call } from '../../registry/api.ts'
@@ -17,7 +17,7 @@ const SLI_DURATIONS = DURATIONS.filter(bound => bound >= 0.05)
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
 const EVENT_SIZES = Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i)
 
-/** How many objects of each resource there are. */
+/** The number of objects of each resource. */
 export type ObjectCounts = () => Iterable<readonly [resource: Resource, objects: number]>
 
 /** Everything counted for one combination of labels. */
@@ -26,14 +26,14 @@ class Series {
   readonly dryRun: string
   readonly codes = new Map<number, number>()
   readonly durations = new Histogram(DURATIONS)
-  /** Of requests that waited for others: with these waits, and without. Most do not wait, and are not counted twice. */
+  /** Requests that waited for others: with their waits, and without. Most do not wait, and are not counted twice. */
   readonly waited = { whole: new Histogram(DURATIONS), own: new Histogram(DURATIONS) }
   readonly sizes = new Histogram(SIZES)
   /** Sizes of the events of watches. */
   readonly events = new Histogram(EVENT_SIZES)
   /** Requests that the server ended to protect itself, by code. */
   readonly terminations = new Map<number, number>()
-  /** The warning of a resource that is deprecated. */
+  /** The warning of a deprecated resource. */
   readonly deprecation: string | undefined
   readonly isWatch: boolean
   readonly kind: 'readOnly' | 'mutating'
@@ -50,14 +50,14 @@ class Series {
 
 type Inflight = { mutating: number; readOnly: number }
 
-/** What came of looking at the credentials of a request. */
+/** The result of authenticating a request. */
 export type AuthenticationResult = 'success' | 'failure' | 'error'
-/** Names that Kubernetes' clusters have; others are not told apart, so that users cannot create series. */
+/** Well-known users of Kubernetes' clusters; others share a label, so that users cannot create series. */
 const KNOWN_USERS = ['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default']
 const EMAIL = 'email_id'
 const OTHER = 'other'
 
-/** What is recorded of one request. Watches are long-running and counted separately. */
+/** Records one request. Watches are long-running and counted separately. */
 class Observed implements EventObserver {
   readonly #series: Series
   readonly #inflight: Inflight
@@ -68,7 +68,7 @@ class Observed implements EventObserver {
     if (!series.isWatch) inflight[series.kind]++
   }
 
-  /** The request is answered; of its time, that much it waited for others. */
+  /** The response has been sent; `elsewhere` is the time it waited for others. */
   answered(status: number, bytes: number, { seconds, elsewhere }: { readonly seconds: number; readonly elsewhere: number }): void {
     const { codes, durations, waited, sizes, isWatch, kind } = this.#series
     codes.set(status, (codes.get(status) ?? 0) + 1)
@@ -82,18 +82,18 @@ class Observed implements EventObserver {
     if (kind === 'readOnly') sizes.observe(bytes)
   }
 
-  /** The server has ended it to protect itself. */
+  /** The server has ended the request to protect itself. */
   terminated(status: number): void {
     const { terminations } = this.#series
     terminations.set(status, (terminations.get(status) ?? 0) + 1)
   }
 
-  /** An event of a watch was sent. */
+  /** A watch event was sent. */
   sent(bytes: number): void {
     this.#series.events.observe(bytes)
   }
 
-  /** A watch began to flow, and ended. */
+  /** A watch started, and ended. */
   opened(): void {
     this.#series.open++
   }
@@ -106,16 +106,16 @@ class Observed implements EventObserver {
 export type MetricsOptions = {
   readonly paths: Iterable<string>
   readonly objects: ObjectCounts
-  /** Requests that have been received and not been started. */
+  /** Requests that have been received but not started. */
   readonly waiting?: () => Readonly<Inflight>
   /** Metrics of other parts of the server. */
   readonly components?: () => Iterable<Family>
 }
 
 export class Metrics {
-  // Label values come from what is served, never from what clients send, so their number is bounded.
+  // Label values come from the catalog, never from clients, so their number is bounded.
   readonly #series = new Map<string, Map<string, Series>>()
-  /** The same by resource: a custom kind is another one after each change of its definition, and counted on under its name. */
+  /** Series by resource: a custom kind becomes another resource after each change of its definition, and continues under its name. */
   readonly #byResource = new WeakMap<Resource, Map<string, Series>>()
   readonly #inflight: Inflight = { mutating: 0, readOnly: 0 }
   readonly #attempts: Record<AuthenticationResult, number> = { success: 0, failure: 0, error: 0 }
@@ -136,7 +136,7 @@ export class Metrics {
     return new Observed(route.type === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
   }
 
-  /** The credentials of a request were looked at; the user is known where that succeeded. */
+  /** A request was authenticated; the user is known if that succeeded. */
   authenticated(result: AuthenticationResult, user?: string): void {
     this.#attempts[result]++
     if (user === undefined) return
@@ -144,7 +144,7 @@ export class Metrics {
     known.count++
   }
 
-  /** All of it as text. */
+  /** All metrics in text format. */
   scrape(): string {
     return exposition(this.families())
   }
@@ -284,7 +284,7 @@ export class Metrics {
   }
 }
 
-/** What was sent in watches, by resource. */
+/** Metrics of watch events, by resource. */
 function watchFamilies(all: readonly Series[]): Family[] {
   const samples = merged(all, ({ labels: { group = '', version = '', resource = '' }, events }) => [{ group, version, resource }, events])
   return [
@@ -298,13 +298,13 @@ function watchFamilies(all: readonly Series[]): Family[] {
   ]
 }
 
-/** The release without the resource is named in the warning that its clients get. */
+/** The release that removes the resource is named in its warning. */
 function deprecatedLabels({ labels, deprecation = '' }: Series): Labels {
   const { group = '', version = '', resource = '', subresource = '' } = labels
   return { group, version, resource, subresource, removed_release: /unavailable in v(\d+\.\d+)\+/.exec(deprecation)?.[1] ?? '' }
 }
 
-/** The histograms of several series, one for each combination of labels that has counted anything. */
+/** The histograms of several series, one for each combination of labels with observations. */
 function merged(
   all: readonly Series[],
   histogramOf: (series: Series) => readonly [Labels, Observations],
@@ -329,7 +329,7 @@ function withoutWaits({ durations, waited: { whole, own } }: Series): Observatio
       else native.set(bucket, rest)
     }
   const counts = durations.counts.map((count, i) => count - whole.counts[i]! + own.counts[i]!)
-  // The bounds of the shortest times are left out here, and what they count goes to the first that is not.
+  // The smallest bounds are left out here, and their counts are added to the first remaining one.
   const left = DURATIONS.length - SLI_DURATIONS.length
   const kept = counts.slice(left)
   kept[0]! += counts.slice(0, left).reduce((sum, count) => sum + count, 0)
@@ -344,7 +344,7 @@ const addedUp = (a: Observations, b: Observations): Observations => ({
   count: a.count + b.count,
 })
 
-/** The numbers of several samples, one for each combination of labels. */
+/** The sums of several samples, one for each combination of labels. */
 function summed(samples: readonly (readonly [Labels, number])[]): (readonly [Labels, number])[] {
   const byLabels = new Map<string, readonly [Labels, number]>()
   for (const [labels, value] of samples) {
@@ -354,7 +354,7 @@ function summed(samples: readonly (readonly [Labels, number])[]): (readonly [Lab
   return [...byLabels.values()]
 }
 
-/** A path with metrics: as text, OpenMetrics or protobuf, as the client prefers. */
+/** A metrics endpoint: text, OpenMetrics or protobuf, as the client prefers. */
 export function metricsEndpoint(path: string, families: () => readonly Family[]): EndpointRule {
   return {
     path,
@@ -397,12 +397,12 @@ const VERBS: Readonly<Record<Call['verb'], string>> = {
   update: 'PUT',
   watch: 'WATCH',
 }
-/** Keys of what most requests are, so that none is put together for them. */
+/** Precomputed keys of the most common requests. */
 const plainKeys = (scope: string) =>
   Object.fromEntries(Object.keys(VERBS).map(verb => [verb, `${verb} ${scope}`])) as Readonly<Record<Call['verb'], string>>
 const PLAIN = { resource: plainKeys('resource'), namespace: plainKeys('namespace'), cluster: plainKeys('cluster') }
 const READS = new Set(['GET', 'LIST', 'WATCH', 'HEAD', 'OPTIONS'])
-/** Verbs of requests that reached no resource: methods, or what their paths would resolve to. */
+/** Verbs of requests that reached no resource: methods, or the verbs their paths would resolve to. */
 const METHODS = new Map(
   ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'].map(m => [m, m.toUpperCase()]).concat(Object.entries(VERBS)) as [
     string,

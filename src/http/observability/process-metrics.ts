@@ -1,4 +1,4 @@
-/** What the process itself uses: the names that dashboards expect of every process, and a few of Node's own. */
+/** Resource usage of the process: the names that dashboards expect of every process, and a few of Node's own. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Family } from '../../lib/exposition.ts'
 

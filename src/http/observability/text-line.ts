@@ -1,4 +1,4 @@
-/** A line of the log for people: time, level, message, fields. No text from outside can end the line or steer the terminal. */
+/** A log line for people: time, level, message, fields. External text cannot end the line or control the terminal. */
 import type { Fields, Level } from './log.ts'
 
 const COLOURS: Readonly<Record<string, string>> = { debug: '2', info: '36', warn: '33', error: '31' }
@@ -17,12 +17,12 @@ export function textLine(
   return `${[paint(time, '2'), paint(level.toUpperCase().padEnd(5), COLOURS[level]), plainText(message), ...shown].join(' ')}\n`
 }
 
-/** Plain words as they are, everything else as JSON. */
+/** Plain words unchanged, everything else as JSON. */
 function valueText(value: NonNullable<Fields[string]>): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return /^[\w./:@%+,[\]{}-]+$/.test(text) ? text : plainText(JSON.stringify(value))
 }
 
-/** With escapes for characters that terminals act on. */
+/** Escapes characters that terminals interpret. */
 const plainText = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, character => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`)

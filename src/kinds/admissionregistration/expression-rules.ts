@@ -1,31 +1,31 @@
-/** The rules on CEL expressions in admission registrations. */
+/** Rules for CEL expressions in admission registrations. */
 import { AdmissionCompiler, type AdmissionExpression, type AdmissionUse, type AdmissionVariables } from '../../cel/kubernetes/admission.ts'
 import { isProblem } from '../../cel/kubernetes/expression.ts'
 import { type FieldError, internal, invalid, type Ref, required } from '../../schema/refs.ts'
 
-/** What an expression is for and what it may use. */
+/** The use of an expression, and the variables it may use. */
 export type ExpressionRole = {
   readonly use: AdmissionUse
   readonly variables: AdmissionVariables
   /** Declares the variables of a policy; absent if there are none. */
   readonly compiler?: AdmissionCompiler
-  /** The expressions that the stored object has in this role: they may use all that ever could be used. */
+  /** The stored object's expressions of this role: they may use functions that new expressions may not. */
   readonly stored?: ReadonlySet<string>
 }
 
-/** The expression must not be empty; `detail` is the error text. */
+/** The expression must not be empty; `detail` is the error message. */
 export function* validatePresence(expression: string | undefined, at: Ref<string>, detail = ''): Iterable<FieldError> {
   if (isBlank(expression)) yield required(at, detail)
 }
 
-/** An expression that is there compiles. */
+/** Compiles an expression, if it is set. */
 export function* validateExpression(text: string | undefined, at: Ref<string>, role: ExpressionRole): Iterable<FieldError> {
   if (text === undefined || isBlank(text)) return
   const { use, compiler = new AdmissionCompiler() } = role
   yield* reported(compiler.compile({ ...expressionOf(text, role), use }), at)
 }
 
-/** A variable compiles; later expressions may use it even if it does not. */
+/** Compiles a variable; later expressions may use it even if it fails. */
 export function* validateDeclaration(
   { name, expression }: { name: string; expression: string },
   at: Ref<string>,
@@ -47,5 +47,5 @@ function* reported(result: object, at: Ref<string>): Iterable<FieldError> {
   if (isProblem(result)) yield result.reason === 'invalid' ? invalid(at, result.detail) : internal(at, result.detail)
 }
 
-/** Whether there is nothing but space. */
+/** Whether a string is only white space. */
 export const isBlank = (text: string | undefined): boolean => !text || text.trim() === ''

@@ -1,4 +1,4 @@
-/** The rules on what admission registrations match. */
+/** Rules for the resources and conditions that admission registrations match. */
 import { isQualifiedName, isValidPathSegmentName } from '../../lib/names.ts'
 import {
   duplicate,
@@ -25,7 +25,7 @@ const MUTABLE: readonly string[] = ['*', 'CONNECT', 'CREATE', 'UPDATE']
 const SCOPES: readonly string[] = ['*', 'Cluster', 'Namespaced']
 const MAX_CONDITIONS = 64
 
-/** Rules on operations and resources. */
+/** Rules for operations and resources. */
 export function* validateRule(rule: RuleWithOperations, at: Ref<RuleWithOperations>): Iterable<FieldError> {
   const { operations = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule
   yield* validateWildcard(operations, at.operations, 'operations')
@@ -38,7 +38,7 @@ export function* validateRule(rule: RuleWithOperations, at: Ref<RuleWithOperatio
   if (!SCOPES.includes(scope)) yield unsupported(at.scope, ...SCOPES)
 }
 
-/** Rules on what a policy or its binding matches. */
+/** Rules for the resources that a policy or its binding matches. */
 export function* validateMatchResources(match: MatchResources, at: Ref<MatchResources>): Iterable<FieldError> {
   if (!MATCH_POLICIES.includes(match.matchPolicy)) yield unsupported(at.matchPolicy, ...MATCH_POLICIES)
   yield* validateLabelSelector(match.namespaceSelector, at.namespaceSelector)
@@ -47,7 +47,7 @@ export function* validateMatchResources(match: MatchResources, at: Ref<MatchReso
     for (const [i, rule] of (match[part] ?? []).entries()) yield* validateNamedRule(rule, at[part][i]!)
 }
 
-/** A deletion has nothing to mutate. The path has no index of the rule, as in kube-apiserver. */
+/** A deletion cannot be mutated. The path has no index of the rule, as in kube-apiserver. */
 export function* validateMutableOperations(match: MatchResources, at: Ref<MatchResources>): Iterable<FieldError> {
   for (const { operations = [] } of match.resourceRules ?? [])
     for (const operation of operations)
@@ -55,16 +55,16 @@ export function* validateMutableOperations(match: MatchResources, at: Ref<MatchR
 }
 
 export type ConditionOptions = {
-  /** Whether there are parameters that conditions can look at. */
+  /** Whether conditions may use parameters. */
   readonly hasParams?: boolean
   /** The expressions of the stored object's conditions. */
   readonly stored?: ReadonlySet<string>
 }
 
-/** The expressions of some conditions. */
+/** The expressions of conditions. */
 export const expressionsOf = (conditions: readonly MatchCondition[] = []): string[] => conditions.map(({ expression }) => expression)
 
-/** Rules on conditions: not too many, each with a unique name and an expression that compiles. */
+/** Rules for conditions: not too many, each with a unique name and an expression that compiles. */
 export function* validateMatchConditions(
   conditions: readonly MatchCondition[],
   at: Ref<MatchCondition[]>,
@@ -112,7 +112,7 @@ function* validateResources(resources: readonly string[], at: Ref<string[]>): It
     }
     const slash = resource.indexOf('/')
     if (slash < 0) {
-      // Only the last one counts; clients have been answered so.
+      // Only the last one counts, as in kube-apiserver.
       plain = resource !== '*'
       continue
     }

@@ -1,4 +1,4 @@
-/** What admission registrations match: rules over operations and resources, and conditions. */
+/** Types for matching in admission registrations: rules for operations and resources, and conditions. */
 import { atomic, inlined, keyed, message, type Static, string } from '../../schema/types.ts'
 import { LabelSelector } from '../rules/meta.ts'
 

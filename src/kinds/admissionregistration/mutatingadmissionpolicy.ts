@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicy mutates objects at admission, by CEL expressions; bindings put it into force. */
+/** MutatingAdmissionPolicy mutates objects at admission with CEL expressions; bindings put it into force. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -91,10 +91,10 @@ export type MutatingAdmissionPolicy = ObjectOf<typeof MutatingAdmissionPolicy>
 /** The field of each patch type. */
 const PATCH_TYPES = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const
 
-/** `stored` are the expressions of configurations that the stored object applies. */
+/** `stored` are the apply configuration expressions of the stored object. */
 type MutationOptions = PolicyExpressions & { readonly stored: ReadonlySet<string> }
 
-/** A mutation has the one part that its patch type names. */
+/** A mutation has exactly the field that its patch type names. */
 function* validateMutation(mutation: Mutation, at: Ref<Mutation>, options: MutationOptions): Iterable<FieldError> {
   const { patchType } = mutation
   if (!patchType) return yield required(at.patchType)
@@ -109,7 +109,7 @@ function* validateMutation(mutation: Mutation, at: Ref<Mutation>, options: Mutat
 
 const USES = { applyConfiguration: 'apply configuration', jsonPatch: 'JSON patch' } as const
 
-/** Space around an expression does not count, but whether an expression is already stored is decided by its whole text. */
+/** Surrounding space does not count, but the whole string decides whether an expression is already stored. */
 function* validatePatch(
   expression: string,
   at: Ref<string>,

@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicyBinding puts a mutating policy into force, with its parameters, for what it matches. */
+/** MutatingAdmissionPolicyBinding puts a mutating policy into force, with its parameters, for the resources it matches. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

@@ -1,4 +1,4 @@
-/** Where a binding finds the parameters of its policy. */
+/** The reference of a binding to the parameters of its policy. */
 import { isValidPathSegmentName } from '../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { message, type Static, string } from '../../schema/types.ts'
@@ -26,7 +26,7 @@ export function* validateParamRef(ref: ParamRef, at: Ref<ParamRef>): Iterable<Fi
   else if (action !== 'Deny' && action !== 'Allow') yield unsupported(at.parameterNotFoundAction, 'Deny', 'Allow')
 }
 
-/** As tables show it. */
+/** The reference in tables. */
 export function formatParamRef(ref: ParamRef | undefined): string {
   if (ref?.name) return `${ref.namespace || '*'}/${ref.name}`
   return ref?.selector ? formatLabelSelector(ref.selector) : '<unset>'

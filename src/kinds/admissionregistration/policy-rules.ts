@@ -9,7 +9,7 @@ import { expressionsOf, FAILURE_POLICIES, validateMatchConditions, validateMatch
 import type { MatchCondition, MatchResources } from './match-shapes.ts'
 import type { ParamKind, Variable } from './policy-shapes.ts'
 
-/** What both sorts of policies say. */
+/** The common fields of both types of policies. */
 export type PolicySpec = {
   paramKind?: ParamKind
   matchConstraints?: MatchResources
@@ -18,11 +18,11 @@ export type PolicySpec = {
   failurePolicy: string
 }
 
-/** About how much work the expressions take that both sorts of policies have (`schema/rule-work.ts`). */
+/** The approximate work of the expressions that both types of policies have (`schema/rule-work.ts`). */
 export const policyWork = ({ matchConditions = [], variables = [] }: PolicySpec): number =>
   expressionsWork([...matchConditions, ...variables].map(({ expression }) => expression))
 
-/** When a request fails, what a policy's parameters are, and what it matches: at least one rule, for expressions to be checked against. */
+/** Checks a policy's failure policy, parameters and matching: at least one rule, against which expressions are checked. */
 export function* validatePolicyMatching(
   { failurePolicy, paramKind, matchConstraints }: PolicySpec,
   at: Ref<PolicySpec>,
@@ -34,23 +34,23 @@ export function* validatePolicyMatching(
   if (!matchConstraints.resourceRules?.length) yield required(at.matchConstraints.resourceRules)
 }
 
-/** What the expressions of a policy share: its variables, as far as they are declared, and whether it has parameters. */
+/** The context of a policy's expressions: its declared variables, and whether it has parameters. */
 export type PolicyExpressions = { readonly compiler: AdmissionCompiler; readonly hasParams: boolean }
 
 export type PolicyExpressionOptions = {
   readonly old: PolicySpec | undefined
   readonly expressions: PolicyExpressions
-  /** The stored object's expressions that variables are looked for among. */
+  /** The stored object's expressions, to recognize stored variables. */
   readonly storedVariables?: ReadonlySet<string>
 }
 
-/** The expressions of a policy; `composes` says that `variables` means something even if there are none. */
+/** The context of a policy's expressions; `composes` declares `variables` even if there are none. */
 export const expressionsFor = ({ paramKind, variables = [] }: PolicySpec, { composes = false } = {}): PolicyExpressions => ({
   compiler: new AdmissionCompiler({ composes: composes || variables.length > 0 }),
   hasParams: paramKind !== undefined,
 })
 
-/** The expressions that are checked before a policy's own: its conditions, unless nothing about them has changed, and its variables. */
+/** Checks the expressions that precede a policy's own: its conditions, unless they are unchanged, and its variables. */
 export function* validatePolicyExpressions(
   spec: PolicySpec,
   at: Ref<PolicySpec>,
@@ -90,7 +90,7 @@ function* validateVariable({ name, expression }: Variable, at: Ref<Variable>): I
   yield* validatePresence(expression, at.expression, 'expression is not specified')
 }
 
-/** One error for all that is wrong with a text. */
+/** One error with all messages about a string. */
 function* joined(at: Ref<string>, faults: readonly string[]): Iterable<FieldError> {
   if (faults.length > 0) yield invalid(at, faults.join(','))
 }

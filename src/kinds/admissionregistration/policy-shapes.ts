@@ -1,4 +1,4 @@
-/** What validating and mutating policies have in common. */
+/** Common types of validating and mutating policies. */
 import { message, type Static, string } from '../../schema/types.ts'
 
 export const ParamKind = message('ParamKind', {
@@ -13,5 +13,5 @@ export const Variable = message('Variable', {
 }).atomic()
 export type Variable = Static<typeof Variable>
 
-/** The kind of a policy's parameters as tables show it. */
+/** The kind of a policy's parameters in tables. */
 export const formatParamKind = (kind: ParamKind | undefined): string => (kind ? `${kind.apiVersion ?? ''}/${kind.kind ?? ''}` : '<unset>')

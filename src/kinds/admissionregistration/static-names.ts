@@ -8,12 +8,12 @@ export function* validateNotStatic(name: string | undefined, at: Ref<string>, ct
   if (ctx.gate('ManifestBasedAdmissionControlConfig') && isStatic(name, ctx)) yield invalid(at, problem(ctx))
 }
 
-/** Warns about such a name, where there is one already. */
+/** Warns about such a name, if it is already stored. */
 export function* warnAboutStatic(name: string | undefined, ctx: RequestContext): Iterable<string> {
   if (isStatic(name, ctx)) yield `metadata.name: ${problem(ctx)}`
 }
 
-/** What such a name ends with. */
+/** The suffix of such names. */
 export const staticSuffix = (groupDomain: string): string => `.static.${groupDomain}`
 
 const isStatic = (name: string | undefined, { groupDomain }: RequestContext) => name?.endsWith(staticSuffix(groupDomain)) ?? false

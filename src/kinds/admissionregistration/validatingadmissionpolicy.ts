@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicy accepts or refuses requests by expressions; bindings put it into force. */
+/** ValidatingAdmissionPolicy accepts or refuses requests with CEL expressions; bindings put it into force. */
 import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -37,7 +37,7 @@ function* validateTypeChecking({ expressionWarnings = [] }: TypeChecking, at: Re
   }
 }
 
-/** Fields after dots, and brackets around indexes, ranges, names in quotes, or filters. */
+/** Fields after dots, and brackets around indexes, ranges, quoted names, or filters. */
 function pathProblem(path: string): string | undefined {
   const rest = path.replace(/[\w.$@*\s+-]+|\[(?:[^[\]'"]|'[^']*'|"[^"]*")*\]|'[^']*'|"[^"]*"/g, '')
   if (rest === '') return undefined
@@ -146,7 +146,7 @@ export type ValidatingAdmissionPolicy = ObjectOf<typeof ValidatingAdmissionPolic
 const REASONS: readonly string[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 const NOT_BLANK = 'must be non-empty if specified'
 
-/** The expressions of a stored policy, by what they are for. */
+/** The expressions of a stored policy, by role. */
 type Stored = Readonly<Record<'validations' | 'messages' | 'annotations', ReadonlySet<string>>>
 
 const storedExpressions = (spec: Partial<Static<typeof ValidatingAdmissionPolicySpec>> = {}): Stored => ({
@@ -180,7 +180,7 @@ function* validateAuditAnnotations(
   { policy, ...expressions }: Expressions & { readonly policy: string | undefined },
 ): Iterable<FieldError> {
   if (annotations.length > MAX_ANNOTATIONS) {
-    // Clients are shown the annotations under the names they have inside a Kubernetes server.
+    // kube-apiserver shows the annotations with the field names of its internal type.
     const shown = annotations.map(({ key, valueExpression }) => ({ Key: key, ValueExpression: valueExpression }))
     yield invalid(withValue(at, shown), `must not have more than ${MAX_ANNOTATIONS} auditAnnotations`)
   }
@@ -195,7 +195,7 @@ function* validateAuditAnnotations(
   }
 }
 
-/** Space around an expression does not count, but errors show it, and whether an expression is already stored is decided by its whole text. */
+/** Surrounding space does not count, but errors show it, and the whole string decides whether an expression is already stored. */
 function* validateValueExpression(expression: string, at: Ref<string>, { compiler, hasParams, stored }: Expressions): Iterable<FieldError> {
   yield* validatePresence(expression, at, 'valueExpression is not specified')
   const text = expression.trim()

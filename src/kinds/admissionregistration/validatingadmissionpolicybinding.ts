@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicyBinding puts a validating policy into force, with its parameters, for what it matches. */
+/** ValidatingAdmissionPolicyBinding puts a validating policy into force, with its parameters, for the resources it matches. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

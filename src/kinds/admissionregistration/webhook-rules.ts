@@ -17,17 +17,17 @@ import {
 import type { RuleWithOperations } from './match-shapes.ts'
 import type { MutatingWebhook, ValidatingWebhook } from './webhook-shapes.ts'
 
-/** What both sorts of webhooks have. */
+/** The common fields of both types of webhooks. */
 type Webhook = ValidatingWebhook
 
 const SIDE_EFFECTS: readonly string[] = ['None', 'NoneOnDryRun']
 const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1']
 
-/** About how much work the conditions of webhooks take (`schema/rule-work.ts`). */
+/** The approximate work of the conditions of webhooks (`schema/rule-work.ts`). */
 export const webhooksWork = (webhooks: readonly Webhook[]): number =>
   expressionsWork(webhooks.flatMap(({ matchConditions }) => expressionsOf(matchConditions)))
 
-/** Rules on webhooks, each with a unique name; `old` are those of the stored object. */
+/** Rules for webhooks, each with a unique name; `old` are those of the stored object. */
 export function* validateWebhooks(webhooks: readonly Webhook[], at: Ref<Webhook[]>, old?: readonly Webhook[]): Iterable<FieldError> {
   const areConditionsSame = old?.length === webhooks.length && webhooks.every((hook, i) => sameConditions(hook, old[i]!))
   const stored = new Set((old ?? []).flatMap(({ matchConditions }) => expressionsOf(matchConditions)))
@@ -59,7 +59,7 @@ const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
 function excludedBy({ apiGroups = [], resources = [] }: RuleWithOperations, groupDomain: string): Set<string> {
   // A wildcard may well mean other resources.
   if (apiGroups.includes('*') || resources.includes('*')) return new Set()
-  // Looked up one by one: all pairs of what a rule names can be very many.
+  // Looked up one by one: a rule can name very many pairs.
   const [groups, plurals] = [new Set(apiGroups), new Set(resources)]
   return new Set(
     Object.entries(EXCLUDED).flatMap(([short, names]) => {

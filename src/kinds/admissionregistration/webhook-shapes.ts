@@ -1,4 +1,4 @@
-/** What webhook configurations are made of. */
+/** The types of webhook configurations. */
 import { atomic, bytes, int32, message, type Static, string } from '../../schema/types.ts'
 import { LabelSelector } from '../rules/meta.ts'
 import { matchConditions, RuleWithOperations } from './match-shapes.ts'
@@ -16,7 +16,7 @@ const WebhookClientConfig = message('WebhookClientConfig', {
   caBundle: [2, bytes, 'Certificates in PEM that vouch for the webhook; those of the system when absent.'],
 })
 
-/** The fields that both sorts of webhooks have under the same number. */
+/** The fields that both types of webhooks have under the same number. */
 const common = {
   name: [1, string.always(), 'A fully qualified name, for messages and merging.'],
   clientConfig: [2, WebhookClientConfig.orEmpty().expected(), 'How to reach the webhook.'],

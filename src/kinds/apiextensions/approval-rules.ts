@@ -1,4 +1,4 @@
-/** Groups of Kubernetes itself are for kinds that its community has approved, which an annotation says. */
+/** API groups of Kubernetes are for kinds that its community has approved, which an annotation records. */
 import { goQuote } from '../../lib/go-text.ts'
 import { parseUrl } from '../../lib/url.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -7,14 +7,14 @@ import { entry, type FieldError, invalid, type Ref, required } from '../../schem
 const APPROVED = 'api-approved.kubernetes.io'
 const SEE = 'see https://github.com/kubernetes/enhancements/pull/1111'
 
-/** Whether a group is for approved kinds alone. */
+/** Whether a group is reserved for approved kinds. */
 export function isProtectedGroup(group: string, groupDomain: string): boolean {
   return [groupDomain, 'kubernetes.io'].some(domain => group === domain || group.endsWith(`.${domain}`))
 }
 
 export type Approval = { readonly state: 'invalid' | 'approved' | 'bypassed' | 'missing'; readonly reason: string }
 
-/** What the annotation says. */
+/** The value of the annotation. */
 export function approvalOf(annotations: Readonly<Record<string, string>> | undefined): Approval {
   const text = (annotations && Object.hasOwn(annotations, APPROVED) ? annotations[APPROVED] : undefined) ?? ''
   const wanted = `protected groups must have approval annotation "${APPROVED}"`
@@ -29,7 +29,7 @@ function isAddress(text: string): boolean {
   return !('problem' in url) && url.scheme !== '' && url.host !== ''
 }
 
-/** A kind in a protected group must be approved, or say that it is not; what is stored may stay as it is. */
+/** A kind in a protected group must be approved, or be marked as unapproved; stored definitions may stay as they are. */
 export function* validateApproval(
   metadata: AnyObject['metadata'],
   at: Ref<AnyObject['metadata']>,

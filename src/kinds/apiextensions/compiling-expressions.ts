@@ -10,7 +10,7 @@ import { expressionsOf } from './ratcheting.ts'
 import { eachSchema, hasRules, itemSchema, schemasOf } from './schema-walk.ts'
 import { structuralFault } from './structural-rules.ts'
 
-/** Stops after each. What validation finds compiled it does not compile again. */
+/** Stops after each. Validation does not compile them again. */
 export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterable<void> {
   const ageOf = ageIn(old ? expressionsOf(old) : { rules: new Set(), messages: new Set() })
   const patterns = new PatternChecks()
@@ -20,7 +20,7 @@ export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterab
   }
 }
 
-/** About how much work the rules on a definition take (`schema/rule-work.ts`). */
+/** The approximate work of a definition's rules (`schema/rule-work.ts`). */
 export function definitionWork(spec: Spec): number {
   let work = 0
   let defaults = 0

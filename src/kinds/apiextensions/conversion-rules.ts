@@ -1,4 +1,4 @@
-/** Rules on how objects of custom kinds are converted between versions. */
+/** Rules for the conversion of custom objects between versions. */
 
 import { isDNS1035Label } from '../../lib/names.ts'
 import { decodePem } from '../../lib/pem.ts'
@@ -14,7 +14,7 @@ const REVIEW_VERSIONS = ['v1', 'v1beta1']
 /** Whether this server can send a ConversionReview of the version. */
 export const isAcceptedReviewVersion = (version: string): boolean => REVIEW_VERSIONS.includes(version)
 
-/** Rules on conversion. Errors name the fields as they were called in the first version of this API. */
+/** Rules for conversion. Errors name the fields as in the first version of this API. */
 export function* validateConversion({ conversion, preserveUnknownFields }: Spec, at: Ref<Spec>, strict: Strictness): Iterable<FieldError> {
   if (!conversion) return
   const { strategy, webhook } = conversion

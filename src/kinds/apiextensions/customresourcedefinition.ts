@@ -1,4 +1,4 @@
-/** CustomResourceDefinition adds a kind to the server: its names, its versions and what its objects look like. */
+/** CustomResourceDefinition adds a kind to the server: its names, versions and schemas. */
 import { compareText, goQuote } from '../../lib/go-text.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
@@ -92,7 +92,7 @@ const DELETION_PENDING = {
   message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
 }
 
-/** Sets a condition, or changes the one of its type; its time moves only when its status does. */
+/** Sets a condition, or updates the one of its type; its time changes only with its status. */
 export function setCondition(status: Status, condition: Omit<DefinitionCondition, 'lastTransitionTime'>, now: Date): void {
   const conditions = (status.conditions ??= [])
   const index = conditions.findIndex(({ type }) => type === condition.type)
@@ -110,13 +110,13 @@ export function setCondition(status: Status, condition: Omit<DefinitionCondition
   }
 }
 
-/** Objects are from now on stored in the storage version; those in others may still be there. */
+/** Records the storage version, in which objects are stored from now on; objects may still be stored in others. */
 function noteStorageVersion({ versions }: Spec, status: Status): void {
   const storage = versions?.find(version => version.storage)
   if (storage && !status.storedVersions?.includes(storage.name)) status.storedVersions = [...(status.storedVersions ?? []), storage.name]
 }
 
-/** An empty webhook configuration counts as none. */
+/** An empty webhook configuration counts as absent. */
 function dropEmptyWebhook({ conversion }: Spec): void {
   const webhook = conversion?.webhook
   if (webhook && !webhook.clientConfig && !webhook.conversionReviewVersions) delete conversion.webhook
@@ -150,7 +150,7 @@ function unmergedSets(spec: Spec): string[] {
   return warnings.sort(compareText)
 }
 
-/** The schemas that all versions share count once. */
+/** A schema that all versions share counts once. */
 function everySchema(spec: Spec): Schema[] {
   const { shared, versions } = layoutOf(spec)
   return [shared, ...versions].flatMap(({ schema }) => [...eachSchema(schema?.openAPIV3Schema)])

@@ -1,4 +1,4 @@
-/** Rules on defaults in schemas: each is a value that its schema describes and allows. */
+/** Rules for defaults in schemas: each must be valid by its schema. */
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Budget } from '../../schema/budget.ts'
 import { ConformError } from '../../schema/conform.ts'
@@ -18,7 +18,7 @@ export type DefaultChecks = {
   readonly budget: Budget
 }
 
-/** What is wrong with the defaults of a structural schema. */
+/** The errors of a structural schema's defaults. */
 export function validateDefaults(schema: Schema, at: Ref<Schema>, { pruned, budget }: DefaultChecks): FieldError[] {
   if (!hasDefaults(schema)) return []
   const root = compileSchema({ ...schema, 'x-kubernetes-embedded-resource': true })
@@ -31,7 +31,9 @@ export function validateDefaults(schema: Schema, at: Ref<Schema>, { pruned, budg
 type Position = DefaultChecks & {
   /** Evaluates the CEL rules of its schema. */
   readonly rules: RuleEvaluator
-  /** The schema of the innermost whole object that it is in, and a function that wraps a value at the position of the default in such an object. */
+  /**
+   * The schema of the innermost whole object around it, and a function that wraps a value at the position of the default in such an object.
+   */
   readonly root: { readonly schema: Structural; readonly around: (value: Json) => JsonObject }
   /** Within apiVersion, kind or metadata of that object. */
   readonly inMetadata: true | undefined
@@ -74,14 +76,14 @@ function* validateDefault(
   if (faults.length > 0) return yield* faults
   const wrong = validateValue(schema, value, at, { budget })
   if (wrong.length > 0) return yield* wrong
-  // Rules are evaluated as for an unchanged value, and as for one that is new.
+  // Rules are evaluated as for an unchanged value, and as for a new one.
   const broken = rules.evaluate(schema, value, { path: pathOf(at), old: value })
   yield* broken.length > 0 ? broken : rules.evaluate(schema, value, { path: pathOf(at), old: null })
 }
 
 const isPruned = (schema: Structural, value: Json) => deepEqual(prune(schema, value, { root: schema.embedded }), value)
 
-/** A default in metadata is judged as part of an object that has nothing else. */
+/** A default in metadata is checked as part of an otherwise empty object. */
 function metadataFaults(value: Json, { schema, around }: Position['root'], at: Ref<any>): FieldError[] {
   const object = around(value)
   const detail = 'must result in valid metadata: '

@@ -22,7 +22,7 @@ import { structuralFault } from './structural-rules.ts'
 type Definition = KObject<Spec, Status>
 type Context = RequestContext & { readonly old?: Definition }
 
-/** Everything that must hold of a definition, and of its change when there was one before. */
+/** All rules for a definition and, on updates, for its change. */
 export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain, budget }: Context): Iterable<FieldError> {
   const { spec, status } = o
   if (!old) yield* validateName(o, at)
@@ -46,7 +46,7 @@ function* validateName({ metadata: { name, generateName }, spec }: Definition, {
 
 const SCOPES = ['Cluster', 'Namespaced']
 
-/** How strictly a definition is checked, and the work that checking it may cost. */
+/** The strictness of the rules, and the work budget for them. */
 type Checks = { readonly strict: Strictness; readonly budget: Budget }
 
 function* validateSpec(spec: Spec, at: Ref<Spec>, { strict: given, budget }: Checks): Iterable<FieldError> {
@@ -71,7 +71,7 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, { strict: given, budget }: Che
   yield* validateConversion(spec, at, strict)
 }
 
-/** Extensions that only mean something in a structural schema. */
+/** Extensions that are only meaningful in a structural schema. */
 const hasExtensions = (schema: Schema) =>
   schema['x-kubernetes-embedded-resource'] === true ||
   schema['x-kubernetes-preserve-unknown-fields'] !== undefined ||
@@ -80,7 +80,7 @@ const hasExtensions = (schema: Schema) =>
   schema['x-kubernetes-list-type'] !== undefined ||
   schema['x-kubernetes-validations'] !== undefined
 
-/** Every version has a schema; of definitions that were stored without, those that are served. */
+/** Every version has a schema; for definitions that were stored without, only served versions need one. */
 function* validatePresence(
   { preserveUnknownFields }: Spec,
   at: Ref<Spec>,
@@ -118,7 +118,7 @@ function* validateVersions(layout: Layout, at: Ref<Spec>, checks: Checks): Itera
   if (faults.length > 0) yield invalid(refTo(first!.name, 'spec.version'), faults.join(','))
 }
 
-/** Rules on what all versions have in common. */
+/** Rules for the parts that all versions share. */
 function validateShared(layout: Layout, checks: Checks): Iterable<FieldError> {
   const { shared, versions } = layout
   const first = versions[0]?.name ?? ''
@@ -128,7 +128,7 @@ function validateShared(layout: Layout, checks: Checks): Iterable<FieldError> {
 
 type PartsAt = { readonly [P in keyof Parts]-?: Ref<NonNullable<Parts[P]>> } & { readonly schemaFault: Ref<string> }
 
-/** Where the parts are, for errors: not always where they are in the object. */
+/** The paths of the parts in errors, which are not always those in the object. */
 function partsAt(parts: Parts, path: string, schema: string): PartsAt {
   return {
     schema: refTo(parts.schema, `${path}.${schema}`) as PartsAt['schema'],
@@ -170,7 +170,7 @@ function* validateParts(
 const WITHOUT_VALIDATION = 'may only be set when validations.schema is included'
 const WITHOUT_SCHEMA = 'may only be set when `version.schema.openAPIV3Schema` is not included'
 
-/** Rules on names as far as there are any: those of the spec and those that are accepted. */
+/** Rules for names, as far as they are set: those of the spec and the accepted ones. */
 export function* validateNames(names: DefinitionNames, at: Ref<DefinitionNames>): Iterable<FieldError> {
   const { plural, singular = '', kind, listKind = '', shortNames = [], categories = [] } = names
   const faultsOf = (name: string) => (name === '' ? '' : isDNS1035Label(name).join(','))
@@ -191,7 +191,7 @@ function* validateLabels(labels: readonly string[], at: Ref<string[]>): Iterable
   }
 }
 
-/** What the paths and the storage of objects depend on cannot change. */
+/** Fields that determine the paths and storage of objects are immutable. */
 function* validateKept(spec: Spec, old: Spec, { at, strict }: { at: Ref<Spec>; strict: Strictness }): Iterable<FieldError> {
   const detail = 'field is immutable'
   if (strict.names && spec.scope !== old.scope) yield invalid(at.scope, detail)
@@ -215,7 +215,7 @@ function* validateStoredVersions(stored: readonly string[], { versions }: Spec, 
       )
 }
 
-/** Rules on the warning for users of a deprecated version. */
+/** Rules for the warning of a deprecated version. */
 function* validateDeprecation({ deprecated, deprecationWarning }: DefinitionVersion, at: Ref<DefinitionVersion>): Iterable<FieldError> {
   if (deprecationWarning === undefined) return
   if (!deprecated) return yield invalid(at.deprecationWarning, 'can only be set for deprecated versions')
@@ -229,7 +229,7 @@ function* validateDeprecation({ deprecated, deprecationWarning }: DefinitionVers
   }
 }
 
-/** Rules on parts of objects that have a path of their own. */
+/** Rules for subresources. */
 function* validateSubresources({ scale }: DefinitionSubresources, at: Ref<DefinitionSubresources>): Iterable<FieldError> {
   if (!scale) return
   const { specReplicasPath, statusReplicasPath, labelSelectorPath = '' } = scale
@@ -254,7 +254,7 @@ const NOT_SIMPLE = 'must be a simple json path starting with .'
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string']
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
 
-/** Rules on the columns of tables. Errors name the path as it was called in the first version of this API. */
+/** Rules for table columns. Errors name the path as in the first version of this API. */
 function* validateColumns(columns: readonly ColumnDefinition[], at: Ref<ColumnDefinition[]>): Iterable<FieldError> {
   for (const [i, { name, type, format = '', jsonPath }] of columns.entries()) {
     const there = at[i]! as Ref<ColumnDefinition> & { readonly JSONPath: Ref<string> }
@@ -270,7 +270,7 @@ function* validateColumns(columns: readonly ColumnDefinition[], at: Ref<ColumnDe
 
 const SELECTABLE: ReadonlySet<string> = new Set(['string', 'boolean', 'integer'])
 
-/** Rules on fields for field selectors: they are described, plain and few. */
+/** Rules for selectable fields: they are in the schema, scalar and few. */
 function* validateSelectableFields(
   fields: readonly { readonly jsonPath: string }[],
   at: Ref<{ jsonPath: string }[]>,

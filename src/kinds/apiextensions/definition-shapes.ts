@@ -101,7 +101,7 @@ const CustomResourceDefinitionCondition = message('CustomResourceDefinitionCondi
   observedGeneration: [6, int64, 'The generation that the condition was set for.'],
 })
 
-/** How far the server is with it. */
+/** The status of a definition. */
 export const CustomResourceDefinitionStatus = message('CustomResourceDefinitionStatus', {
   conditions: [1, keyed(CustomResourceDefinitionCondition, 'type').always().omittable(), 'Latest observations, such as Established.'],
   acceptedNames: [2, CustomResourceDefinitionNames.orEmpty(), 'The names that are served: those of the spec, where nothing else has them.'],

@@ -1,4 +1,4 @@
-/** Rules on the expressions of schemas: they compile, give what they should, and are cheap enough for as many values as there can be. */
+/** Rules for the expressions of schemas: they compile to the right type, and are cheap enough for the possible number of values. */
 import { type FieldError, forbidden, internal, invalid, pathOf, type Ref, refTo, withValue } from '../../schema/refs.ts'
 import { type AgeOf, type CompiledRule, compiledRules, mostValuesOf } from '../../structural/compile-rules.ts'
 import { costMessage, type ExpressionScope, MAX_EXPRESSION_COST, MAX_SCHEMA_COST, timesAtMost } from './expression-scope.ts'
@@ -13,7 +13,7 @@ type Looking = {
   readonly uncorrelated: string | undefined
 }
 
-/** Rules on the expressions of one schema, of which nothing else is wrong. */
+/** Rules for the expressions of one schema that has no other errors. */
 export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: Looking): Iterable<FieldError> {
   const { scope, strict } = looking
   const there = at['x-kubernetes-validations']
@@ -29,7 +29,7 @@ export function* validateExpressions(schema: Schema, at: Ref<Schema>, looking: L
   }
 }
 
-/** Expressions that are stored already may use every feature of this server. */
+/** Stored expressions may use every feature of this server. */
 export const ageIn =
   ({ rules, messages }: StoredExpressions): AgeOf =>
   (kind, text) =>
@@ -67,7 +67,7 @@ function* validateOldSelf({ rule, condition }: CompiledRule, at: Ref<ExpressionR
   } else if (rule.optionalOldSelf !== undefined) yield invalid(at.optionalOldSelf, 'may not be set if oldSelf is not used in rule')
 }
 
-/** Rules on the cost of all expressions of a schema together. */
+/** Rules for the total cost of all expressions of a schema. */
 export function* validateTotalCost({ costs }: ExpressionScope, at: Ref<Schema>): Iterable<FieldError> {
   if (costs.total <= MAX_SCHEMA_COST) return
   for (const path of costs.highest)

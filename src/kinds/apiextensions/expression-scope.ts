@@ -1,21 +1,21 @@
-/** The values that expressions at one position of a schema apply to: their type, and how many of them there can be. */
+/** The scope of expressions at one position of a schema: the type of their values, and the possible number of them. */
 import { saturate } from '../../cel/checker/cost-range.ts'
 import { escapeName } from '../../cel/kubernetes/field-names.ts'
 import { type RuleType, ruleTypeOf } from '../../structural/rule-types.ts'
 import { compileSchema, type Structural } from '../../structural/schema.ts'
 import type { Schema } from './json-schema.ts'
 
-/** What one expression may cost by the estimate, and all of a schema together. */
+/** The limits of the estimated cost of one expression, and of all expressions of a schema. */
 export const MAX_EXPRESSION_COST = 10_000_000n
 export const MAX_SCHEMA_COST = 100_000_000n
 
-/** A type, and the type that it is a part of and that its name derives from. */
+/** A type, and the enclosing type from which its name derives. */
 export type Typed = { readonly type: RuleType; readonly root: RuleType }
 
 export type ExpressionScope = {
-  /** The type of the values; undefined where the schema says too little. Computed on first use. */
+  /** The type of the values; undefined where the schema is incomplete. Computed on first use. */
   readonly typed: () => Typed | undefined
-  /** How many values there can be by the limits of all lists and maps around; undefined where one has no limit. */
+  /** The possible number of values by the limits of all enclosing lists and maps; undefined where one has no limit. */
   readonly cardinality: bigint | undefined
   readonly costs: Costs
   member(name: string, schema: Schema): ExpressionScope
@@ -63,7 +63,7 @@ function scopeOf(source: ScopeSource): ExpressionScope {
   }
 }
 
-/** The source of a nested schema. A part that its parent's type does not show has a separate type. */
+/** The scope of a nested schema. A part that its parent's type does not include has a separate type. */
 function inside(
   outer: ScopeSource,
   schema: Schema,
@@ -87,7 +87,7 @@ function rootType(structural: Structural, position: 'root' | 'part'): Typed | un
   return type && { type, root: type }
 }
 
-/** How many values of one kind a value can have in it; undefined where there is no limit. */
+/** The possible number of parts of a value; undefined where there is no limit. */
 function partsAtMost({ type, additionalProperties, maxProperties, maxItems }: Schema): bigint | undefined {
   if (type === 'object' && additionalProperties !== undefined) return limit(maxProperties)
   return type === 'array' ? limit(maxItems) : 1n
@@ -95,10 +95,10 @@ function partsAtMost({ type, additionalProperties, maxProperties, maxItems }: Sc
 
 const limit = (most: number | bigint | undefined) => (most === undefined ? undefined : most < 0 ? 0n : BigInt(most))
 
-/** The product, or the largest number where it would be larger. */
+/** The product, saturated at the largest number. */
 export const timesAtMost = (cost: bigint, times: bigint): bigint => saturate(cost * times)
 
-/** What the expressions of a schema may cost together, and which of them the most. */
+/** The total cost of a schema's expressions, and the most expensive of them. */
 class Costs {
   #total = 0n
   #highest: { readonly path: string; readonly cost: bigint }[] = []
@@ -106,7 +106,7 @@ class Costs {
   get total(): bigint {
     return this.#total
   }
-  /** The paths of those that cost the most, if they cost a hundredth of what all may. */
+  /** The paths of the most expensive ones, if they cost at least a hundredth of the limit. */
   get highest(): readonly string[] {
     return this.#highest.map(({ path }) => path)
   }
@@ -120,7 +120,7 @@ class Costs {
   }
 }
 
-/** By how much a cost exceeds its limit, for an error text. */
+/** The factor by which a cost exceeds its limit, for an error message. */
 export function costMessage(what: string, cost: bigint, limit: bigint): string {
   const factor = Number(cost) / Number(limit)
   const times = factor > 100 ? 'more than 100x' : `${factor.toFixed(factor < 1.5 ? 6 : 1)}x`

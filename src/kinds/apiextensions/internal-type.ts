@@ -1,12 +1,12 @@
 /**
- * Some errors print a schema as the internal Go type of kube-apiserver. Elsewhere `internalRepresentation` derives that from the
+ * A schema as the internal Go type of kube-apiserver, which some errors print. Elsewhere `internalRepresentation` derives that from the
  * declared type; the internal type of schemas has another order of fields, and structures where JSON has alternatives.
  */
 import { type Json, setOwn } from '../../lib/json-value.ts'
 import type { DefinitionVersion } from './definition-shapes.ts'
 import type { ExpressionRule, Schema } from './json-schema.ts'
 
-/** How a value is shown; absent ones are shown as well. */
+/** Converts a value; absent values have a representation as well. */
 type Show = (value: any) => Json
 type Fields = readonly (readonly [name: string, field: string, show: Show])[]
 
@@ -141,9 +141,9 @@ const VERSION: Fields = [
   ['SelectableFields', 'selectableFields', each(struct(() => [['JSONPath', 'jsonPath', text]]))],
 ]
 
-/** A schema as errors show it. */
+/** A schema in errors. */
 export const internalSchema = (value: Schema): Json => schema(value)
-/** A rule in CEL as errors show it. */
+/** A CEL rule in errors. */
 export const internalRule = (value: ExpressionRule): Json => rule(value)
-/** A version of a definition as errors show it. */
+/** A version of a definition in errors. */
 export const internalVersion: (value: DefinitionVersion) => Json = struct(() => VERSION)

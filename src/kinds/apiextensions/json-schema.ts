@@ -1,8 +1,8 @@
-/** JSON schemas as definitions of custom kinds hold them: every field that clients may send, whether or not a rule then forbids it. */
+/** JSON schemas in definitions of custom kinds: every field that clients may send, whether or not a rule then forbids it. */
 import type { Json } from '../../lib/json-value.ts'
 import { atomic, bool, double, either, int64, keyed, mapOf, message, rawAs, recursive, string, type Type } from '../../schema/types.ts'
 
-/** A schema as it was decoded. Zero values are absent, except where absent and zero differ. */
+/** A decoded schema. Zero values are absent, except where absent and zero differ. */
 export type Schema = {
   id?: string
   $schema?: string
@@ -50,7 +50,7 @@ export type Schema = {
   'x-kubernetes-validations'?: ExpressionRule[]
 }
 
-/** A rule in CEL on the value that a schema describes. */
+/** A CEL rule for the values of a schema. */
 export type ExpressionRule = {
   rule: string
   message?: string

@@ -1,23 +1,23 @@
 /**
- * A definition in the layout that its rules use. What all versions have in common is kept once, above them, as it did in the first version of
- * this API, and errors name it there: for a definition with one version, that is everything but its name.
+ * A definition in the layout that its rules use. Parts that all versions share are kept once, above them, as in the first version of this
+ * API, and errors name them there: for a definition with one version, that is everything but its name.
  */
 import { deepEqual } from '../../lib/json-value.ts'
 import type { DefinitionVersion, Spec } from './definition-shapes.ts'
 
-/** The parts of a version that all can have in common. */
+/** The parts of a version that all versions can share. */
 export type Parts = Pick<DefinitionVersion, 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'>
 
 export type Layout = {
-  /** What all versions have in common. */
+  /** The parts that all versions share. */
   readonly shared: Parts
-  /** Every version without what is shared. */
+  /** Every version without the shared parts. */
   readonly versions: readonly DefinitionVersion[]
 }
 
 const PARTS = ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const
 
-/** Separates what versions have in common from what they have for themselves. */
+/** Separates the shared parts of versions from their own. */
 export function layoutOf({ versions }: Spec): Layout {
   const [first, ...others] = versions ?? []
   if (!first) return { shared: {}, versions: [] }

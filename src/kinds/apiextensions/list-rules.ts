@@ -1,4 +1,4 @@
-/** Rules on how lists and objects of custom kinds are merged: their topology, and the keys that identify items. */
+/** Rules for the merge strategy of lists and objects of custom kinds: their topology, and the keys of items. */
 import { getOwn } from '../../lib/json-value.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { internalSchema } from './internal-type.ts'
@@ -10,14 +10,14 @@ const LIST_TYPE = 'x-kubernetes-list-type'
 const MAP_TYPE = 'x-kubernetes-map-type'
 const KEYS = 'x-kubernetes-list-map-keys'
 
-/** Whether a schema says anything of how its values are merged or kept. */
+/** Whether a schema has any extensions for merging or preserving values. */
 export const hasTopology = (schema: Schema): boolean =>
   schema[LIST_TYPE] !== undefined ||
   schema[MAP_TYPE] !== undefined ||
   schema[KEYS] !== undefined ||
   schema['x-kubernetes-preserve-unknown-fields'] === false
 
-/** The topology of a list or object must fit its type. */
+/** The topology of a list or object must match its type. */
 export function* validateTopology(schema: Schema, at: Ref<Schema>, strict: Strictness): Iterable<FieldError> {
   const { [LIST_TYPE]: list, [MAP_TYPE]: map, [KEYS]: keys = [] } = schema
   if (schema['x-kubernetes-preserve-unknown-fields'] === false)
@@ -44,7 +44,7 @@ function* validateType({ type = '' }: Schema, at: Ref<Schema>, wanted: string, b
   yield type === '' ? required(at.type, detail) : invalid(at.type, detail)
 }
 
-/** Items of a set are compared as a whole, so that nothing in them may be merged. Errors show the list type of the item. */
+/** Items of a set are compared as a whole, so they must be atomic. Errors show the list type of the item. */
 function* validateSetItems(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const item = itemSchema(schema)
   const wrong = item && unfitInSet(item)
@@ -53,13 +53,13 @@ function* validateSetItems(schema: Schema, at: Ref<Schema>): Iterable<FieldError
   yield invalid(there, 'must be atomic as item of a list with x-kubernetes-list-type=set')
 }
 
-/** The extension by which items would be merged though they are in a set. */
+/** The extension that makes items of a set mergeable. */
 function unfitInSet(item: Schema): typeof LIST_TYPE | typeof MAP_TYPE | undefined {
   if (item.type === 'array' && (item[LIST_TYPE] ?? 'atomic') !== 'atomic') return LIST_TYPE
   return item.type === 'object' && item[MAP_TYPE] !== 'atomic' ? MAP_TYPE : undefined
 }
 
-/** Whether it is a set of what is merged. */
+/** Whether the schema is a set of mergeable items. */
 export function isUnfitSet(schema: Schema): boolean {
   const item = schema[LIST_TYPE] === 'set' ? itemSchema(schema) : undefined
   return item !== undefined && unfitInSet(item) !== undefined
@@ -96,7 +96,7 @@ function* validateKeyed(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
 
 const MAX_REPORTED = 16
 
-/** Items of sets and of lists with keys are never null, and keys are always there. */
+/** Items of sets and of lists with keys are never null, and keys are required. */
 export function* validateMapListKeys(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const { [LIST_TYPE]: list, [KEYS]: keys = [] } = schema
   const item = itemSchema(schema)

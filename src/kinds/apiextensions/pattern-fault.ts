@@ -1,4 +1,4 @@
-/** Whether the patterns of a definition are regular expressions. */
+/** Checks that the patterns of a definition are valid regular expressions. */
 
 import { LIMITS } from '../../lib/limits.ts'
 import { linearRegex } from '../../lib/linear-regex.ts'
@@ -8,7 +8,7 @@ import type { Schema } from './json-schema.ts'
 const faults = new WeakMap<Schema, string>()
 const NONE = ''
 
-/** What is wrong with the pattern, found out once for each schema; undefined where nothing is or there is none. */
+/** The error of the pattern, computed once for each schema; undefined if it is valid or absent. */
 export function patternFault(schema: Schema): string | undefined {
   const { pattern = '' } = schema
   if (pattern === '') return undefined
@@ -17,12 +17,12 @@ export function patternFault(schema: Schema): string | undefined {
   return fault === NONE ? undefined : fault
 }
 
-/** Finds out what is wrong with the patterns of many schemas, for `patternFault` to report. Each pattern is compiled once. */
+/** Checks the patterns of many schemas, for `patternFault` to report. Each pattern is compiled once. */
 export class PatternChecks {
   readonly #known = new Map<string, string>()
   #size = 0
 
-  /** Whether a pattern had to be compiled. Throws a StatusError when all of them together are too large to be used. */
+  /** Whether a pattern had to be compiled. Throws a StatusError when all of them together are too large. */
   add(schema: Schema): boolean {
     const { pattern = '' } = schema
     if (pattern === '') return false

@@ -1,4 +1,4 @@
-/** Ratcheting of definitions: what a stored one already does wrong, its next version may do as well. */
+/** Ratcheting of definitions: an update may keep the errors of the stored definition. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { hasErrors, type Ref, refTo } from '../../schema/refs.ts'
 import { isAcceptedReviewVersion, validateCABundle } from './conversion-rules.ts'
@@ -11,7 +11,7 @@ import { anySchema, eachSchema, schemasOf } from './schema-walk.ts'
 import type { StoredExpressions, Strictness } from './strictness.ts'
 import { isStructural } from './structural-rules.ts'
 
-/** What a change of a definition has to satisfy. */
+/** The strictness for a change of a definition. */
 export function strictnessFor(spec: Spec, old: { readonly spec: Spec; readonly status: Status }): Strictness {
   const established = isConditionTrue(old.status, 'Established')
   const versions = old.spec.conversion?.webhook?.conversionReviewVersions ?? []
@@ -31,7 +31,7 @@ export function strictnessFor(spec: Spec, old: { readonly spec: Spec; readonly s
   }
 }
 
-/** Whether a condition is there and true. */
+/** Whether a condition is present and true. */
 export const isConditionTrue = ({ conditions }: Status, type: string): boolean =>
   (conditions ?? []).find(condition => condition.type === type)?.status === 'True'
 
@@ -66,7 +66,10 @@ function unchangedVersions(spec: Spec, old: Spec): Set<string> {
   return new Set(now.versions.map(({ name }) => name).filter(isUnchanged))
 }
 
-/** The schema of a version, null for none. One that all versions share is that of versions to come, too; undefined where there is no such version. */
+/**
+ * The schema of a version, null for none. A schema shared by all versions applies to new versions, too; undefined where there is no such
+ * version.
+ */
 function schemasByVersion({ shared, versions }: Layout): (name: string) => Validation | null | undefined {
   if (!versions.some(({ schema }) => schema)) return () => shared.schema ?? null
   const byName = new Map(versions.map(({ name, schema }) => [name, schema ?? null]))

@@ -7,9 +7,9 @@ import type { Schema } from './json-schema.ts'
 
 const AT = 'spec.validation.openAPIV3Schema'
 const faults = (draft: object) => check(CustomResourceDefinition, draft as never)
-/** What is wrong with a schema at the top. */
+/** The errors of a root schema. */
 const root = (schema: object) => faults(widgets(schema)).map(text => text.replace(AT, '$'))
-/** What is wrong with the schema of `spec`. */
+/** The errors of the schema of `spec`. */
 const spec = (schema: object) => faults(widgetsWith(schema as Schema)).map(text => text.replaceAll(`${AT}.properties[spec]`, '$'))
 const stored = (draft: object) => ({ ...draft, status: { storedVersions: ['v1'] } })
 

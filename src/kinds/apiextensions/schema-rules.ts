@@ -1,4 +1,4 @@
-/** Rules on the schemas of custom kinds: what they may contain, at the top, in metadata and elsewhere. */
+/** Rules for the schemas of custom kinds: at the root, in metadata and elsewhere. */
 import type { Budget } from '../../schema/budget.ts'
 import { entry, type FieldError, forbidden, invalid, pathOf, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { faultOfPath } from '../../structural/field-path.ts'
@@ -12,7 +12,7 @@ import { hasRules } from './schema-walk.ts'
 import type { Strictness } from './strictness.ts'
 import { structuralFault, validateStructural } from './structural-rules.ts'
 
-/** Rules on the schema of a version, or of all of them. */
+/** Rules for the schema of a version, or of all versions. */
 export function* validateRootSchema(
   schema: Schema,
   at: Ref<Schema>,
@@ -27,7 +27,7 @@ export function* validateRootSchema(
   validateSchema(schema, at, { strict, scope, isRoot: true, forbidsDefaults: undefined, inMetadata: false, uncorrelated: undefined }, found)
   append(errors, found.schema)
   append(errors, found.expressions)
-  // What keeps a schema from being compiled has usually been reported by another rule by now.
+  // The reason why a schema cannot be compiled has usually been reported by another rule.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(withValue(at, ''), fault))
   yield* errors
   if (scope) yield* validateTotalCost(scope, at)
@@ -35,7 +35,7 @@ export function* validateRootSchema(
 
 type Outline = { readonly problems: FieldError[]; readonly fault?: string; readonly scope?: ExpressionScope }
 
-/** Whether the schema is structural and its defaults are valid: expressions are looked at only then. */
+/** Whether the schema is structural and its defaults are valid: expressions are checked only then. */
 function structure(schema: Schema, at: Ref<Schema>, { strict, budget }: { strict: Strictness; budget: Budget }): Outline {
   if (!strict.structural) return { problems: [] }
   const fault = structuralFault(schema)
@@ -45,7 +45,7 @@ function structure(schema: Schema, at: Ref<Schema>, { strict, budget }: { strict
   return problems.length > 0 || !hasRules(schema) ? { problems } : { problems, scope: rootScope(schema) }
 }
 
-/** The keywords that the root schema may use when there is a status subresource, as errors name them. */
+/** The keywords that the root schema may use beside a status subresource, as errors name them. */
 const BESIDE_STATUS = new Map<string, keyof Schema>([
   ['Description', 'description'],
   ['Type', 'type'],
@@ -86,13 +86,13 @@ function* validateWithStatus(schema: Schema, at: Ref<Schema>): Iterable<FieldErr
   }
 }
 
-/** Where a schema is within the whole schema. */
+/** The position of a schema within the whole schema. */
 type SchemaContext = {
   readonly strict: Strictness
-  /** Where expressions are; undefined where none are looked at. */
+  /** The scope of expressions; undefined where they are not checked. */
   readonly scope: ExpressionScope | undefined
   readonly isRoot: boolean
-  /** Why there may be no defaults here; undefined where there may. */
+  /** Why defaults are forbidden here; undefined where they are allowed. */
   readonly forbidsDefaults: string | undefined
   /** Within apiVersion, kind or metadata of a whole object. */
   readonly inMetadata: boolean
@@ -100,10 +100,10 @@ type SchemaContext = {
   readonly uncorrelated: string | undefined
 }
 
-/** What is wrong with a schema, and what is wrong with the expressions in it. */
+/** The errors of a schema, and the errors of its expressions. */
 type Found = { readonly schema: FieldError[]; readonly expressions: FieldError[] }
 
-/** Adds to what was found elsewhere. */
+/** Adds errors to `found`. */
 function validateSchema(schema: Schema, at: Ref<Schema>, context: SchemaContext, found: Found): void {
   const { strict, scope, uncorrelated } = context
   const before = found.schema.length
@@ -140,7 +140,7 @@ function* validateKeywords(schema: Schema, at: Ref<Schema>, { strict, forbidsDef
     yield forbidden(at['x-kubernetes-embedded-resource'], 'must not be used inside of resource meta')
   if (schema.uniqueItems)
     yield forbidden(at.uniqueItems, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic')
-  // properties and additionalProperties exclude each other; additionalProperties that allows anything does no harm.
+  // properties and additionalProperties exclude each other; additionalProperties that allows anything is harmless.
   if (properties && additionalProperties !== undefined && additionalProperties !== true)
     yield forbidden(at.additionalProperties, 'additionalProperties and properties are mutual exclusive')
 }
@@ -164,7 +164,7 @@ function* partsOf(schema: Schema, at: Ref<Schema>, context: SchemaContext): Iter
     yield [member, entry(at.properties, name), memberContext(schema, name, member, { context, plain })]
   yield* restrictingParts(schema, at, { ...inside, scope: undefined })
   if (items) {
-    // Only items that have keys can be found again in what was stored.
+    // Only items with keys can be correlated with the stored ones.
     const uncorrelated = schema['x-kubernetes-list-type'] === 'map' ? context.uncorrelated : (context.uncorrelated ?? pathOf(at))
     const each = Array.isArray(items) ? items : [items]
     for (const [i, item] of each.entries()) {
@@ -176,7 +176,7 @@ function* partsOf(schema: Schema, at: Ref<Schema>, context: SchemaContext): Iter
     if (part !== null && !Array.isArray(part)) yield [part, entry(at.dependencies, name) as Ref<Schema>, { ...inside, scope: undefined }]
 }
 
-/** Members are found again by their names, in every sort of map that there is. */
+/** Members are correlated by name, in every type of map. */
 const isCorrelated = ({ 'x-kubernetes-map-type': map = 'granular' }: Schema) => map === 'granular' || map === 'atomic'
 
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion'])
@@ -212,7 +212,7 @@ function* restrictingParts(
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-/** Rules on a rule that do not compile its expressions. `schema` is what paths lead into, if it is known. */
+/** Rules for a CEL rule that do not compile its expressions. Paths lead into `schema`, if it is known. */
 function* validateRule(rule: ExpressionRule, at: Ref<ExpressionRule>, schema: Schema | undefined): Iterable<FieldError> {
   const { message = '', messageExpression = '', reason, fieldPath = '' } = rule
   if (trim(rule.rule) === '') yield required(at.rule, 'rule is not specified')

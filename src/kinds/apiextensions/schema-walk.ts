@@ -1,9 +1,9 @@
-/** Every schema inside a schema, and those of a definition. */
+/** Traverses the schemas inside a schema, and those of a definition. */
 import { isObject } from '../../lib/json-value.ts'
 import type { Spec } from './definition-shapes.ts'
 import type { Schema } from './json-schema.ts'
 
-/** The schema itself and every schema in it, however deep. */
+/** The schema itself and every nested one. */
 export function* eachSchema(schema: Schema | undefined): Iterable<Schema> {
   const open: (Schema | undefined)[] = [schema]
   for (let next = open.pop(); open.length > 0 || next; next = open.pop()) {
@@ -19,22 +19,22 @@ export function* schemasOf({ versions }: Spec): Iterable<Schema> {
   for (const { schema } of versions ?? []) if (schema?.openAPIV3Schema) yield schema.openAPIV3Schema
 }
 
-/** Whether any schema of any version, however deep, is like that. */
+/** Whether the predicate holds for any schema of any version, nested ones included. */
 export function anySchema(spec: Spec, isLikeThat: (schema: Schema) => boolean): boolean {
   for (const root of schemasOf(spec)) for (const schema of eachSchema(root)) if (isLikeThat(schema)) return true
   return false
 }
 
-/** Whether a schema, however deep, has rules. */
+/** Whether a schema or a nested one has rules. */
 export function hasRules(root: Schema): boolean {
   for (const schema of eachSchema(root)) if (schema['x-kubernetes-validations']) return true
   return false
 }
 
-/** The one schema of all items, if there is one. */
+/** The schema of all items, if there is one. */
 export const itemSchema = ({ items }: Schema): Schema | undefined => (Array.isArray(items) ? undefined : items)
 
-/** The schemas right inside a schema. Most have none, and there can be tens of thousands, so only keywords that are set are visited. */
+/** The schemas directly inside a schema. Most have none, and there can be tens of thousands, so only keywords that are set are visited. */
 function partsOf(schema: Schema): readonly Schema[] {
   const { items, allOf, anyOf, oneOf, not, properties, additionalProperties } = schema
   const { patternProperties, additionalItems, definitions, dependencies } = schema

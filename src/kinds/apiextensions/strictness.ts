@@ -1,9 +1,9 @@
-/** How strictly a definition is validated. */
+/** The strictness with which a definition is validated. */
 
 export type Strictness = {
-  /** Webhooks must understand a review that this server sends. */
+  /** Webhooks must accept a review version that this server sends. */
   readonly reviewVersions: boolean
-  /** The scope and the kind stay as they are. */
+  /** The scope and the kind are immutable. */
   readonly names: boolean
   /** Every version has a schema. */
   readonly schemas: boolean
@@ -21,9 +21,9 @@ export type Strictness = {
   readonly stored: StoredExpressions
   /** Versions whose schema is unchanged: the cost of single expressions in them is not checked. */
   readonly unchanged: ReadonlySet<string>
-  /** Versions that keep the too many selectable fields that they have; the empty name is that of the fields that all versions share. */
+  /** Versions that keep their excess of selectable fields; the empty name is that of the fields shared by all versions. */
   readonly manySelectable: ReadonlySet<string>
-  /** The cost of single expressions is not looked at, in the schema at hand. */
+  /** The cost of single expressions is not checked in the current schema. */
   readonly anyCost?: boolean
 }
 
@@ -31,7 +31,7 @@ export type StoredExpressions = { readonly rules: ReadonlySet<string>; readonly 
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** What a new definition has to satisfy. It is not in use yet, so that its webhook need not be either. */
+/** The strictness for a new definition. It is not in use yet, so its webhook need not work either. */
 export const STRICT: Strictness = {
   reviewVersions: true,
   names: false,

@@ -1,6 +1,6 @@
 /**
- * What makes a schema structural: outside of allOf, anyOf, oneOf and not it says of every value what it is, and inside of these it
- * only restricts what is described outside. Only then are pruning and defaulting well-defined.
+ * Rules for structural schemas: outside of allOf, anyOf, oneOf and not, the schema has the type of every value, and inside of these it only
+ * restricts values described outside. Only then are pruning and defaulting well-defined.
  */
 
 import { compareText } from '../../lib/go-text.ts'
@@ -10,7 +10,7 @@ import type { Schema } from './json-schema.ts'
 import { patternFault } from './pattern-fault.ts'
 import { itemSchema } from './schema-walk.ts'
 
-/** Why a schema cannot even be read as a structural one; undefined when it can. */
+/** Why a schema cannot be converted to a structural one; undefined when it can. */
 export function structuralFault(schema: Schema): string | undefined {
   const unsupported = unsupportedKeyword(schema)
   if (unsupported !== undefined) return `OpenAPIV3Schema '${unsupported}' is not supported`
@@ -51,7 +51,7 @@ export function isStructural(schema: Schema): boolean {
   return structuralFault(schema) === undefined && validateStructural(schema, refTo(schema) as Ref<Schema>).length === 0
 }
 
-/** What keeps a schema from being structural, sorted by text. The schema must be one without `structuralFault`. */
+/** The reasons why a schema is not structural, sorted. The schema must have no `structuralFault`. */
 export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[] {
   const errors = gatherErrors(
     () => validateInvariants(schema, at),
@@ -63,7 +63,7 @@ export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[
     .map(({ error }) => error)
 }
 
-/** Where a schema is: at the top, as items of a list, or as a member. */
+/** The level of a schema: root, items of a list, or member. */
 type Level = 'root' | 'item' | 'field'
 
 const NO_TYPE: Readonly<Record<Level, string>> = {
@@ -72,10 +72,10 @@ const NO_TYPE: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 }
 
-/** A schema that describes values at some level, or only restricts what others describe. */
+/** A schema that describes values at some level, or only restricts values described by others. */
 type Part = { readonly schema: Schema; readonly at: Ref<Schema>; readonly level: Level | 'restriction'; readonly skips: Skips }
 
-/** Rules on each single schema. Schemas nest deeper than calls may, and errors are sorted later: the order of the walk is free. */
+/** Rules for each single schema. Schemas nest deeper than the call stack, and errors are sorted later: the order of the walk is free. */
 function* validateInvariants(root: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const open: Part[] = [described(root, at, 'root')]
   for (let part = open.pop(); part; part = open.pop()) {
@@ -134,7 +134,7 @@ function* validateType(schema: Schema, at: Ref<Schema>, level: Level): Iterable<
   if (level === 'root' && type !== '' && type !== 'object') yield invalid(at.type, 'must be object at the root')
 }
 
-/** What whole objects have in common has its own rules: schemas may say little about it. */
+/** The common fields of whole objects have their own rules: schemas may only restrict the name. */
 function* validateEnvelope(schema: Schema, at: Ref<Schema>, level: Level): Iterable<FieldError> {
   const { properties = {} } = schema
   for (const name of ['kind', 'apiVersion']) {
@@ -161,7 +161,7 @@ function isPlainMetadata({ type: _, default: __, properties = {}, ...rest }: Sch
   return Object.keys(rest).length === 0 && names.every(name => name === 'name' || name === 'generateName')
 }
 
-/** Whether a schema allows exactly an integer or a text by its anyOf: the only case in which types may be set inside of it. */
+/** Whether a schema's anyOf allows exactly an integer or a string: the only case in which types may be set inside of it. */
 function isIntOrString(schema: Schema | undefined): boolean {
   if (schema?.anyOf?.length !== 2) return false
   const [first, second] = schema.anyOf
@@ -170,7 +170,7 @@ function isIntOrString(schema: Schema | undefined): boolean {
 
 const isJust = (schema: Schema, type: string) => schema.type === type && Object.keys(schema).length === 1
 
-/** `first` leaves out the anyOf of a schema, `firstOfAll` that of its first allOf. */
+/** `first` skips the anyOf of a schema, `firstOfAll` that of its first allOf. */
 type Skips = { readonly first?: boolean; readonly firstOfAll?: boolean }
 
 function* validatePattern(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
@@ -178,7 +178,7 @@ function* validatePattern(schema: Schema, at: Ref<Schema>): Iterable<FieldError>
   if (fault !== undefined) yield invalid(at.pattern, `must be a valid regular expression, but isn't: ${fault}`)
 }
 
-/** What a schema that only restricts may not set, with how errors describe what it must be instead. */
+/** Fields that a restricting schema must not set, and the required value in errors. */
 const NOT_NESTED = [
   ['default', 'undefined'],
   ['title', 'empty'],
@@ -197,17 +197,17 @@ function* validateRestriction(schema: Schema, at: Ref<Schema>): Iterable<FieldEr
   const { properties = {}, additionalProperties, type } = schema
   yield* validatePattern(schema, at)
   if (type) yield forbidden(at.type, 'must be empty to be structural')
-  // Saying that there are no further members restricts nothing that is described.
+  // Forbidding further members restricts nothing that is described.
   if (additionalProperties !== undefined && additionalProperties !== false)
     yield forbidden(at.additionalProperties, 'must be undefined to be structural')
   for (const [name, wanted] of NOT_NESTED) if (schema[name] !== undefined) yield forbidden(at[name], `must be ${wanted} to be structural`)
   if (Object.hasOwn(properties, 'metadata')) yield forbidden(entry(at.properties, 'metadata'), 'must not be specified in a nested context')
 }
 
-/** A schema that restricts, and the one that describes the same values; with the field paths of both. */
+/** A restricting schema, and the one that describes the same values; with the field paths of both. */
 type Pair = { readonly restricting: Schema; readonly described: Schema | undefined; readonly at: Ref<Schema>; readonly from: Ref<Schema> }
 
-/** Everything that is restricted must be described. */
+/** Every restricted value must be described. */
 function* validateCompleteness(schema: Schema, at: Ref<Schema>): Iterable<FieldError> {
   const open: Pair[] = [...restrictionsOf({ restricting: schema, described: schema, at, from: at })]
   for (let pair = open.pop(); pair; pair = open.pop()) {

@@ -1,4 +1,4 @@
-/** APIService says which server answers for one version of an API group. */
+/** APIService registers the server of one version of an API group. */
 import { goQuote } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isValidPathSegmentName, isValidPortNum, nameIsPathSegment } from '../../lib/names.ts'
 import { formatTime, instantOf } from '../../lib/time.ts'

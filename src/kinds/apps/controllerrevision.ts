@@ -1,4 +1,4 @@
-/** ControllerRevision is a snapshot of state that a controller can go back to. */
+/** ControllerRevision is a snapshot of state that a controller can roll back to. */
 import { deepEqual, isObject } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -36,7 +36,7 @@ export const ControllerRevision = defineKind({
 /** An object of the kind ControllerRevision. */
 export type ControllerRevision = ObjectOf<typeof ControllerRevision>
 
-/** `daemonset.apps/name` for the owner that is in control, if any. */
+/** `daemonset.apps/name` for the controller among the owners, if any. */
 function formatController({ ownerReferences = [] }: ObjectMeta): string {
   const owner = ownerReferences.find(({ controller }) => controller)
   if (!owner) return '<none>'

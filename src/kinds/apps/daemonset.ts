@@ -166,7 +166,7 @@ export const DaemonSet = defineKind({
 /** An object of the kind DaemonSet. */
 export type DaemonSet = ObjectOf<typeof DaemonSet>
 
-/** Counts changes of the template; an annotation since the field for it went. */
+/** Counts changes of the template; an annotation since its field was removed. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'
 const templateGeneration = ({ annotations }: ObjectMeta) => Number(annotations?.[TEMPLATE_GENERATION] ?? 0)
 function setTemplateGeneration(metadata: ObjectMeta, generation: number): void {
@@ -178,13 +178,13 @@ function* validateUpdateStrategy({ type, rollingUpdate }: UpdateStrategy, at: Re
     if (rollingUpdate) yield* validateRollingUpdate(rollingUpdate, at.rollingUpdate)
     else yield required(at.rollingUpdate)
   } else if (type !== 'OnDelete') {
-    // Clients are shown the strategy under the names it has inside a Kubernetes server.
+    // kube-apiserver shows the strategy with the field names of its internal type.
     const shown = rollingUpdate ? { MaxUnavailable: rollingUpdate.maxUnavailable ?? 0, MaxSurge: rollingUpdate.maxSurge ?? 0 } : null
     yield unsupported(withValue(at, { Type: type, RollingUpdate: shown }), 'RollingUpdate', 'OnDelete')
   }
 }
 
-/** Either pods may be missing or there may be more of them, not both and not neither. */
+/** Exactly one of maxUnavailable and maxSurge is not zero. */
 function* validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpdate, at: Ref<RollingUpdate>): Iterable<FieldError> {
   yield* validateAmount(maxUnavailable, at.maxUnavailable)
   yield* validateAmount(maxSurge, at.maxSurge)

@@ -156,7 +156,7 @@ function* validateStrategy({ type, rollingUpdate }: Strategy, at: Ref<Strategy>)
       else yield required(at.rollingUpdate, 'this should be defaulted and never be nil')
       break
     default: {
-      // Clients are shown the strategy under the names it has inside a Kubernetes server.
+      // kube-apiserver shows the strategy with the field names of its internal type.
       const shown = rollingUpdate ? { MaxUnavailable: rollingUpdate.maxUnavailable ?? 0, MaxSurge: rollingUpdate.maxSurge ?? 0 } : null
       yield unsupported(withValue(at, { Type: type, RollingUpdate: shown }), 'Recreate', 'RollingUpdate')
     }

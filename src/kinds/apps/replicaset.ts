@@ -1,4 +1,4 @@
-/** ReplicaSet keeps a set of identical pods at a wanted size. */
+/** ReplicaSet keeps a set of identical pods at a desired size. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'

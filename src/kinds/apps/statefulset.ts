@@ -1,4 +1,4 @@
-/** StatefulSet keeps pods that each have a name and storage of their own. */
+/** StatefulSet keeps pods with stable names and storage. */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSLabel } from '../../lib/names.ts'
@@ -165,7 +165,7 @@ export type StatefulSet = ObjectOf<typeof StatefulSet>
 
 type Write = { readonly old: StatefulSetSpec | undefined; readonly gate: RequestContext['gate'] }
 
-/** Rules on the spec. What cannot change is validated only on create. */
+/** Rules for the spec. Immutable fields are validated only on create. */
 function* validateStatefulSetSpec(spec: StatefulSetSpec, at: Ref<StatefulSetSpec>, { old, gate }: Write): Iterable<FieldError> {
   const { podManagementPolicy, selector, serviceName, volumeClaimTemplates: claims = [] } = spec
   if (!['OrderedReady', 'Parallel'].includes(podManagementPolicy))
@@ -197,7 +197,7 @@ function* validateStatefulSetChange(spec: StatefulSetSpec, old: StatefulSetSpec,
   if (spec.podManagementPolicy !== old.podManagementPolicy) yield invalid(at.podManagementPolicy, IMMUTABLE)
 }
 
-/** No part of the pods outnumbers the whole. */
+/** No count of some pods exceeds the number of all. */
 function* validateStatefulSetStatus(status: StatefulSetStatus, at: Ref<StatefulSetStatus>): Iterable<FieldError> {
   for (const part of ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'] as const)
     if ((status[part] ?? 0) > status.replicas) yield invalid(at[part], 'cannot be greater than status.replicas')
@@ -212,7 +212,7 @@ function* validateUpdateStrategy(
   at: Ref<UpdateStrategy>,
   mayRecreate: boolean,
 ): Iterable<FieldError> {
-  // Clients are shown the strategy under the names it has inside a Kubernetes server.
+  // kube-apiserver shows the strategy with the field names of its internal type.
   const shown = rollingUpdate ? { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null } : null
   if (type === 'RollingUpdate') {
     const amount = rollingUpdate?.maxUnavailable
@@ -229,7 +229,7 @@ function* validateUpdateStrategy(
   }
 }
 
-/** The template as pods are really made from it: the controller gives them host names, and volumes for their claims. */
+/** The template that pods are actually created from: the controller adds host names, and volumes for their claims. */
 function templateOfPods({ template, volumeClaimTemplates: claims = [] }: StatefulSetSpec): PodTemplateSpec {
   const { subdomain: _subdomain, hostname: _hostname, ...spec } = template.spec
   if (claims.length === 0) return { ...template, spec }

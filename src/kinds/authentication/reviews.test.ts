@@ -63,7 +63,7 @@ test('without an authenticator, reviews are rejected', async t => {
   assert.equal((await bench.send('POST tokenreviews', { spec: { token: 'x' } })).code, 501)
 })
 
-/** A registry with one account, and a note of what was signed. */
+/** A registry with one account, and a record of the signed tokens. */
 async function openAccounts(gates = ['TokenRequestServiceAccountUIDValidation']) {
   const signed: TokenClaims[] = []
   const access: Partial<Access> = {

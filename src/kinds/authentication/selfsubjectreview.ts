@@ -19,7 +19,7 @@ export const SelfSubjectReview = defineKind({
   fields: { status: [2, SelfSubjectReviewStatus.orEmpty(), 'The answer; set by the server.'] },
   resetFields: [],
   virtual: {
-    // Nothing of what was sent is in the answer.
+    // The response contains nothing of the request.
     review: ({ kind, apiVersion }, { user, now }) => ({
       kind,
       apiVersion,

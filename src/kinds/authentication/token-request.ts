@@ -29,7 +29,7 @@ const TokenRequestStatus = message('TokenRequestStatus', {
   expirationTimestamp: [2, time.always(), 'When the token ends.'],
 })
 
-/** What a TokenRequest has beside its metadata. */
+/** The fields of a TokenRequest beside its metadata. */
 const TokenRequest = message('TokenRequest', {
   spec: [2, TokenRequestSpec.orEmpty(), 'What the token is to be.'],
   status: [3, TokenRequestStatus.orEmpty(), 'The token; set by the server.'],
@@ -40,7 +40,10 @@ type Request = TokenRequest & Envelope
 const GROUP = 'authentication.{group_domain}'
 const SHORTEST_SECONDS = 600
 const LONGEST_SECONDS = 2 ** 32
-/** The lifetime that kubelets request for pods that may not reload tokens: the token warns after that time and expires much later. */
+/**
+ * The lifetime that kubelets request for pods that may not reload tokens: such a token is warned about after that time and expires much
+ * later.
+ */
 const WARN_ONLY_SECONDS = 3607
 const EXTENDED_SECONDS = 365 * 24 * 3600
 const UID_GATE = 'TokenRequestServiceAccountUIDValidation'
@@ -127,7 +130,7 @@ async function answerRequest(account: AnyObject, request: Request, ctx: ReviewCo
 type Claimed = { readonly name: string; readonly uid?: string }
 type BoundClaims = { readonly pod?: Claimed; readonly secret?: Claimed; readonly node?: Claimed }
 
-/** What the token claims about the object that it is bound to, which has to be there. */
+/** The claims about the bound object, which has to exist. */
 function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, gate }: ReviewContext): BoundClaims {
   const { kind = '', apiVersion = '', name = '' } = ref
   const [group = '', version = ''] = apiVersion.split('/').length === 2 ? apiVersion.split('/') : ['', apiVersion]

@@ -28,7 +28,7 @@ export const TokenReview = defineKind({
   status: TokenReviewStatus,
   resetFields: [],
 
-  // biome-ignore lint/correctness/useYield: what is wrong is no field error.
+  // biome-ignore lint/correctness/useYield: the error is no field error.
   *validate({ spec }) {
     if (!spec.token) throw badRequest('token is required for TokenReview in authentication')
   },

@@ -1,4 +1,4 @@
-/** A user as authentication reviews return it. */
+/** A user in authentication reviews. */
 import { setOwn } from '../../lib/json-value.ts'
 import { atomic, mapOf, message, type Static, string } from '../../schema/types.ts'
 import type { User } from '../../schema/user.ts'

@@ -44,7 +44,7 @@ const NonResourceAttributes = message('NonResourceAttributes', {
   verb: [2, string, 'The method of the request.'],
 })
 
-/** What is wanted: something of a resource, or a path that is none. */
+/** The requested access: to a resource, or to a non-resource path. */
 const wantedFields = {
   resourceAttributes: [1, ResourceAttributes, 'What is wanted of a resource.'],
   nonResourceAttributes: [2, NonResourceAttributes, 'What is wanted of a path that is no resource.'],
@@ -69,30 +69,30 @@ type Wanted = Static<typeof SelfSubjectAccessReviewSpec>
 type Spec = Static<typeof SubjectAccessReviewSpec>
 type Status = Static<typeof SubjectAccessReviewStatus>
 
-/** Rules on what is wanted. */
+/** Rules for the requested access. */
 export function* validateWanted(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
   yield* validateOneOf(spec, at)
   if (spec.resourceAttributes) yield* validateResource(spec.resourceAttributes, at.resourceAttributes)
 }
 
-/** Rules on what is wanted and by whom. */
+/** Rules for the requested access and its user. */
 export function* validateSpec(spec: Spec, at: Ref<Spec>): Iterable<FieldError> {
   yield* validateOneOf(spec, at)
   if (!spec.user && !spec.groups?.length) yield invalid(at.user, 'at least one of user or group must be specified')
   if (spec.resourceAttributes) yield* validateResource(spec.resourceAttributes, at.resourceAttributes)
 }
 
-/** Questions have no name, and nothing else that objects have beside their fields; `but` names what they may have. */
+/** Reviews have no name, and no other metadata; `but` lists allowed fields. */
 export function* validateNoMetadata(metadata: ObjectMeta, at: Ref<Envelope>, but?: 'namespace'): Iterable<FieldError> {
   const { managedFields: _, namespace, ...others } = metadata
   const isEmpty = Object.keys(others).length === 0 && (but !== undefined || !namespace)
   if (!isEmpty) yield invalid(at.metadata, but === undefined ? 'must be empty' : `must be empty except for ${but}`)
 }
 
-/** A path that is no resource, as errors show it. */
+/** A non-resource path in errors. */
 export const shownPath = ({ nonResourceAttributes }: Wanted) => internalRepresentation(NonResourceAttributes, nonResourceAttributes)
 
-/** The user that a question is about. */
+/** The user of a review. */
 export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): User => ({
   name,
   ...(uid && { uid }),
@@ -138,7 +138,7 @@ function attributesOf({ resourceAttributes, nonResourceAttributes }: Wanted): At
   }
 }
 
-/** What can be read of the selector of fields. */
+/** The valid terms of the field selector. */
 function fieldTermsOf({ fieldSelector }: ResourceAttributes): FieldTerms | string | undefined {
   const { rawSelector, requirements = [] } = fieldSelector ?? {}
   if (requirements.length === 0) return rawSelector
@@ -149,7 +149,7 @@ function fieldTermsOf({ fieldSelector }: ResourceAttributes): FieldTerms | strin
   }))
 }
 
-/** What can be read of the selector of labels. */
+/** The valid terms of the label selector. */
 function labelSelectorOf({ labelSelector }: ResourceAttributes): LabelTerms | string | undefined {
   const { rawSelector, requirements = [] } = labelSelector ?? {}
   if (requirements.length === 0) return rawSelector
@@ -191,7 +191,7 @@ function* validateEither(
     yield required(at.requirements, `when spec.resourceAttributes.${name} is specified, requirements or rawSelector is required`)
 }
 
-/** Operators that are unknown to this server are accepted: clients may be newer. */
+/** Unknown operators are accepted: clients may be newer. */
 function* validateFieldRequirement(requirement: FieldSelectorRequirement, at: Ref<FieldSelectorRequirement>): Iterable<FieldError> {
   const { key, operator, values = [] } = requirement
   if (!key) yield required(at.key, 'must be specified')
@@ -201,7 +201,7 @@ function* validateFieldRequirement(requirement: FieldSelectorRequirement, at: Re
     yield forbidden(at.values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
 }
 
-/** Selectors can only narrow a request: requirements that cannot be parsed are reported and ignored. */
+/** Selectors only narrow a request: invalid requirements are reported and ignored. */
 function selectorProblems({ fieldSelector, labelSelector }: ResourceAttributes): string {
   const problems: string[] = []
   const tell = (name: string, [good, all]: readonly [number, number]) => {
@@ -214,7 +214,7 @@ function selectorProblems({ fieldSelector, labelSelector }: ResourceAttributes):
 
 type Reading<R> = { readonly parse: (text: string) => unknown; readonly isRead: (requirement: R) => boolean }
 
-/** How many parts of a selector can be read, and how many there are. */
+/** The number of valid parts of a selector, and of all parts. */
 function readable<R>(
   { rawSelector, requirements = [] }: { rawSelector?: string; requirements?: R[] },
   { parse, isRead }: Reading<R>,

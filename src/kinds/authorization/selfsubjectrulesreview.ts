@@ -38,7 +38,7 @@ export const SelfSubjectRulesReview = defineKind({
   },
   resetFields: [],
   virtual: {
-    // Nothing of what was sent is in the answer.
+    // The response contains nothing of the request.
     review({ kind, apiVersion, spec: { namespace } }, { access, user }) {
       if (!namespace) throw badRequest('no namespace on request')
       const { resourceRules, nonResourceRules, incomplete, problem } = access.rulesFor(user, namespace)

@@ -46,7 +46,7 @@ export const HorizontalPodAutoscalerV1 = defineKind({
   spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
 
-  // As in the stored version; whoever creates it owns the target then.
+  // As in the stored version; its creator then owns the target.
   defaults({ metadata: { annotations }, spec }) {
     if (!readMetrics(annotations?.[KEYS.metrics])?.length) spec.targetCPUUtilizationPercentage ??= DEFAULT_UTILIZATION
   },
@@ -117,7 +117,7 @@ const usedCpu = (percent: number): MetricStatus => ({
   resource: { name: 'cpu', current: { averageUtilization: percent } },
 })
 
-/** Metadata without what this version keeps in annotations. */
+/** Metadata without the annotations that hold fields of other versions. */
 function plain(metadata: ObjectMeta): ObjectMeta {
   if (!hasRoundTripAnnotations(metadata)) return metadata
   const copy = { ...metadata, ...(metadata.annotations && { annotations: { ...metadata.annotations } }) }
@@ -125,7 +125,7 @@ function plain(metadata: ObjectMeta): ObjectMeta {
   return copy
 }
 
-/** What this version has no fields for, as annotations. */
+/** Metadata with annotations for fields that this version does not have. */
 function withAnnotations(metadata: ObjectMeta, { spec, status }: Pick<HorizontalPodAutoscaler, 'spec' | 'status'>): ObjectMeta {
   const others = (spec.metrics ?? []).filter(metric => !isAverageCpu(metric))
   const { currentMetrics, conditions = [] } = status

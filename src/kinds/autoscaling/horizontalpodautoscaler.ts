@@ -1,4 +1,4 @@
-/** HorizontalPodAutoscaler keeps the size of a workload fit for what is measured of it. */
+/** HorizontalPodAutoscaler scales a workload according to its metrics. */
 
 import { isValidPathSegmentName } from '../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
@@ -133,7 +133,7 @@ export type HorizontalPodAutoscaler = ObjectOf<typeof HorizontalPodAutoscaler>
 
 export const DEFAULT_UTILIZATION = 80
 
-/** A metric that aims at an average use of processors. */
+/** A metric with a target of average CPU utilization. */
 export const averageCpu = (percent: number): MetricSpec => ({
   type: 'Resource',
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: percent } },
@@ -149,7 +149,7 @@ export const FORM_ANNOTATIONS = {
   scaleDownTolerance: 'autoscaling.alpha.kubernetes.io/scale-down-tolerance',
 } as const
 
-/** Takes them off an object that has the fields themselves. */
+/** Removes them from an object that has the fields themselves. */
 export function dropRoundTripAnnotations(metadata: ObjectMeta): void {
   const { annotations } = metadata
   if (!annotations || !hasRoundTripAnnotations(metadata)) return
@@ -157,7 +157,7 @@ export function dropRoundTripAnnotations(metadata: ObjectMeta): void {
   if (Object.keys(annotations).length === 0) delete metadata.annotations
 }
 
-/** Whether there is anything to drop: there can be very many other annotations, which then need not be copied. */
+/** Whether there is anything to remove: there can be very many other annotations, which then need not be copied. */
 export const hasRoundTripAnnotations = ({ annotations }: ObjectMeta): boolean =>
   annotations !== undefined && Object.values(FORM_ANNOTATIONS).some(key => Object.hasOwn(annotations, key))
 
@@ -199,7 +199,7 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, { old, gate }: Write): Iterabl
   else if (maxReplicas < 1) yield invalid(at.maxReplicas, 'must be greater than or equal to 1')
 }
 
-/** Once an odd version is stored, odd ones pass. */
+/** If the stored reference is irregular, irregular ones are accepted. */
 function describedOptions(old: Spec | undefined): ReferenceOptions {
   const isOdd = ({ object }: MetricSpec) =>
     object && apiVersionFault(object.describedObject.apiVersion ?? '', { allowNoGroup: true }) !== undefined
@@ -227,10 +227,10 @@ function* validatePolicy({ type, value, periodSeconds }: ScalingPolicy, at: Ref<
   if (periodSeconds > LONGEST_PERIOD) yield invalid(at.periodSeconds, `must be less than or equal to ${LONGEST_PERIOD}`)
 }
 
-/** Rules on the API version of a referenced object. */
+/** Options for the API version of a referenced object. */
 type ReferenceOptions = { readonly allowNoGroup?: boolean; readonly allowAnyVersion?: boolean }
 
-/** Rules on a reference to an object of some kind. */
+/** Rules for a reference to an object. */
 function* validateReference(ref: ObjectReference, at: Ref<ObjectReference>, options: ReferenceOptions): Iterable<FieldError> {
   for (const field of ['kind', 'name'] as const)
     if (!ref[field]) yield required(at[field])
@@ -239,7 +239,7 @@ function* validateReference(ref: ObjectReference, at: Ref<ObjectReference>, opti
   if (fault !== undefined) yield invalid(at.apiVersion, fault)
 }
 
-/** What is wrong with the API version of a reference. */
+/** The error of a reference's API version. */
 function apiVersionFault(apiVersion: string, { allowNoGroup, allowAnyVersion }: ReferenceOptions): string | undefined {
   if (allowAnyVersion) return undefined
   const slashes = apiVersion.split('/').length - 1
@@ -257,7 +257,7 @@ const SOURCES = {
 } as const
 const TYPES = Object.keys(SOURCES).sort()
 
-/** Rules on one metric: it has the source that its type names, and no other. */
+/** Rules for one metric: it has exactly the source that its type names. */
 function* validateMetric(metric: MetricSpec, at: Ref<MetricSpec>, options: ReferenceOptions): Iterable<FieldError> {
   const { type } = metric
   const isKnown = Object.hasOwn(SOURCES, type)
@@ -309,7 +309,7 @@ function* validateTarget({ type, value, averageValue, averageUtilization }: Metr
 
 const isPositive = (amount: string) => quantitySign(parseQuantity(amount)) > 0
 
-/** Each source can be aimed at in its own ways. */
+/** Each source allows certain types of targets. */
 function* validateAim(
   { value, averageValue, averageUtilization }: MetricTarget,
   at: Ref<MetricTarget>,

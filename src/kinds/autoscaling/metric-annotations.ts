@@ -1,4 +1,4 @@
-/** Metrics as autoscaling/v1 keeps them in annotations, to and from those of autoscaling/v2. */
+/** Converts metrics between annotations of autoscaling/v1 and fields of autoscaling/v2. */
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { ConformError, conform } from '../../schema/conform.ts'
 import { type AnyType, atomic, int32, message, quantity, type Static, string } from '../../schema/types.ts'
@@ -106,7 +106,7 @@ const OldMetricStatus = message('MetricStatus', {
 })
 type OldMetricStatus = Static<typeof OldMetricStatus>
 
-/** Reads an annotation; undefined when it does not hold what it should. */
+/** Decodes an annotation; undefined when it is invalid. */
 function read<T>(type: AnyType, text: string | undefined): T | undefined {
   if (text === undefined) return undefined
   try {
@@ -118,7 +118,7 @@ function read<T>(type: AnyType, text: string | undefined): T | undefined {
   }
 }
 
-/** Annotations name fields in any case; some were written with Go field names. */
+/** Field names in annotations are case-insensitive; some were written with Go field names. */
 function anyCase(type: AnyType, value: Json): Json {
   const { shape } = type
   if (shape.kind === 'list' && Array.isArray(value)) return value.map(item => anyCase(shape.item, item))
@@ -147,9 +147,9 @@ export const readConditions = (text: string | undefined) =>
 export const readBehavior = (text: string | undefined) =>
   read<Static<typeof HorizontalPodAutoscalerBehavior>>(HorizontalPodAutoscalerBehavior, text)
 
-/** The text of metrics in an annotation. */
+/** Metrics as an annotation. */
 export const writeMetrics = (metrics: readonly MetricSpec[]): string => JSON.stringify(metrics.map(metricTo))
-/** The text of measurements in an annotation. */
+/** Measurements as an annotation. */
 export const writeMeasurements = (measurements: readonly MetricStatus[]): string => JSON.stringify(measurements.map(measurementTo))
 
 const ZERO = '0'

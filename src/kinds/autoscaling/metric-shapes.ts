@@ -1,4 +1,4 @@
-/** What autoscalers measure, and what they have measured. */
+/** Types of the metrics of autoscalers: specs, targets and measurements. */
 import { int32, message, quantity, type Static, string } from '../../schema/types.ts'
 import { LabelSelector } from '../rules/meta.ts'
 

@@ -1,4 +1,4 @@
-/** Scale is the number of replicas of an object, as its scale subresource shows it. */
+/** Scale is the number of replicas of an object, as in its scale subresource. */
 import { age, NAME_DOC } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { int32, message, string } from '../../schema/types.ts'

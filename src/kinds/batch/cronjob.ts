@@ -1,4 +1,4 @@
-/** CronJob makes a Job at the times of a schedule. */
+/** CronJob creates a Job at the times of a schedule. */
 import { cronFault } from '../../lib/cron.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
 import { age, since } from '../../schema/columns.ts'
@@ -126,7 +126,7 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, { old, gate }: Write): Iterabl
   yield* validateNonNegative(spec.failedJobsHistoryLimit, at.failedJobsHistoryLimit)
 }
 
-/** A zone inside the schedule is let pass only where one is stored already. */
+/** A zone inside the schedule is accepted only where one is stored already. */
 function* validateSchedule({ schedule, timeZone }: Spec, at: Ref<string>, old: Spec | undefined): Iterable<FieldError> {
   const fault = cronFault(schedule)
   if (fault !== undefined) yield invalid(at, fault)

@@ -1,14 +1,14 @@
-/** Sets of indexes as text, such as `1,3-5,7`. */
+/** Sets of indexes as strings, such as `1,3-5,7`. */
 import { goQuote } from '../../lib/go-text.ts'
 
 type Interval = readonly [first: number, last: number]
 type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: string }
 const refuse = (fault: string) => ({ ok: false, fault }) as const
 
-/** How many indexes a text names, of those below `completions`; or why it is no such text. */
+/** The number of indexes below `completions` that a string names; or why it is invalid. */
 export function countIndexes(text: string, completions: number): Parsed<number> {
   let [count, last] = [0, -1]
-  // Part by part: a text may have very many, and the first that is wrong ends it.
+  // Part by part: a string may have very many, and the first error ends it.
   for (let start = 0; start < text.length || (start > 0 && start === text.length); ) {
     const comma = text.indexOf(',', start)
     const end = comma < 0 ? text.length : comma
@@ -24,7 +24,7 @@ export function countIndexes(text: string, completions: number): Parsed<number> 
   return { ok: true, value: count }
 }
 
-/** The first index that two texts share; parts that cannot be read are left out. */
+/** The first common index of two sets; invalid parts are ignored. */
 export function sharedIndex(a: string, b: string, completions: number): number | undefined {
   const [left, right] = [intervalsOf(a, completions), intervalsOf(b, completions)]
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {
@@ -41,7 +41,7 @@ function intervalsOf(text: string, completions: number): Interval[] {
   return parsed.flatMap(p => (p.ok ? [p.value] : []))
 }
 
-/** So many digits are below any limit. */
+/** Numbers with up to this many digits are exact. */
 const SAFE_DIGITS = 15
 
 function parseInterval(text: string, completions: number): Parsed<Interval> {

@@ -1,4 +1,4 @@
-/** Rules on jobs and on templates of jobs. */
+/** Rules for jobs and for templates of jobs. */
 
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
@@ -43,12 +43,12 @@ export type JobWrite = { readonly old: JobSpec | undefined; readonly gate: Gate 
 
 const MOST_PARALLEL = 100_000
 const MOST_FAILED_INDEXES = 100_000
-/** Beyond so many completions, jobs with limits for each index are held to lower bounds. */
+/** Above this number of completions, jobs with limits per index have lower bounds. */
 const MANY_COMPLETIONS = 100_000
 const FEW = 10_000
 const LONGEST_MANAGER = 63
 
-/** Rules on the spec of a job, also in the template of a CronJob. */
+/** Rules for the spec of a job, also in the template of a CronJob. */
 export function* validateJobTemplate(spec: JobSpec, at: Ref<JobSpec>, { old, gate }: JobWrite): Iterable<FieldError> {
   for (const field of COUNTS) yield* validateNonNegative(spec[field], at[field])
   if (spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined)
@@ -108,7 +108,7 @@ function* validateIndexed(spec: JobSpec, at: Ref<JobSpec>): Iterable<FieldError>
   if ((maxFailedIndexes ?? 0) > FEW) yield invalid(at.maxFailedIndexes, bound)
 }
 
-/** Pods of a job end at some time. */
+/** Pods of a job terminate eventually. */
 function* validateRestartPolicy({ template, podFailurePolicy }: JobSpec, { template: at }: Ref<JobSpec>): Iterable<FieldError> {
   const { restartPolicy } = template.spec
   const here = at.spec.restartPolicy
@@ -118,7 +118,7 @@ function* validateRestartPolicy({ template, podFailurePolicy }: JobSpec, { templ
     yield invalid(here, 'only "Never" is supported when podFailurePolicy is specified')
 }
 
-/** Rules on a job; on updates also on what of it changes. */
+/** Rules for a job; on updates also for its changes. */
 export function* validateJob(
   job: Job,
   at: Ref<Job>,
@@ -140,7 +140,7 @@ export function* validateJob(
   }
 }
 
-/** Labels by which the pods of a job are found, under their old names and their new ones. */
+/** Labels of the pods of a job, under their old names and their new ones. */
 export const JOB_NAME_LABELS = ['job-name', 'batch.kubernetes.io/job-name'] as const
 export const CONTROLLER_UID_LABELS = ['controller-uid', 'batch.kubernetes.io/controller-uid'] as const
 
@@ -215,18 +215,18 @@ function takeResources(to: PodTemplateSpec, from: PodTemplateSpec): void {
   }
 }
 
-/** Sets fields to what they are elsewhere, also when that is nothing. */
+/** Sets fields to their values elsewhere, undefined ones included. */
 function take(to: object, fields: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(fields))
     if (value === undefined) delete (to as Record<string, unknown>)[name]
     else (to as Record<string, unknown>)[name] = value
 }
 
-/** Whether a condition holds. */
+/** Whether a condition is true. */
 export const hasCondition = ({ conditions = [] }: JobStatus, type: string, status = 'True'): boolean =>
   conditions.some(c => c.type === type && c.status === status)
 
-/** Clients are shown such values under the names they have inside a Kubernetes server. */
+/** kube-apiserver shows such values with the field names of its internal type. */
 const shown = (at: Ref<any>, type: AnyType, value: unknown) =>
   withValue(at, value === undefined ? null : internalRepresentation(type, value))
 
@@ -237,7 +237,7 @@ const LONGEST_INDEXES = 64 * 1024
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore']
 const OPERATORS = ['In', 'NotIn']
 
-/** Rules on the failure policy of a job. */
+/** Rules for the failure policy of a job. */
 function* validateFailurePolicy(spec: JobSpec, { podFailurePolicy: at }: Ref<JobSpec>): Iterable<FieldError> {
   const rules = spec.podFailurePolicy?.rules ?? []
   if (rules.length > MOST_RULES) yield tooMany(at.rules, rules.length, MOST_RULES)
@@ -290,7 +290,7 @@ function* validateCondition({ type, status }: OnPodCondition, at: Ref<OnPodCondi
 
 const validValues = (values: readonly string[]) => `valid values: [${values.map(goQuote).join(' ')}]`
 
-/** Rules on the success policy of an indexed job. */
+/** Rules for the success policy of an indexed job. */
 function* validateSuccessPolicy({ successPolicy, completions = 0 }: JobSpec, { successPolicy: at }: Ref<JobSpec>): Iterable<FieldError> {
   const rules = successPolicy?.rules ?? []
   if (rules.length === 0) yield required(at.rules, 'at least one rules must be specified when the successPolicy is specified')

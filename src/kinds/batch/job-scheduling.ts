@@ -1,4 +1,4 @@
-/** How the pods of a job are scheduled together; behind the WorkloadWithJob gate. */
+/** Gang scheduling of a job's pods; behind the WorkloadWithJob gate. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { type FieldError, invalid, type Ref, tooMany, withValue } from '../../schema/refs.ts'
 import { atomic, int32, keyed, message, type Static, string } from '../../schema/types.ts'
@@ -51,7 +51,7 @@ const MOST_CLAIMS = 4
 
 type Scheduled = { readonly scheduling?: JobScheduling; readonly parallelism?: number }
 
-/** Rules on scheduling: no gang is larger than what runs at once, and little can change. */
+/** Rules for scheduling: no gang is larger than the parallelism, and most fields are immutable. */
 export function* validateScheduling(spec: Scheduled, at: Ref<JobScheduling>, old: Scheduled | undefined): Iterable<FieldError> {
   const { scheduling, parallelism = 1 } = spec
   const { minCount } = scheduling?.schedulingPolicy?.gang ?? {}

@@ -1,4 +1,4 @@
-/** What jobs are made of. */
+/** The types of jobs. */
 import { atomic, bool, int32, int64, message, type Static, set, string, time } from '../../schema/types.ts'
 import { LabelSelector } from '../rules/meta.ts'
 import { PodTemplateSpec } from '../rules/pod/spec.ts'
@@ -102,7 +102,7 @@ export const JobStatus = message('JobStatus', {
 })
 export type JobStatus = Static<typeof JobStatus>
 
-/** Fills in what a job leaves open. */
+/** Sets the defaults of a job. */
 export function defaultJobSpec(spec: JobSpec): void {
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
   spec.parallelism ??= 1

@@ -30,7 +30,7 @@ export const Job = defineKind({
   },
   prepareForCreate(job, ctx) {
     if (!job.spec.manualSelector) makeSelector(job)
-    // A read applies defaults that follow from what the server has just written.
+    // A read applies defaults that follow from values the server has just set.
     labelLikeTemplate(job)
     dropDisabledJobFields(job.spec, undefined, ctx)
   },
@@ -79,13 +79,13 @@ export const Job = defineKind({
 /** An object of the kind Job. */
 export type Job = ObjectOf<typeof Job>
 
-/** Drops what the features that are off would add, unless it is stored already. */
+/** Drops fields of disabled features, unless they are stored already. */
 export function dropDisabledJobFields(spec: JobSpec, old: JobSpec | undefined, { gate }: RequestContext): void {
   if (!gate('WorkloadWithJob') && !old?.scheduling) delete spec.scheduling
   dropDisabledTemplateFields(spec.template, old?.template, gate)
 }
 
-/** Warnings about what a job is to do. */
+/** Warnings about the spec of a job. */
 export function* warnAboutJob(spec: JobSpec, at: Ref<JobSpec>, path: string): Iterable<string> {
   const { completionMode, completions = 0, parallelism = 0 } = spec
   if (completionMode === 'Indexed' && completions > 100_000 && parallelism > 10_000)
@@ -93,13 +93,13 @@ export function* warnAboutJob(spec: JobSpec, at: Ref<JobSpec>, path: string): It
   yield* warnAboutTemplate(spec.template, at.template)
 }
 
-/** A job without labels has those of its pods: the very same ones, so that it gets those by which the server selects its pods as well. */
+/** A job without labels has those of its pods: the same object, so that it also gets the labels of the generated selector. */
 function labelLikeTemplate({ metadata, spec }: JobObject): void {
   const { labels } = spec.template.metadata
   if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = labels
 }
 
-/** A selector that finds exactly the pods of this job, and the labels that it finds them by. */
+/** A selector that matches exactly the pods of this job, and the labels it matches. */
 function makeSelector({ metadata: { name = '', uid = '' }, spec }: JobObject): void {
   const labels = (spec.template.metadata.labels ??= {})
   for (const label of JOB_NAME_LABELS) labels[label] ??= name
@@ -127,7 +127,7 @@ function duration({ status: { startTime, completionTime } }: JobObject, { now }:
   return humanDuration(end - millisecondsOf(parseTime(startTime)))
 }
 
-/** Rules on a status; most apply only when their fields have changed, so that stored values remain valid. */
+/** Rules for a status; most apply only when their fields have changed, so that stored values remain valid. */
 function* validateJobStatus(job: JobObject, old: JobObject, at: Ref<JobStatus>): Iterable<FieldError> {
   const change: Change = { job, old, at, ...factsOf(job.status), was: factsOf(old.status) }
   yield* validateCounts(job.status, at)
@@ -166,7 +166,7 @@ function* validateCounts(status: JobStatus, at: Ref<JobStatus>): Iterable<FieldE
     }
 }
 
-/** What the conditions say of the end of a job agrees with each other and with the rest. */
+/** The conditions about the end of a job are consistent with each other and with the rest. */
 function* validateEnd({ job: { status, spec }, old, at, was, ...is }: Change): Iterable<FieldError> {
   const changed = differing(status, old.status)
   const { startTime, completionTime } = status

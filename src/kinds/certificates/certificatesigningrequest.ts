@@ -38,7 +38,7 @@ type CertificateSigningRequestStatus = Static<typeof CertificateSigningRequestSt
 const DECISIONS: readonly string[] = ['Approved', 'Denied']
 const FINAL: readonly string[] = [...DECISIONS, 'Failed']
 
-/** Signers send back the decision as they read it; unless the number of conditions changes, it is kept as the approver wrote it. */
+/** Signers send back the decision as they read it; unless the number of conditions changes, the approver's conditions are kept. */
 function keepDecisions(status: CertificateSigningRequestStatus, old: CertificateSigningRequestStatus): void {
   for (const type of DECISIONS) {
     const kept = ofType(old, type)
@@ -47,7 +47,7 @@ function keepDecisions(status: CertificateSigningRequestStatus, old: Certificate
   }
 }
 
-/** Fills the times that the client left to the server. */
+/** Sets the times that the client left to the server. */
 function stampConditions(status: CertificateSigningRequestStatus, old: CertificateSigningRequestStatus, now: Date): void {
   const stamp = formatTime(instantOf(now.getTime()))
   const times = new Map<string, string>()
@@ -61,10 +61,10 @@ function stampConditions(status: CertificateSigningRequestStatus, old: Certifica
   }
 }
 
-/** What a write may do beside changing conditions of other types. */
+/** The permitted effects of a write beside changing conditions of other types. */
 type StatusChange = { readonly old: CertificateSigningRequestStatus | undefined; readonly may: 'decide' | 'issue' }
 
-/** Rules on a write through the path of approvers, who decide, or of signers, who issue. */
+/** Rules for a write of approvers, who decide, or of signers, who issue. */
 function* validateStatusChange(
   status: CertificateSigningRequestStatus,
   at: Ref<CertificateSigningRequestStatus>,
@@ -87,7 +87,7 @@ function* validateStatusChange(
   if (isTorn(status) && !isTorn(old)) yield invalid(withValue(at.conditions, `{${UNION.join(', ')}}`), TORN)
 }
 
-/** What is already wrong in the stored conditions passes. */
+/** Errors of stored conditions are accepted. */
 function* validateConditions(
   { conditions = [] }: CertificateSigningRequestStatus,
   at: Ref<CertificateSigningRequestStatus>,
@@ -107,7 +107,7 @@ function* validateConditions(
   }
 }
 
-/** One or more certificates in PEM without headers, and text around them. */
+/** One or more certificates in PEM without headers, with text around them. */
 function certificateProblem(base64: string | undefined): string | undefined {
   if (!base64) return undefined
   const { blocks } = pemBlocks(Buffer.from(base64, 'base64').toString('latin1'))
@@ -126,12 +126,12 @@ function certificateProblem(base64: string | undefined): string | undefined {
 
 const ofType = ({ conditions = [] }: CertificateSigningRequestStatus, type: string) => conditions.filter(c => c.type === type)
 
-/** Decided both ways. */
+/** Both approved and denied. */
 const isTorn = (status: CertificateSigningRequestStatus) => DECISIONS.every(type => ofType(status, type).length > 0)
 const UNION = DECISIONS.map(type => `conditions[{"type": "${type}"}]`)
 const TORN = `must specify at most one of: ${UNION.map(member => `\`${member}\``).join(', ')}`
 
-/** What keys can be used for. */
+/** The known key usages. */
 const USAGES: readonly string[] = [
   'any',
   'cert sign',
@@ -187,12 +187,12 @@ export const CertificateSigningRequest = defineKind({
     o.spec = old.spec
   },
   *validate({ spec }, { spec: at }, { old }) {
-    // Later the spec cannot be changed, and what is stored has been checked.
+    // The spec is immutable, and the stored one has been checked.
     if (old === undefined) yield* validateRequestSpec(spec, at)
   },
 
   subresources: {
-    /** For signers: the certificate, or that there will be none. */
+    /** For signers: the certificate, or the failure. */
     status: {
       resetFields: ['spec', 'status.conditions'],
       prepareForUpdate(o, old, { now }) {
@@ -258,7 +258,7 @@ The minimum valid value for expirationSeconds is 600, i.e. 10 minutes.`,
 /** An object of the kind CertificateSigningRequest. */
 export type CertificateSigningRequest = ObjectOf<typeof CertificateSigningRequest>
 
-/** The requesting user is set by the server, over what the request contains. */
+/** The server sets the requesting user, and overwrites the one in the request. */
 function recordUser(spec: CertificateSigningRequestSpec, { name, uid, groups, extra = {} }: User): void {
   for (const field of ['username', 'uid', 'groups', 'extra'] as const) delete spec[field]
   if (name) spec.username = name
@@ -276,10 +276,10 @@ function stateOf({ conditions = [], certificate }: Static<typeof CertificateSign
 }
 
 const MIN_EXPIRATION_SECONDS = 600
-/** The signer of requests that named none, when that was possible. */
+/** The signer of old requests that named none. */
 const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown'
 
-/** A request that is signed with its own key, for supported usages, to a signer with a qualified name. */
+/** The request is signed with its own key, for supported usages, to a signer with a qualified name. */
 function* validateRequestSpec(
   { request, usages = [], signerName, expirationSeconds }: CertificateSigningRequestSpec,
   at: Ref<CertificateSigningRequestSpec>,

@@ -1,4 +1,4 @@
-/** ClusterTrustBundle holds certificates of authorities, for everyone to trust or for one signer. */
+/** ClusterTrustBundle holds certificates of authorities, for all clients or for one signer. */
 
 import { type PemBlock, pemBlocks } from '../../lib/pem.ts'
 import { readCertificate } from '../../lib/x509/certificate.ts'
@@ -25,7 +25,7 @@ export const ClusterTrustBundle = defineKind({
   spec: ClusterTrustBundleSpec.expected(),
   storedAs: { version: 'v1beta1' },
   allowUnconditionalUpdate: false,
-  // What names are valid depends on the signer, and is checked with it.
+  // The rule for names depends on the signer, and is checked with it.
   name: () => [],
 
   *validate({ metadata: { name, generateName }, spec: { signerName = '', trustBundle } }, { metadata, spec: at }, { old }) {
@@ -58,7 +58,7 @@ List/watch requests for ClusterTrustBundles can filter on this field using a \`s
 /** An object of the kind ClusterTrustBundle. */
 export type ClusterTrustBundle = ObjectOf<typeof ClusterTrustBundle>
 
-/** At least one authority, each once; missing and duplicate ones are only reported if all can be parsed. */
+/** At least one authority, without duplicates; missing and duplicate ones are only reported if all can be parsed. */
 function* validateBundle(text: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(text) > MAX_BUNDLE_BYTES) return yield tooLong(at, MAX_BUNDLE_BYTES)
   const { blocks } = pemBlocks(text)

@@ -117,10 +117,10 @@ const MAX_UID_BYTES = 128
 const MAX_STUB_BYTES = 10 * 1024
 const HOUR = 60 * 60
 const DAY = 24 * HOUR
-/** Certificates are good for an hour at least, and at most for this long; those of Kubernetes' own signers for a day. */
+/** Certificates are valid for an hour at least, and at most for this long; those of Kubernetes' own signers for a day. */
 const MAX_EXPIRATION = 91 * DAY
 
-/** Everything about a new request. */
+/** All rules for a new request. */
 function* validatePodRequestSpec(spec: PodCertificateRequestSpec, at: Ref<PodCertificateRequestSpec>): Iterable<FieldError> {
   const { signerName, unverifiedUserAnnotations = {}, maxExpirationSeconds, stubPKCS10Request } = spec
   yield* validateSignerName(signerName, at.signerName)
@@ -136,17 +136,17 @@ function* validatePodRequestSpec(spec: PodCertificateRequestSpec, at: Ref<PodCer
   else yield invalidUnshown(at, 'exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set')
 }
 
-/** Nothing of the spec can change. */
+/** The spec is immutable. */
 function* validateSpecUnchanged(
   spec: PodCertificateRequestSpec,
   at: Ref<PodCertificateRequestSpec>,
   old: PodCertificateRequestSpec,
 ): Iterable<FieldError> {
-  // Clients are shown the spec under the names it has inside a Kubernetes server.
+  // kube-apiserver shows the spec with the field names of its internal type.
   if (!deepEqual(spec, old)) yield invalid(withValue(at, shown(spec)), 'field is immutable')
 }
 
-/** Reads the request inside a stored spec, which has been checked. */
+/** Parses the request of a stored spec, which has been checked. */
 function readStub(base64: string): CertificateRequest | undefined {
   try {
     return readCertificateRequest(Buffer.from(base64, 'base64'))
@@ -161,7 +161,7 @@ function* validateUid(uid: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.byteLength(uid) > MAX_UID_BYTES) yield tooLong(at, MAX_UID_BYTES)
 }
 
-/** Of the request only the key and the signature count; they prove that the requester has the private key. */
+/** Only the key and the signature of the request count; they prove possession of the private key. */
 function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
   if (Buffer.from(base64, 'base64').length > MAX_STUB_BYTES) return yield tooLong(at, MAX_STUB_BYTES)
   const request = readStub(base64)
@@ -179,7 +179,7 @@ function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
 const RSA_BITS: readonly number[] = [3072, 4096]
 
-/** A spec as errors print it, with the two fields of an older version that are only there inside. */
+/** A spec in errors, with two fields of an older version that exist only in the internal type. */
 function shown(spec: PodCertificateRequestSpec) {
   const internal = internalRepresentation(PodCertificateRequestSpec, spec) as JsonObject
   const { StubPKCS10Request, UnverifiedUserAnnotations, ...rest } = internal
@@ -189,9 +189,9 @@ function shown(spec: PodCertificateRequestSpec) {
 const MAX_CHAIN_BYTES = 100 * 1024
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** How far the clock of a signer may be off. */
+/** Tolerated error of a signer's clock. */
 const SKEW = 5 * MINUTE_MS
-/** There is at least this much time between the ends of a certificate's validity and the begin of its refreshing. */
+/** The minimum time between the ends of a certificate's validity and its refresh time. */
 const MARGIN = 10 * MINUTE_MS
 
 const ENDS: readonly string[] = ['Issued', 'Denied', 'Failed']
@@ -202,7 +202,7 @@ type PodRequestChange = {
   readonly now: Date
 }
 
-/** Rules on a write of the status. Each looks at what the one before has let pass, so the first that finds something ends it. */
+/** Rules for a write of the status. Each depends on the one before, so the first error ends it. */
 function* validatePodRequestStatus(
   status: PodCertificateRequestStatus,
   at: Ref<PodCertificateRequestStatus>,
@@ -247,7 +247,7 @@ function* validateEnds(conditions: readonly Condition[]): Iterable<FieldError> {
 
 type Findings = readonly FieldError[]
 
-/** What the first step that finds something has found. */
+/** The errors of the first step that has any. */
 function* firstOf(steps: Iterable<Findings>): Iterable<FieldError> {
   for (const found of steps) if (found.length > 0) return yield* found
 }
@@ -291,7 +291,10 @@ function* missingTimes(
 type Times = { readonly notBefore: string; readonly notAfter: string; readonly beginRefreshAt: string }
 type Issue = { readonly certificate: Certificate; readonly spec: PodCertificateRequestSpec; readonly now: Date }
 
-/** The status repeats the certificate's times, the certificate is valid from now for the requested time, and refresh begins within that time. */
+/**
+ * The status repeats the certificate's times, the certificate is valid from now for the requested time, and the refresh begins within that
+ * time.
+ */
 function* validateTimes(times: Times, at: Ref<PodCertificateRequestStatus>, { certificate, spec, now }: Issue): Iterable<Findings> {
   const [begin, end, refresh] = [times.notBefore, times.notAfter, times.beginRefreshAt].map(text => millisecondsOf(parseTime(text))) as [
     number,

@@ -1,4 +1,4 @@
-/** Lease is a lock with an end: leaders and nodes hold one to show that they are alive. */
+/** Lease is a lock with an expiry: leaders and nodes hold one to show that they are alive. */
 
 import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'

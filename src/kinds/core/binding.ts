@@ -1,4 +1,4 @@
-/** Binding assigns a pod to a node: the older way of sending a pod its binding. */
+/** Binding assigns a pod to a node: the older alternative to the binding subresource. */
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectReference } from '../rules/references.ts'
 

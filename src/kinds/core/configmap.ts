@@ -6,7 +6,7 @@ import { forbidden, refTo, tooLong } from '../../schema/refs.ts'
 import { bool, bytes, mapOf, string } from '../../schema/types.ts'
 import { MAX_DATA_BYTES, SEALED, sizeOf, validateKeys } from '../rules/data.ts'
 
-/** How kube-apiserver prints the path of the object itself. */
+/** kube-apiserver's path of the object itself. */
 const WHOLE_OBJECT = '[]'
 
 export const ConfigMap = defineKind({

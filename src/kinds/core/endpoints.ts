@@ -1,4 +1,4 @@
-/** Endpoints lists where a service's pods are reached. Superseded by EndpointSlice. */
+/** Endpoints lists the addresses of a service's pods. Superseded by EndpointSlice. */
 import { isValidIPForLegacyField, warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidPortNum } from '../../lib/names.ts'
@@ -50,7 +50,7 @@ export const Endpoints = defineKind({
   allowCreateOnUpdate: true,
 
   *validate({ subsets = [] }, at, { old }) {
-    // What is stored was once valid; it may stay.
+    // Stored subsets were once valid; they may stay.
     if (old && deepEqual(subsets, old.subsets ?? [])) return
     for (const [i, subset] of subsets.entries()) yield* validateSubset(subset, at.subsets[i]!)
   },
@@ -113,7 +113,7 @@ function formatSubsets(subsets: readonly EndpointSubset[]): string {
   const shown: string[] = []
   for (const subset of subsets) {
     const { addresses = [], ports = [] } = subset
-    // Counted rather than made: of every port with every address there can be very many.
+    // Computed instead of listed: the pairs of ports and addresses can be very many.
     count += addresses.length * Math.max(ports.length, 1)
     for (const point of pointsOf(subset)) {
       if (shown.length === SHOWN) break

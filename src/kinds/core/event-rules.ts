@@ -1,4 +1,4 @@
-/** The rules of events: lenient ones that hold for all, strict ones for those written through the events group. */
+/** The rules of events: lenient ones for all, strict ones for those written through the events group. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
@@ -10,7 +10,7 @@ type Event = EventFields & { metadata: ObjectMeta }
 const MAX_NAME_BYTES = 128
 const MAX_MESSAGE_BYTES = 1024
 
-/** Rules on every event. `reporter` is the name that the version in use has for the reporting controller. */
+/** Rules for every event. `reporter` is the name of the reporting controller's field in the served version. */
 export function* validateEvent(
   event: Event,
   at: Ref<Event>,
@@ -35,7 +35,7 @@ export function* validateEvent(
   yield* validateLength(event.message, at.message, MAX_MESSAGE_BYTES)
 }
 
-/** Further rules on an event created through the events group. */
+/** Further rules for an event created through the events group. */
 export function* validateStrictEvent(event: Event, at: Ref<Event>): Iterable<FieldError> {
   yield* validateSeries(event)
   if (!event.eventTime) yield required(at.eventTime)
@@ -45,7 +45,7 @@ export function* validateStrictEvent(event: Event, at: Ref<Event>): Iterable<Fie
   if (event.source.component || event.source.host) yield invalid(withValue(at.source, ''), 'needs to be unset')
 }
 
-/** Further rules on a change of an event through the events group: only the series moves on. */
+/** Further rules for a change of an event through the events group: only the series may change. */
 export function* validateStrictChange(event: Event, old: Event, at: Ref<Event>): Iterable<FieldError> {
   if (!deepEqual(event.series, old.series)) yield* validateSeries(event)
   for (const field of FIXED)

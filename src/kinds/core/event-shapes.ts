@@ -1,4 +1,4 @@
-/** What an event is made of. */
+/** The types of events. */
 import { int32, type Message, message, microTime, string, time } from '../../schema/types.ts'
 import { ObjectReference } from '../rules/references.ts'
 
@@ -12,7 +12,7 @@ export const EventSource = message('EventSource', {
   host: [2, string, 'The node on which that program runs.'],
 })
 
-/** The fields of an event as the core group names them. */
+/** The fields of an event in the core group. */
 export const eventFields = {
   involvedObject: [2, ObjectReference.orEmpty().expected(), 'What it happened to.'],
   reason: [3, string, 'A short CamelCase reason.'],

@@ -1,4 +1,4 @@
-/** Event records what happened to an object; it expires after a while. */
+/** Event records an occurrence about an object; it expires after a while. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { type CellContext, NAME_DOC, since } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

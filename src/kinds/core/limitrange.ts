@@ -1,4 +1,4 @@
-/** LimitRange bounds what containers, pods and claims of a namespace may request, and sets defaults for them. */
+/** LimitRange bounds the requests of containers, pods and claims in a namespace, and sets defaults for them. */
 import { randomUUID } from 'node:crypto'
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
@@ -60,7 +60,7 @@ const AMOUNTS = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRati
 type Part = (typeof AMOUNTS)[number]
 type Amounts = Record<string, string>
 
-/** For containers, defaults follow from each other: a limit from the most, a request from the limit, else from the least. */
+/** Defaults of containers follow from each other: a limit from the maximum, a request from the limit, else from the minimum. */
 function fillItem(item: { type: string } & { [P in Part]?: Amounts }): void {
   roundAmounts(...AMOUNTS.map(part => item[part]))
   if (item.type !== 'Container') return
@@ -101,7 +101,7 @@ const hasStorage = ({ min = {}, max = {} }: Item) => Object.hasOwn(min, 'storage
 /** Every resource that an entry names. */
 const namesOf = (item: Item): string[] => [...new Set(AMOUNTS.flatMap(part => Object.keys(item[part] ?? {})))].sort()
 
-/** The amounts of one resource agree with each other. */
+/** The amounts of one resource are consistent. */
 function* validateAmounts(item: Item, at: Ref<Item>, name: string): Iterable<FieldError> {
   const of = (part: Part) =>
     item.type === 'Pod' && (part === 'default' || part === 'defaultRequest') ? undefined : getOwn(item[part] ?? {}, name)

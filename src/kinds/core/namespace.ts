@@ -1,4 +1,4 @@
-/** Namespace parts a cluster into spaces within which names are unique. */
+/** Namespace divides a cluster into spaces within which names are unique. */
 import { isQualifiedName, nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

@@ -165,7 +165,7 @@ export const Node = defineKind({
   keepsStatusOnCreate: true,
 
   defaults({ spec }) {
-    // The field for one block came first and wins where the two disagree.
+    // The field for one block came first and takes precedence.
     if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR]
     else if (spec.podCIDRs?.[0]) spec.podCIDR = spec.podCIDRs[0]
   },
@@ -278,13 +278,13 @@ function formatKernel({ nodeInfo: { kernelVersion, architecture } }: NodeStatus)
   return `${kernelVersion || UNKNOWN}${architecture ? ` (${architecture})` : ''}`
 }
 
-/** The parts of a node that its rules are about. */
+/** The parts of a node with rules. */
 type NodeParts = { metadata: ObjectMeta; spec: NodeSpec; status: NodeStatus }
 
 const TAINTS_ANNOTATION = 'scheduler.alpha.kubernetes.io/taints'
 const AVOID_PODS_ANNOTATION = 'scheduler.alpha.kubernetes.io/preferAvoidPods'
 
-/** Rules on a whole node. Some paths begin in metadata although the fields are in spec: as in kube-apiserver. */
+/** Rules for a whole node. Some paths begin in metadata although the fields are in spec, as in kube-apiserver. */
 function* validateNode({ metadata, spec, status }: NodeParts, at: Ref<NodeParts>): Iterable<FieldError> {
   yield* validateAnnotations(metadata.annotations, at.metadata.annotations)
   yield* validateTaints(spec.taints ?? [], refTo(spec.taints ?? [], 'metadata.taints'))
@@ -294,7 +294,7 @@ function* validateNode({ metadata, spec, status }: NodeParts, at: Ref<NodeParts>
   yield* validateNodeStatus(status, at.status)
 }
 
-/** Rules on what a node reports. */
+/** Rules for a node's status. */
 function* validateNodeStatus(status: NodeStatus, at: Ref<NodeStatus>): Iterable<FieldError> {
   for (const part of ['capacity', 'allocatable'] as const)
     for (const [name, amount] of Object.entries(status[part] ?? {}))
@@ -302,7 +302,7 @@ function* validateNodeStatus(status: NodeStatus, at: Ref<NodeStatus>): Iterable<
   yield* validateDeclaredFeatures(status.declaredFeatures ?? [], at.declaredFeatures)
 }
 
-/** Rules on a change of a node. */
+/** Rules for a change of a node. */
 function* validateNodeChange({ spec, status }: NodeParts, old: NodeParts, at: Ref<NodeParts>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { type, address }] of (status.addresses ?? []).entries()) {

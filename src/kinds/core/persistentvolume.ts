@@ -134,7 +134,7 @@ const OUTDATED: readonly (readonly [source: keyof PersistentVolumeSource, advice
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ]
 
-/** Storage that supports the mount options annotation, the predecessor of the field. */
+/** Volume sources that support the mount options annotation, the predecessor of the field. */
 const TAKES_MOUNT_OPTIONS: readonly (keyof PersistentVolumeSource)[] = [
   'gcePersistentDisk',
   'awsElasticBlockStore',

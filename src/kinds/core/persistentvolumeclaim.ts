@@ -131,7 +131,7 @@ type Claim = { metadata: ObjectMeta; spec: PersistentVolumeClaimSpec; status: Pe
 
 const IMMUTABLE = 'field is immutable'
 
-/** What is wrong with a change of a claim, beside what is wrong with the claim. */
+/** The errors of a change of a claim, beside those of the claim itself. */
 function* validateClaimChange(claim: Claim, old: Claim, at: Ref<Claim>): Iterable<FieldError> {
   const upgrades = movesClassFromAnnotation(claim, old)
   const [now, before] = [annotatedClass(claim), annotatedClass(old)]
@@ -165,7 +165,7 @@ function* validateAttributesClass({ spec }: Claim, { spec: before, status }: Cla
 const storageOf = (amounts: Record<string, string> | undefined) => parseQuantity(getOwn(amounts ?? {}, 'storage') ?? '0')
 const annotatedClass = ({ metadata }: Claim) => getOwn(metadata.annotations ?? {}, CLASS_ANNOTATION)
 
-/** The class may move from the annotation where it once stood to its field. */
+/** Whether the class moves from its former annotation to its field. */
 function movesClassFromAnnotation(claim: Claim, old: Claim): boolean {
   const before = annotatedClass(old)
   const now = annotatedClass(claim)
@@ -177,7 +177,7 @@ function movesClassFromAnnotation(claim: Claim, old: Claim): boolean {
   )
 }
 
-/** Both specs with what may change made equal, so that everything that is left to differ is refused. */
+/** Both specs with mutable fields made equal, so that any remaining difference is refused. */
 function withoutChangeable(
   claim: Claim,
   old: Claim,
@@ -197,7 +197,7 @@ function withoutChangeable(
   return { spec, old: before }
 }
 
-/** A spec as errors print it. */
+/** A spec in errors. */
 
 const RESIZES = [
   'ControllerResizeInProgress',
@@ -207,7 +207,7 @@ const RESIZES = [
   'NodeResizePending',
 ]
 
-/** What is wrong with the status of a claim. */
+/** The errors of a claim's status. */
 function* validateClaimStatus({ spec, status }: Claim, { status: at }: Ref<Claim>): Iterable<FieldError> {
   if (!spec.accessModes?.length) yield required(refTo(undefined, 'Spec.accessModes'))
   for (const [name, amount] of Object.entries(status.capacity ?? {})) yield* validateBasicAmount(amount, entry(at.capacity, name))
@@ -234,7 +234,7 @@ function* validateAllocated(amounts: Record<string, string>, at: Ref<Record<stri
   }
 }
 
-/** Of the standard resources, claims support only storage. */
+/** Claims support only storage among the standard resources. */
 function* validateResourceKey(name: string, at: Ref<string>): Iterable<FieldError> {
   const faults = isQualifiedName(name)
   if (faults.length > 0) yield* invalidEach(at, faults)

@@ -1,4 +1,4 @@
-/** ReplicationController keeps a set of identical pods at a wanted size; ReplicaSet came after it. */
+/** ReplicationController keeps a set of identical pods at a desired size; ReplicaSet succeeded it. */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
@@ -116,7 +116,7 @@ function* validateSpec({ selector = {}, template }: Spec, at: Ref<Spec>, stored:
   yield* validateLastingTemplate(template, at.template, { owner: 'ReplicationController', ...stored })
 }
 
-/** Annotations left by conversions that could not represent a field; that field cannot change then. */
+/** Annotations left by conversions that could not represent a field; that field is then immutable. */
 const UNCONVERTED = 'non-convertible.kubernetes.io'
 
 function* validateUnconverted(

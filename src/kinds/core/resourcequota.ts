@@ -1,4 +1,4 @@
-/** ResourceQuota bounds what a namespace may use in all. */
+/** ResourceQuota bounds the total usage of a namespace. */
 import { getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
@@ -110,12 +110,12 @@ function* validateAmounts(amounts: Amounts | undefined, at: Ref<Amounts>): Itera
   }
 }
 
-/** Storage as such is not counted, only what is requested of it. */
+/** Storage itself is not counted, only requests for it. */
 const isQuotaResource = (name: string) => (name !== 'storage' && isStandardResourceName(name)) || isQuotaHugePageResource(name)
 
 const PODS = ['pods']
 const COMPUTE = ['cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory']
-/** What each scope can limit, of the standard resources. */
+/** The standard resources that each scope can limit. */
 const SCOPES: ReadonlyMap<string, readonly string[]> = new Map([
   ['Terminating', [...PODS, ...COMPUTE]],
   ['NotTerminating', [...PODS, ...COMPUTE]],
@@ -125,14 +125,14 @@ const SCOPES: ReadonlyMap<string, readonly string[]> = new Map([
   ['CrossNamespacePodAffinity', [...PODS, ...COMPUTE]],
   ['VolumeAttributesClass', ['persistentvolumeclaims', 'requests.storage']],
 ])
-/** Scopes that either hold or do not; there is nothing to compare them with. */
+/** Scopes without values to compare. */
 const PLAIN_SCOPES = ['BestEffort', 'NotBestEffort', 'Terminating', 'NotTerminating', 'CrossNamespacePodAffinity']
 const OPPOSITES = [
   ['BestEffort', 'NotBestEffort'],
   ['Terminating', 'NotTerminating'],
 ] as const
 
-/** How many of the limited resources a scope cannot limit. */
+/** The number of limited resources that a scope does not support. */
 const unsupportedCount = (scope: string, { hard = {} }: Spec) => {
   const fitting = SCOPES.get(scope)
   return fitting ? Object.keys(hard).filter(name => isQuotaResource(name) && !fitting.includes(name)).length : 0
@@ -177,7 +177,7 @@ function* validateRequirement({ scopeName, operator, values = [] }: Requirement,
 const MUST_EXIST =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 
-/** The selector under the names it has inside a Kubernetes server. */
+/** The selector with the field names of kube-apiserver's internal type. */
 const shown = (requirements: readonly Requirement[]) => ({
   MatchExpressions: requirements.map(({ scopeName, operator, values }) => ({
     ScopeName: scopeName,
@@ -191,7 +191,7 @@ function sameSet(a: readonly string[] = [], b: readonly string[] = []): boolean 
   return inA.size === inB.size && a.every(x => inB.has(x))
 }
 
-/** Requests that may exceed limits will never be used up. */
+/** Requests above the limits can never be used up. */
 function* warnAboutRequests(hard: Amounts): Iterable<string> {
   for (const name of ['cpu', 'memory', 'storage', 'ephemeral-storage']) {
     const isBare = getOwn(hard, `requests.${name}`) === undefined && (name === 'cpu' || name === 'memory')

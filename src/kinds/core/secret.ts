@@ -1,4 +1,4 @@
-/** Secret holds data that not everyone may read: passwords, tokens, keys. */
+/** Secret holds sensitive data: passwords, tokens, keys. */
 
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { JsonError, parseJson } from '../../codec/json.ts'
@@ -94,7 +94,7 @@ export type Secret = ObjectOf<typeof Secret>
 
 const decode = (base64 = '') => Buffer.from(base64, 'base64')
 
-/** The value is JSON, and an object; it is not shown in errors. */
+/** The value is a JSON object; it is not shown in errors. */
 function* validateDockerConfig(data: Record<string, string>, key: string, at: Ref<Record<string, string>>): Iterable<FieldError> {
   const here = entry(at, key)
   if (!Object.hasOwn(data, key)) return yield required(here)
@@ -113,7 +113,7 @@ function jsonObjectProblem(text: Uint8Array): string | undefined {
   }
 }
 
-/** What is wrong with a pair; undefined when a TLS server could use it. */
+/** The error of a key pair; undefined when a TLS server could use it. */
 function keyPairProblem(certificatePem: Buffer, keyPem: Buffer): string | undefined {
   const certificates = pemTypes(certificatePem)
   if (!certificates.includes('CERTIFICATE')) return missingCertificate(certificates)

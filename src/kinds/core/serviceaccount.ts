@@ -1,4 +1,4 @@
-/** ServiceAccount is who a pod, or another program in the cluster, is. */
+/** ServiceAccount is the identity of a pod, or of another program in the cluster. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, bool, keyed } from '../../schema/types.ts'
@@ -35,7 +35,7 @@ export const ServiceAccount = defineKind({
 /** An object of the kind ServiceAccount. */
 export type ServiceAccount = ObjectOf<typeof ServiceAccount>
 
-/** Secrets are in the account's own namespace: only their names are used. */
+/** Secrets are in the account's own namespace: only their names are kept. */
 function keepNamesOfSecrets(o: { secrets?: ObjectReference[] }): void {
   if (o.secrets) o.secrets = o.secrets.map(({ name }) => (name === undefined ? {} : { name }))
 }

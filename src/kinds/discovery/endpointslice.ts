@@ -67,7 +67,7 @@ export const EndpointSlice = defineKind({
   prepareForCreate: o => dropTopology(o, undefined),
   prepareForUpdate: dropTopology,
   *validate({ addressType, endpoints, ports }, at, { old }) {
-    // What is stored was once valid; it may stay.
+    // Stored endpoints were once valid; they may stay.
     const isKept = old !== undefined && deepEqual(endpoints ?? [], old.endpoints ?? [])
     yield* validatePorts(ports ?? [], at.ports)
     if (!isKept) yield* validateEndpoints(endpoints ?? [], addressType, at.endpoints)
@@ -105,7 +105,7 @@ export const EndpointSlice = defineKind({
 /** An object of the kind EndpointSlice. */
 export type EndpointSlice = ObjectOf<typeof EndpointSlice>
 
-/** Topology is written only by clients of older versions; the node's name in it is kept where it was before. */
+/** Topology is written only by clients of older versions; the node's name in it is kept if it was stored. */
 function dropTopology({ endpoints }: Slice, old: Slice | undefined): void {
   if (old && deepEqual(endpoints ?? [], old.endpoints ?? [])) return
   const known = new Set((old?.endpoints ?? []).flatMap(({ deprecatedTopology }) => deprecatedTopology?.[HOSTNAME] || []))

@@ -1,4 +1,4 @@
-/** Event as served by the events group: the same objects as those of the core group, under stricter rules. */
+/** Event in the events group: the same objects as in the core group, under stricter rules. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { validateFinalizerDomains } from '../../schema/meta-rules.ts'

@@ -1,8 +1,8 @@
-/** Conditions of the kinds of flow control. */
+/** Conditions of the flow control kinds. */
 import { duplicate, type FieldError, type Ref, required } from '../../schema/refs.ts'
 import { keyed, message, type Static, string, time } from '../../schema/types.ts'
 
-/** A list of conditions of which every field may be left out. */
+/** A list of conditions whose fields are all optional. */
 export const looseConditions = (name: string) => keyed(looseCondition(name), 'type').mergedBy('type')
 
 const looseCondition = (name: string) =>
@@ -15,7 +15,7 @@ const looseCondition = (name: string) =>
   })
 type Condition = Static<ReturnType<typeof looseCondition>>
 
-/** Each condition is about something, and no two about the same. */
+/** Each condition has a type, without duplicates. */
 export function* validateLooseConditions(conditions: readonly Condition[] | undefined, at: Ref<Condition[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { type = '' }] of (conditions ?? []).entries()) {

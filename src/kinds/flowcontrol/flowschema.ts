@@ -136,7 +136,7 @@ const everythingBy = (...groups: string[]) => [
   },
 ]
 
-/** The first and the last schema: no server could work without them. */
+/** The first and the last schema: every server needs them unchanged. */
 const FIXED: ReadonlyMap<string, FlowSchemaSpec> = new Map([
   ['exempt', { priorityLevelConfiguration: { name: 'exempt' }, matchingPrecedence: 1, rules: everythingBy('system:masters') }],
   [
@@ -153,7 +153,7 @@ const FIXED: ReadonlyMap<string, FlowSchemaSpec> = new Map([
 const LAST_PRECEDENCE = 10_000
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'proxy', 'update', 'watch']
 
-/** Rules on a schema of that name. */
+/** Rules for a schema of that name. */
 function* validateFlowSchemaSpec(spec: FlowSchemaSpec, at: Ref<FlowSchemaSpec>, name: string): Iterable<FieldError> {
   const { matchingPrecedence: precedence, distinguisherMethod: method, priorityLevelConfiguration: level } = spec
   if (precedence <= 0) yield invalid(at.matchingPrecedence, 'must be a positive value')
@@ -179,7 +179,7 @@ function* validatePolicyRules(rules: PolicyRules, at: Ref<PolicyRules>): Iterabl
 
 const PARTS = { ServiceAccount: 'serviceAccount', User: 'user', Group: 'group' } as const
 
-/** A subject has the part that its kind names, and no other. */
+/** A subject has exactly the field that its kind names. */
 function* validateSubject(subject: Subject, at: Ref<Subject>): Iterable<FieldError> {
   if (!Object.hasOwn(PARTS, subject.kind)) return yield unsupported(at.kind, 'Group', 'ServiceAccount', 'User')
   const own = PARTS[subject.kind as keyof typeof PARTS]

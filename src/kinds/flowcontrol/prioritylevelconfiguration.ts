@@ -1,4 +1,4 @@
-/** PriorityLevelConfiguration says how much of the server the requests of one level get, and what happens to those beyond. */
+/** PriorityLevelConfiguration limits the share of the server for requests of one level, and queues or rejects the others. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -156,7 +156,7 @@ function* validateResponse({ type, queuing }: LimitResponse, at: Ref<LimitRespon
 }
 
 const MOST_QUEUES = 10_000_000
-/** Hands are dealt from a hash of 64 bits, of which so many are even enough. */
+/** Hands are dealt from a 64-bit hash, of which this many bits are evenly distributed. */
 const HASH_BITS = 60
 
 function* validateQueuing({ queues, handSize, queueLengthLimit }: Queuing, at: Ref<Queuing>): Iterable<FieldError> {
@@ -172,13 +172,13 @@ function* validateQueuing({ queues, handSize, queueLengthLimit }: Queuing, at: R
     )
 }
 
-/** The last level: no server could work without it. */
+/** The last level: every server needs it unchanged. */
 const CATCH_ALL: Spec = {
   type: 'Limited',
   limited: { nominalConcurrencyShares: 5, limitResponse: { type: 'Reject' }, lendablePercent: 0 },
 }
 
-/** Two levels are what they are. */
+/** Two levels are immutable. */
 function* validateFixed(spec: Spec, at: Ref<Spec>, name: string): Iterable<FieldError> {
   const shown = withValue(at, internalRepresentation(PriorityLevelConfigurationSpec, spec))
   if (name === 'exempt' && (spec.type !== 'Exempt' || spec.limited))

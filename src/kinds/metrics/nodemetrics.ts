@@ -1,4 +1,4 @@
-/** NodeMetrics is what a node uses of its resources. */
+/** NodeMetrics is the resource usage of a node. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duration, mapOf, quantity, time } from '../../schema/types.ts'

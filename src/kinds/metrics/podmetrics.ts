@@ -1,4 +1,4 @@
-/** PodMetrics is what the containers of a pod use. */
+/** PodMetrics is the resource usage of a pod's containers. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, duration, mapOf, message, quantity, string, time } from '../../schema/types.ts'

@@ -157,7 +157,7 @@ function formatAddresses({ ingress = [] }: { ingress?: { ip?: string; hostname?:
   return [...new Set(points)].sort().join(',')
 }
 
-/** Rules on the spec. */
+/** Rules for the spec. */
 function* validateIngressSpec(spec: IngressSpec, at: Ref<IngressSpec>): Iterable<FieldError> {
   const { ingressClassName, defaultBackend, rules = [], tls = [] } = spec
   if (rules.length === 0 && !defaultBackend) yield invalid(withValue(at, null), 'either `defaultBackend` or `rules` must be specified')
@@ -173,7 +173,7 @@ function* validateIngressSpec(spec: IngressSpec, at: Ref<IngressSpec>): Iterable
   if (ingressClassName !== undefined) yield* invalidEach(at.ingressClassName, nameIsDNSSubdomain(ingressClassName))
 }
 
-/** Rules on where the Ingress can be reached; addresses that are stored already may stay as they are. */
+/** Rules for the addresses of the Ingress; stored addresses may stay as they are. */
 function* validateLoadBalancer(
   { ingress = [] }: IngressLoadBalancerStatus,
   at: Ref<IngressLoadBalancerStatus>,

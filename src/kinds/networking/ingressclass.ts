@@ -1,4 +1,4 @@
-/** IngressClass says which controller serves the Ingresses that name it. */
+/** IngressClass names the controller of the Ingresses that refer to it. */
 import { isDNS1123Subdomain, isDomainPrefixedPath, isValidPathSegmentName, nameIsDNSLabel } from '../../lib/names.ts'
 import { age, NAME_DOC } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

@@ -1,4 +1,4 @@
-/** IPAddress records which object an address is allocated to; its name is the address. Allocation for a Service creates one. */
+/** IPAddress records the object that an address is allocated to; its name is the address. Allocation for a Service creates one. */
 import { isValidIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Subdomain, nameIsPathSegment } from '../../lib/names.ts'

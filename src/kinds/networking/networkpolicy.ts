@@ -1,4 +1,4 @@
-/** NetworkPolicy says which traffic may reach pods and leave them. */
+/** NetworkPolicy restricts the traffic to and from pods. */
 import { cidrContains, isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
 import { isValidPortName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
@@ -105,11 +105,11 @@ export const NetworkPolicy = defineKind({
 /** An object of the kind NetworkPolicy. */
 export type NetworkPolicy = ObjectOf<typeof NetworkPolicy>
 
-/** What was stored before it was checked may stay. */
+/** Values that were stored before they were checked may stay. */
 type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: ReadonlySet<string> }
 
 type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
-/** The rules of both directions, with the name each has for its peers. */
+/** The rules of both directions, with the name of their peers. */
 const directions = (spec: Spec, at: Ref<Spec>): [readonly Rule[], 'from' | 'to', Ref<Rule[]>][] => [
   [spec.ingress ?? [], 'from', at.ingress as Ref<Rule[]>],
   [spec.egress ?? [], 'to', at.egress as Ref<Rule[]>],

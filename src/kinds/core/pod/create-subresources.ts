@@ -1,4 +1,4 @@
-/** Messages sent to pods: binding one to a node, and evicting one. */
+/** Create subresources of pods: binding one to a node, and evicting one. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { setOwn } from '../../../lib/json-value.ts'
 import { DeleteOptionsType } from '../../../schema/delete-options.ts'
@@ -16,13 +16,13 @@ import { ObjectReference } from '../../rules/references.ts'
 import type { PodObject } from './preparation.ts'
 import { validateBinding } from './rules.ts'
 
-/** What a Binding has beside its metadata. */
+/** The fields of a Binding beside its metadata. */
 const Binding = message('Binding', {
   target: [2, ObjectReference.orEmpty().always(), 'The node to bind to.'],
 })
 type Binding = Static<typeof Binding>
 
-/** What an Eviction has beside its metadata. */
+/** The fields of an Eviction beside its metadata. */
 const Eviction = message('Eviction', {
   deleteOptions: [2, DeleteOptionsType, 'How the pod is to be deleted.'],
 })

@@ -1,11 +1,11 @@
-/** What a request for the log of a container asks for, as PodLogOptions. */
+/** PodLogOptions: the query of a request for a container's log. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { parseTime, TimeError } from '../../../lib/time.ts'
 import { type FieldError, forbidden, invalid, refTo } from '../../../schema/refs.ts'
 import { badRequest, invalidObject } from '../../../schema/status-error.ts'
 import { bool, type Fields, int64, string } from '../../../schema/types.ts'
 
-/** The fields of the query, as descriptions of the API name them. */
+/** The fields of the query, as in OpenAPI. */
 export const LOG_OPTIONS: Fields = {
   container: [1, string, 'The container; the only one when absent.'],
   follow: [2, bool, 'Whether the log is followed.'],
@@ -29,7 +29,7 @@ export type LogOptions = {
   readonly limitBytes: number | undefined
 }
 
-/** What the query of a request for a log asks for; throws a StatusError when that makes no sense. */
+/** Parses the query of a log request; throws a StatusError when it is invalid. */
 export function logOptions(query: URLSearchParams, pod: string): LogOptions {
   const options: LogOptions = {
     container: query.get('container') ?? '',

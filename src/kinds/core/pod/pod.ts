@@ -18,7 +18,7 @@ import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 import { readinessGatesText, readyText, restartsText, statusText } from './status-text.ts'
 
-/** A WebSocket is opened with GET, which must not do more than POST may. */
+/** A WebSocket is opened with GET, which must not permit more than POST. */
 const MAY_CREATE = { verb: 'create', gate: 'AuthorizePodWebsocketUpgradeCreatePermission' } as const
 
 const STREAMS: Fields = {
@@ -168,7 +168,7 @@ const COMPLETED = {
   Failed: { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod failed.' },
 }
 
-/** Fills a pod's spec after the defaults that every template has. */
+/** Fills in a pod's spec after the defaults that every template has. */
 function fillPod({ spec }: { spec: PodSpec }): void {
   if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1
   spec.enableServiceLinks ??= true
@@ -178,21 +178,21 @@ function fillPod({ spec }: { spec: PodSpec }): void {
   }
 }
 
-/** What is limited is requested. */
+/** Requests default to limits. */
 function requestLimits({ resources }: Container): void {
   if (!resources.limits) return
   const requests = (resources.requests ??= {})
   for (const [name, limit] of Object.entries(resources.limits)) if (!Object.hasOwn(requests, name)) setOwn(requests, name, limit)
 }
 
-/** In the network of the node every port is a port of the node. */
+/** In the host network every port is a port of the node. */
 function exposePorts({ ports }: Container): void {
   for (const port of ports ?? []) if (!port.hostPort && port.containerPort) port.hostPort = port.containerPort
 }
 
 /**
- * Takes over resources and resize policies only. Containers that were added, removed, reordered or renamed are taken as
- * they are sent, for the rules to refuse.
+ * Copies resources and resize policies only. Added, removed, reordered or renamed containers are copied as received, for the rules to
+ * refuse.
  */
 function takeResources<P extends PodObject>(sent: P, stored: P): P {
   const { containers = [], initContainers = [], resources } = sent.spec

@@ -1,4 +1,4 @@
-/** What the server does to a pod before it is checked and stored. */
+/** Prepares a pod before it is validated and stored. */
 import { getOwn } from '../../../lib/json-value.ts'
 import type { KObject } from '../../../schema/kind.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
@@ -35,7 +35,7 @@ export function prepareChangedPod(pod: PodObject, old: PodObject, { gate }: Requ
   dropDisabledPodFields(pod, old, gate)
 }
 
-/** Completes a status: what an old client does not support, or must not change, is kept. */
+/** Completes a status: fields that an old client does not support, or must not change, are kept. */
 export function prepareChangedStatus(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
   const { metadata, status } = pod
   for (const key of ['deletionTimestamp', 'ownerReferences'] as const) {
@@ -76,7 +76,7 @@ function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
   }
 }
 
-/** Label keys become conditions on the values that this pod has, so that the scheduler needs only the selectors. */
+/** Converts label keys to conditions on the values of this pod, so that the scheduler needs only the selectors. */
 function mergeLabelKeys({ metadata: { labels = {} }, spec }: PodObject): void {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   for (const affinity of [podAffinity, podAntiAffinity]) {
@@ -105,7 +105,7 @@ function mergeKeys(
   }
 }
 
-/** Profiles given by annotation become fields of their containers, where these have none. */
+/** Copies profiles from annotations to their containers, if these have none. */
 function takeOverAppArmorAnnotations({ metadata: { annotations }, spec }: PodObject): void {
   if (!annotations || spec.os?.name === 'windows') return
   for (const container of containersOf(spec)) {

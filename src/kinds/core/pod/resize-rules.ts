@@ -1,4 +1,4 @@
-/** Rules on changes of the resources of a running pod. */
+/** Rules for resizing a running pod. */
 
 import { parseQuantity, quantitySign } from '../../../lib/quantity.ts'
 import { type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
@@ -19,7 +19,7 @@ import { optionsOfPod, validateContent } from './rules.ts'
 
 type Amounts = Record<string, string>
 
-/** What is wrong with a resized pod: only cpu and memory may change, and neither may be given up. */
+/** The errors of a resized pod: only cpu and memory may change, and neither may be removed. */
 export function* validatePodResize(
   pod: PodObject,
   at: Ref<PodObject>,
@@ -129,7 +129,7 @@ function* validateContainerChanges(spec: PodSpec, old: PodSpec, at: Ref<PodSpec>
   }
 }
 
-/** The new requirements with cpu and memory as they were, so that what still differs may not. */
+/** The new requirements with the old cpu and memory, so that any remaining difference is refused. */
 function withOldComputeResources(now: ResourceRequirements, before: ResourceRequirements): ResourceRequirements {
   const part = (bound: 'requests' | 'limits'): Amounts => {
     const { cpu: _, memory: __, ...others } = now[bound] ?? {}
@@ -139,7 +139,7 @@ function withOldComputeResources(now: ResourceRequirements, before: ResourceRequ
   return { ...now, requests: part('requests'), limits: part('limits') }
 }
 
-/** With the feature, volumes in memory may change their size; without it, none changes. */
+/** With the feature, volumes in memory may change their size; without it, no volume may change. */
 function* validateVolumeChanges(spec: PodSpec, at: Ref<PodSpec>, { old, options }: Resize): Iterable<FieldError> {
   const [now, before] = [spec.volumes ?? [], old.spec.volumes ?? []]
   if (!options.memoryVolumeResize) {

@@ -1,4 +1,4 @@
-/** Rules on pods: new ones, changed ones, and those given containers to look inside. */
+/** Rules for pods: new ones, changed ones, and ephemeral containers. */
 
 import { nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalidEach, type Ref, required, unsupported } from '../../../schema/refs.ts'
@@ -24,7 +24,7 @@ import { validateAnnotationChanges, validatePodUpdate } from './update-rules.ts'
 
 type Context = RequestContext & { readonly old?: PodObject }
 
-/** The options that hold for a write of a pod, over a stored one if there is one. */
+/** The options for a write of a pod, with the stored one if there is one. */
 export const optionsOfPod = (
   pod: PodObject,
   { old, gate }: { readonly old?: PodObject | undefined; readonly gate: Context['gate'] },
@@ -33,14 +33,14 @@ export const optionsOfPod = (
   pod: pod.metadata,
 })
 
-/** Everything that is wrong with a new pod, or with a change of one. */
+/** All errors of a new pod, or of a change of one. */
 export function* validatePod(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
   yield* validateContent(pod, at, optionsOfPod(pod, ctx))
   if (ctx.old) yield* validatePodUpdate(pod, ctx.old, at)
   else yield* validateNewPod(pod, at)
 }
 
-/** Rules on new pods only: fields that are set later must be empty. */
+/** Rules for new pods only: fields that are set later must be empty. */
 function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
   if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'cannot be set on create')
   if (spec.nodeName && spec.schedulingGates?.length)
@@ -49,7 +49,7 @@ function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Ite
   yield* validateAppArmorAgreement(metadata, spec, at.spec)
 }
 
-/** What every pod must hold, and templates need not. */
+/** Rules for pods that do not apply to templates. */
 export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObject>, options: PodOptions): Iterable<FieldError> {
   yield* validatePodAnnotations(metadata, at.metadata.annotations, { spec, options })
   yield* validatePodSpec(spec, at.spec, options)
@@ -66,7 +66,7 @@ export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObjec
     for (const [i, container] of (spec[list] ?? []).entries()) yield* validateImagePadding(container, at.spec[list][i]!.image)
 }
 
-/** Rules on ephemeral containers added to a pod; those that are there stay as they are. */
+/** Rules for ephemeral containers added to a pod; existing ones are immutable. */
 export function* validatePodEphemeralContainersUpdate(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
   const old = ctx.old ?? pod
   if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined)

@@ -1,4 +1,4 @@
-/** Rules on the status of pods: it must match the spec, and terminated containers cannot run again. */
+/** Rules for the status of pods: it must match the spec, and terminated containers cannot run again. */
 import { isValidIPForLegacyField, parseIPSloppy } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage, isValidGroupID, nameIsDNSSubdomain } from '../../../lib/names.ts'
@@ -39,7 +39,7 @@ import type { PodObject } from './preparation.ts'
 import { optionsOfPod } from './rules.ts'
 import { validateAnnotationChanges } from './update-rules.ts'
 
-/** What is wrong with a status, and with the change that brought it. */
+/** The errors of a status, and of its change. */
 export function* validatePodStatusUpdate(
   pod: PodObject,
   at: Ref<PodObject>,
@@ -72,7 +72,7 @@ function* validateConditions(conditions: readonly PodCondition[], at: Ref<PodCon
   }
 }
 
-/** The node a pod may get is named until it has one. */
+/** A pod has a nominated node only until it is bound. */
 function* validateNomination(
   { nominatedNodeName: name }: PodStatus,
   old: PodObject,
@@ -86,7 +86,7 @@ function* validateNomination(
 
 type Addresses = readonly PodIP[]
 
-/** Addresses of the pod: one of each family, the first of them also on its own. */
+/** Addresses of the pod: one of each family, the first also in the field for one address. */
 function* validatePodIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>): Iterable<FieldError> {
   const ips = status.podIPs ?? []
   yield* validateAddresses(ips, at.podIPs, old.podIPs)
@@ -103,7 +103,7 @@ function* validateHostIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>)
   yield* validateAddresses(ips, at.hostIPs, old.hostIPs)
 }
 
-/** Addresses are valid or were there before, and a pair has one of each family. */
+/** Addresses are valid or unchanged, and a pair has one of each family. */
 function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses | undefined): Iterable<FieldError> {
   const known = new Set((stored ?? []).map(({ ip }) => ip))
   for (const [i, { ip = '' }] of ips.entries()) if (!known.has(ip)) yield* invalidEach(withValue(at[i]!, ip), isValidIPForLegacyField(ip))
@@ -117,7 +117,7 @@ function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses 
 
 const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips?.map(ip => internalRepresentation(PodIP, ip)) ?? null)
 
-/** Claims, claims made for extended resources, and what claims take from a node. */
+/** Rules for claims, claims made for extended resources, and allocations of claims on a node. */
 function* validateClaimStatuses({ spec, status }: PodObject, at: Ref<PodStatus>): Iterable<FieldError> {
   yield* validateNamedClaims(status.resourceClaimStatuses ?? [], at.resourceClaimStatuses, spec)
   if (status.extendedResourceClaimStatus)
@@ -226,7 +226,7 @@ function* validateStateTransitions(
   }
 }
 
-/** Of duplicate names the first counts. */
+/** The first of several with the same name counts. */
 const firstByName = <T extends { name: string }>(items: readonly T[]): ReadonlyMap<string, T> =>
   new Map([...items].reverse().map(item => [item.name, item]))
 
@@ -253,7 +253,7 @@ function mayRestart(container: Container | undefined, spec: PodSpec, { exitCode,
 const restartsAfter = (policy: string | undefined, exitCode: number): boolean =>
   policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never'
 
-/** What the statuses of containers say of users, resources and volumes. */
+/** Rules for users, resources and volumes in the statuses of containers. */
 function* validateContainerStatuses({ spec, status }: PodObject, at: Ref<PodStatus>, options: PodOptions): Iterable<FieldError> {
   for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const)
     for (const [i, { user }] of (status[list] ?? []).entries())
@@ -305,7 +305,7 @@ const REQUEST_MESSAGE = "must match one of the container's resource requests"
 const CLAIM_MESSAGE =
   "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
 
-/** What a container can be given: resources by name, claims and requests in claims, and those made for its extended resources. */
+/** The possible allocations of a container: resources by name, claims and requests in claims, and those made for its extended resources. */
 function askedFor({ name, resources }: Container, extended: PodExtendedResourceClaimStatus | undefined): ReadonlySet<string> {
   const { requests = {}, claims = [] } = resources ?? {}
   const asked = new Set(Object.keys(requests).filter(resource => !resource.startsWith(CLAIM)))

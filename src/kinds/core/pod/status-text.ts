@@ -1,4 +1,4 @@
-/** The status of a pod as short text for Table columns. */
+/** The status of a pod as short strings for Table columns. */
 
 import { type CellContext, since } from '../../../schema/columns.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -12,7 +12,7 @@ type Summary = { readonly ready: number; readonly total: number; readonly reason
 type Restarts = { count: number; last: string | undefined }
 type Progress = { ready: number; reason: string; restarts: Restarts }
 
-/** `1/2`: containers that are ready, of those that should run. */
+/** `1/2`: ready containers, of those that should run. */
 export function readyText(pod: PodLike): string {
   const { ready, total } = summaryOf(pod)
   return `${ready}/${total}`
@@ -21,13 +21,13 @@ export function readyText(pod: PodLike): string {
 /** The status column: the phase, or the reason for an unexpected state. */
 export const statusText = (pod: PodLike): string => summaryOf(pod).reason
 
-/** `3 (5m ago)`: how often containers were restarted, and when that was last. */
+/** `3 (5m ago)`: the number of restarts, and the time of the last one. */
 export function restartsText(pod: PodLike, ctx: CellContext): string {
   const { count, last } = summaryOf(pod).restarts
   return count !== 0 && last !== undefined ? `${count} (${since(last, ctx)} ago)` : String(count)
 }
 
-/** `1/2`: readiness gates that are open. */
+/** `1/2`: readiness gates whose conditions are true. */
 export function readinessGatesText({ spec: { readinessGates = [] }, status }: PodLike): string {
   if (readinessGates.length === 0) return '<none>'
   const open = readinessGates.filter(gate => conditionOf(status, gate.conditionType)?.status === 'True')
@@ -47,7 +47,7 @@ function summaryOf(pod: PodLike): Summary {
   }
 }
 
-/** Follows the init containers up to the first that is not done. */
+/** Summarizes the init containers up to the first that is not done. */
 function summariseInit({ spec, status }: PodLike): Progress & { done: boolean; sidecarRestarts: Restarts } {
   const declared = new Map((spec.initContainers ?? []).map(container => [container.name, container]))
   const restarts: Restarts = { count: 0, last: undefined }
@@ -78,7 +78,7 @@ function initReason({ state: { terminated, waiting } }: ContainerStatus): string
   return waiting?.reason && waiting.reason !== 'PodInitializing' ? waiting.reason : undefined
 }
 
-/** The first container that waits or has ended gives the reason; one that runs well outweighs others that completed. */
+/** The first waiting or terminated container gives the reason; a running one outweighs completed ones. */
 function summariseRunning({ status }: PodLike, init: Progress & { sidecarRestarts: Restarts }): Progress {
   const restarts = { ...init.sidecarRestarts }
   let { ready, reason } = init

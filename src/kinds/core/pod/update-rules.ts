@@ -1,4 +1,4 @@
-/** Rules on changes of pods: images, deadlines and tolerations may change, and little else. */
+/** Rules for changes of pods: images, deadlines and tolerations may change, and little else. */
 import { deepEqual, getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage } from '../../../lib/names.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
@@ -20,7 +20,7 @@ const CHANGEABLE = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ].join(',')
 
-/** What is wrong with a change of a pod, beside what is wrong with the pod. Stops where the rest would only follow. */
+/** The errors of a change of a pod, beside those of the pod itself. Stops at errors that would cause further ones. */
 export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
   yield* validateAnnotationChanges(pod, old, at)
   for (const list of ['containers', 'initContainers'] as const)
@@ -39,7 +39,7 @@ export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodOb
     yield forbidden(at.spec, `pod updates may not change fields other than ${CHANGEABLE}\n${describeChange(PodSpec, old.spec, rest)}`)
 }
 
-/** Annotations that were read when the pod started do not change any more. */
+/** Annotations that were read when the pod started are immutable. */
 export function* validateAnnotationChanges(pod: PodObject, old: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
   const before = old.metadata.annotations ?? {}
   const now = pod.metadata.annotations ?? {}
@@ -56,7 +56,7 @@ export function* validateAnnotationChanges(pod: PodObject, old: PodObject, at: R
   }
 }
 
-/** A deadline may be set, and brought forward. */
+/** A deadline may be set, and shortened. */
 function deadlineFault(
   { activeDeadlineSeconds: now }: PodSpec,
   { activeDeadlineSeconds: before }: PodSpec,
@@ -81,7 +81,7 @@ function* validateOnlyDeletedGates(spec: PodSpec, old: PodSpec, at: Ref<PodSpec>
     if (!before.has(name)) yield forbidden(at.schedulingGates[i]!.name, `only deletion is allowed, but found new scheduling gate '${name}'`)
 }
 
-/** A pod that is not to be scheduled yet may become pickier about nodes. */
+/** A pod with scheduling gates may restrict its nodes further. */
 function* validateGatedChanges(spec: PodSpec, old: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const nodes = spec.nodeSelector ?? {}
   if (Object.entries(old.nodeSelector ?? {}).some(([key, value]) => getOwn(nodes, key) !== value))
@@ -110,10 +110,10 @@ function* validateNodeAffinityChange(
       yield invalid(withValue(itemAt[i]!, shownTerm(now[i])), 'only additions are allowed (no mutations or deletions)')
 }
 
-/** A term as errors print it. */
+/** A term in errors. */
 const shownTerm = (term: NodeSelectorTerm | undefined) => internalRepresentation(NodeSelectorTerm, term)
 
-/** A term that had requirements may get more, at the end; one that had none matches nothing and cannot change. */
+/** Requirements may be appended to a term that has some; a term without any matches nothing and cannot change. */
 function onlyAdds(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   const lists = ['matchExpressions', 'matchFields'] as const
   const count = (one: NodeSelectorTerm) => lists.reduce((sum, list) => sum + (one[list]?.length ?? 0), 0)
@@ -124,7 +124,7 @@ function onlyAdds(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   })
 }
 
-/** The new spec with everything that may change set back, so that what still differs may not. */
+/** The new spec with all mutable fields reset, so that any remaining difference is refused. */
 function withoutChangeable(spec: PodSpec, old: PodSpec): PodSpec {
   const back: Partial<Record<keyof PodSpec, unknown>> = {
     containers: withOldImages(spec.containers, old.containers),

@@ -1,4 +1,4 @@
-/** What a Service allocates: cluster IPs of each family, and node ports. */
+/** The allocations of a Service: cluster IPs of each family, and node ports. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { formatIP, parseIPSloppy } from '../../../lib/ip.ts'
 import { deepEqual } from '../../../lib/json-value.ts'
@@ -26,7 +26,7 @@ export const serviceClaims: Claims<Service> = {
   async take({ metadata, spec }, old, allocators) {
     // A service without a name is rejected anyway; an allocation could not name its holder.
     if (!metadata.name) return
-    // What the client left out and the service already has is kept.
+    // Values that the client left out and the service already has are kept.
     if (old) keepAllocated(spec, old.spec)
     else listClusterIP(spec)
     const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), allocators }
@@ -55,7 +55,7 @@ function addressesOf(spec: ServiceSpec): Claim[] {
   })
 }
 
-/** Numbers in a service of another type mean nothing: an external name may have any, and holds none. */
+/** Node ports of a service of type ExternalName mean nothing: it may have any, and holds none. */
 const nodePortsOf = (spec: ServiceSpec) =>
   needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
 
@@ -67,7 +67,7 @@ async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promi
   const { ipFamilies = [] } = spec
   const isUpgraded = old?.ipFamilies?.length === 1 && ipFamilies.length === 2
   const lacking = isNew ? [0, 1] : isUpgraded ? [1] : []
-  // Clients that are refused are shown the list with gaps for the addresses they left open.
+  // Errors show the list with gaps for the addresses that the client left open.
   const shown = ipFamilies.map((_, i) => spec.clusterIPs?.[i] ?? '')
   const ips = [...shown]
   for (const i of lacking) {
@@ -101,12 +101,12 @@ async function takeNodePorts(taking: Taking): Promise<void> {
   if (needsHealthCheck(spec) && !(old && needsHealthCheck(old))) await takeHealthCheckPort(taking)
 }
 
-/** In a new service, ports that have the same number share the port of nodes, as a DNS server's TCP and UDP do. */
+/** In a new service, ports with the same number share a node port, as a DNS server's TCP and UDP do. */
 async function takeFirstNodePorts(taking: Taking): Promise<void> {
   const { ports = [] } = taking.spec
   const asked = new Map<number, number>()
   for (const { port, nodePort } of ports) if (nodePort && !asked.has(port)) asked.set(port, nodePort)
-  /** The first port of each number that gets one, which the others of that number share. */
+  /** The first port of each number that gets a node port, which the others of that number share. */
   const first = new Map<number, number>()
   const wanted: Wanted[] = []
   for (const [i, { port, nodePort }] of ports.entries()) {
@@ -133,10 +133,10 @@ async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<v
   await takeAllNodePorts(taking, wanted)
 }
 
-/** A port of the service that needs one of nodes, and the one that it asks for. */
+/** A service port that needs a node port, and the requested one. */
 type Wanted = { readonly i: number; readonly asked: number | undefined }
 
-/** Takes all at once: those who ask together share one write. Nothing may be left under way when one is refused, as all are given back then. */
+/** Allocates all at once: they share one write. When one is refused, none may be pending, as all are released then. */
 async function takeAllNodePorts({ name, spec, at, allocators }: Taking, wanted: readonly Wanted[]): Promise<void> {
   const taking = wanted.map(({ asked }) => allocators.take(NODE_PORTS, asked ? String(asked) : undefined))
   await Promise.allSettled(taking)
@@ -159,8 +159,8 @@ async function takeHealthCheckPort({ spec, allocators }: Taking): Promise<void> 
 type Family = 'IPv4' | 'IPv6'
 
 /**
- * Fills ipFamilyPolicy and ipFamilies in place; yields why that cannot be done. `families` are those that the server has, the
- * default one first. Each group of errors ends it: what follows builds on what was checked.
+ * Sets ipFamilyPolicy and ipFamilies in place; yields the errors. `families` are those of the server, the default one first. Each group of
+ * errors ends it: later steps depend on earlier ones.
  */
 function* settleFamilies(
   spec: ServiceSpec,
@@ -176,7 +176,7 @@ function* settleFamilies(
   if (contradictions.length > 0) return yield* contradictions
   const isDual = spec.ipFamilyPolicy !== 'SingleStack'
   if (isOpen(spec)) {
-    // It gets no allocation, so it may have families that the server lacks.
+    // It gets no allocation, so it may have families that the server does not have.
     addFamilies(spec, families, isDual)
     return
   }
@@ -185,10 +185,10 @@ function* settleFamilies(
   addFamilies(spec, families, isDual && families.length === 2)
 }
 
-/** Headless and without a selector: others make its endpoints. */
+/** Headless and without a selector: its endpoints are managed externally. */
 const isOpen = (spec: ServiceSpec) => spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
 
-/** A service that merely prefers two families keeps what it has when the families of the server change. */
+/** A service that merely prefers two families keeps its own when the families of the server change. */
 function isSettled(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
   const prefers = (policy: string | undefined) => policy === 'PreferDualStack'
   return (
@@ -206,7 +206,7 @@ function* checkPolicy(spec: ServiceSpec, old: ServiceSpec | undefined, at: Ref<S
   const policy = withValue(at.ipFamilyPolicy, spec.ipFamilyPolicy ?? null)
   const isSingle = spec.ipFamilyPolicy === 'SingleStack'
   if (old && isSingle) {
-    // The policy alone says that the second family is not wanted any more.
+    // Only the policy tells that the second family is to be removed.
     if (isSame(spec.clusterIPs, old.clusterIPs)) keepFirst(spec, 'clusterIPs')
     if (isSame(spec.ipFamilies, old.ipFamilies)) keepFirst(spec, 'ipFamilies')
   } else if (old) {

@@ -1,8 +1,8 @@
-/** Completes a write of a Service: linked fields agree, allocated values are kept, and fields that the type does not use are cleared. */
+/** Prepares a write of a Service: makes linked fields consistent, keeps allocated values, and clears fields that the type does not use. */
 import { deepEqual } from '../../../lib/json-value.ts'
 import { allocatesNodePorts, isExternal, needsHealthCheck, needsNodePort, type ServiceSpec, type ServiceStatus } from './shapes.ts'
 
-/** Fills what depends on several fields. */
+/** Sets defaults that depend on several fields. */
 export function defaultService({ spec, status }: { spec: ServiceSpec; status: ServiceStatus }): void {
   if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig
   if (spec.sessionAffinity === 'ClientIP' && spec.sessionAffinityConfig?.clientIP?.timeoutSeconds === undefined)
@@ -24,7 +24,10 @@ export function listClusterIP(spec: ServiceSpec): void {
   if (spec.clusterIP && !spec.clusterIPs) spec.clusterIPs = [spec.clusterIP]
 }
 
-/** Takes over what a client that writes the same manifest again leaves out, and follows one that changes only one of two linked fields. */
+/**
+ * Keeps values that a client leaves out when it writes the same manifest again, and follows a client that changes only one of two linked
+ * fields.
+ */
 export function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP
@@ -35,7 +38,7 @@ export function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
   linkClusterIPs(spec, old)
 }
 
-/** Drops values that only the old type had a use for and that the client merely sent back. */
+/** Drops values that only the old type used and that the client merely sent back. */
 export function dropTypeDependent(spec: ServiceSpec, old: ServiceSpec): void {
   if (old.type !== 'ExternalName' && spec.type === 'ExternalName') {
     if (spec.clusterIP === old.clusterIP && deepEqual(spec.clusterIPs, old.clusterIPs)) {

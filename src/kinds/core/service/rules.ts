@@ -31,7 +31,7 @@ export const TOPOLOGY_HINTS = 'service.kubernetes.io/topology-aware-hints'
 const SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges'
 const ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 
-/** Rules on a whole service; addresses that are stored already may stay as they are. */
+/** Rules for a whole service; stored addresses may stay as they are. */
 export function* validateService(service: Service, at: Ref<Service>, old?: Service): Iterable<FieldError> {
   const {
     metadata: { annotations = {} },
@@ -55,7 +55,7 @@ export function* validateService(service: Service, at: Ref<Service>, old?: Servi
   yield* validateTraffic(spec, at.spec)
 }
 
-/** Rules on where a load balancer can be reached. */
+/** Rules for the addresses of a load balancer. */
 export function* validateServiceStatus(
   { type }: ServiceSpec,
   { ingress = [] }: LoadBalancerStatus,
@@ -113,7 +113,7 @@ function* validatePort({ port, protocol, targetPort, appProtocol }: ServicePort,
   if (appProtocol !== undefined) yield* invalidEach(at.appProtocol, isQualifiedName(appProtocol))
 }
 
-/** A pair of protocol and number is used once, as a port and as a port of nodes. */
+/** A pair of protocol and number is used once, as a port and as a node port. */
 function* validateNodePorts({ type, ports = [] }: ServiceSpec, at: Ref<ServiceSpec>): Iterable<FieldError> {
   const [ofNodes, own] = [new Set<string>(), new Set<string>()]
   for (const [i, { protocol, nodePort }] of ports.entries()) {
@@ -138,7 +138,7 @@ function* validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSp
   } else if (sessionAffinity !== 'None') yield unsupported(at.sessionAffinity, 'ClientIP', 'None')
 }
 
-/** Rules on addresses, families and their policy, alone and against each other. */
+/** Rules for addresses, families and their policy, alone and in combination. */
 export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old?: ServiceSpec): Iterable<FieldError> {
   const { clusterIP, clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
   if (clusterIP && clusterIPs.length === 0) yield required(at.clusterIPs)
@@ -175,7 +175,7 @@ function* validateExternalIP(text: string, at: Ref<string>, stored: ReadonlySet<
   if (faults.length === 0) yield* validateEndpointIP(text, at)
 }
 
-/** Spaces around blocks are allowed, and the path is in the wrong case: both have always been so. */
+/** Spaces around blocks are allowed, and the path has the wrong case, as in kube-apiserver. */
 function* validateSourceRanges({ metadata, spec }: Service, at: Ref<Service>, old?: Service): Iterable<FieldError> {
   const { type, loadBalancerSourceRanges: ranges = [] } = spec
   if (ranges.length > 0) {
@@ -219,7 +219,7 @@ function* validateTraffic(spec: ServiceSpec, at: Ref<ServiceSpec>): Iterable<Fie
     yield unsupported(at.trafficDistribution, ...DISTRIBUTIONS)
 }
 
-/** Rules on updates of the spec. */
+/** Rules for updates of the spec. */
 export function* validateServiceChange(spec: ServiceSpec, old: ServiceSpec, at: Ref<ServiceSpec>): Iterable<FieldError> {
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
     const [now, before] = [isHeadless(spec), isHeadless(old)]
@@ -254,7 +254,7 @@ function* validateFamilies(spec: ServiceSpec, old: ServiceSpec, at: Ref<ServiceS
     for (const [i, family] of before.entries()) if (family !== now[i]) yield invalid(withValue(first, now), FIXED)
     return
   }
-  // The addresses, not the families, are what clients are shown here.
+  // The error shows the addresses, not the families.
   if (now.length > 0 && before.length > 0 && now[0] !== before[0]) yield invalid(withValue(first, spec.clusterIPs ?? null), FIXED)
   if (before.length < now.length) return
   if (!spec.clusterIPs?.length) yield invalid(withValue(first, spec.ipFamilies ?? null), 'primary ipFamily can not be unset')

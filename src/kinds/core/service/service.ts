@@ -58,7 +58,7 @@ export const Service = defineKind({
         verbs: ['create', 'delete', 'get', 'patch', 'update'],
         options: { path: [1, string, 'The path that is asked for.'] },
         isAddressed: true,
-        // Only a numbered port is looked up in the Service; without one its endpoints are looked for.
+        // Only a numbered port is looked up in the Service; otherwise its endpoints are searched.
         absent: asked =>
           /^\d+$/.test(addressedBy(asked)?.port ?? '') ? undefined : unavailable(`no endpoints available for service ${goQuote(asked)}`),
       },

@@ -1,4 +1,4 @@
-/** What a Service is made of. */
+/** The types of Services. */
 import { atomic, bool, int32, intOrString, keyed, mapOf, message, type Static, string } from '../../../schema/types.ts'
 import { Condition } from '../../rules/meta.ts'
 
@@ -88,13 +88,13 @@ export const ServiceStatus = message('ServiceStatus', {
 })
 export type ServiceStatus = Static<typeof ServiceStatus>
 
-/** Whether the type is one that has addresses at all. */
+/** Whether the type has cluster IPs at all. */
 export const hasAddresses = ({ type }: ServiceSpec): boolean => type === 'ClusterIP' || type === 'NodePort' || type === 'LoadBalancer'
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean => clusterIPs?.length === 1 && clusterIPs[0] === 'None'
 /** Whether traffic from outside the cluster can reach the service. */
 export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>
   type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && (externalIPs?.length ?? 0) > 0)
-/** Whether the server gives the service ports of nodes. */
+/** Whether the server allocates node ports for the service. */
 export const allocatesNodePorts = ({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean =>
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false)
 export const needsNodePort = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer'
