@@ -7,7 +7,7 @@ import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { Service } from '../kinds/core/service/service.ts'
 import { EndpointSlice } from '../kinds/discovery/endpointslice.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
 import { conditionsAfter, type Finding, failedCheck, findingAbout, LOCAL, PASSED } from './availability.ts'
 import type { Backend } from './backend.ts'
 import type { Registration, Registrations } from './registrations.ts'
@@ -49,7 +49,7 @@ export const availabilityController = (registrations: Registrations): Controller
           if (signal.aborted || registrations.named(name) !== registration) return undefined
           const stored = services.get({ name })
           if (!stored || (!registration && stored.spec.service)) return undefined
-          const conditions = conditionsAfter(stored.status?.conditions ?? [], finding, formatTime(instantOf(client.now.getTime())))
+          const conditions = conditionsAfter(stored.status?.conditions ?? [], finding, timestampOf(client.now))
           if (conditions) await services.updateStatus({ ...stored, status: { ...stored.status, conditions } as typeof stored.status })
           if (!registration) return undefined
           if (finding.reason !== 'FailedDiscoveryCheck') {

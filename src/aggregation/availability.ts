@@ -1,5 +1,7 @@
 /** Whether the server behind an APIService can be used, as far as objects tell, and the condition that says so. */
+
 import type { Slice } from '../controllers/endpointslice/service-endpoints.ts'
+import { conditionOf, isSameCondition, transitionTime, withCondition } from '../schema/conditions.ts'
 import type { ServiceReference } from './endpoint.ts'
 
 export type Finding = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
@@ -43,10 +45,8 @@ export type Condition = {
 
 /** The conditions with what was found; undefined when they say so already. */
 export function conditionsAfter(shown: readonly Condition[], { status, reason, message }: Finding, now: string): Condition[] | undefined {
-  const at = shown.findIndex(({ type }) => type === 'Available')
-  const old = shown[at]
-  if (old?.status === status && old.reason === reason && old.message === message) return undefined
-  const lastTransitionTime = old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : now
-  const condition = { type: 'Available', status, lastTransitionTime, reason, message }
-  return at < 0 ? [...shown, condition] : shown.with(at, condition)
+  const before = conditionOf(shown, 'Available')
+  if (isSameCondition(before, { status, reason, message })) return undefined
+  const lastTransitionTime = transitionTime(before, status, now)
+  return withCondition(shown, { type: 'Available', status, lastTransitionTime, reason, message })
 }

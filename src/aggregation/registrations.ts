@@ -1,17 +1,19 @@
 /** The APIServices that name a Service: who answers for which group version, and what is known about them. */
+
 import type { Client } from '../client/client.ts'
 import type { Aggregated, AggregatedVersion, Described } from '../http/aggregated.ts'
 import { type Request, type Response, textResponse } from '../http/message.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../lib/json-value.ts'
 import type { Attributes } from '../schema/access.ts'
+import { conditionOf } from '../schema/conditions.ts'
 import type { User } from '../schema/user.ts'
 import { AvailabilityMetrics } from './availability-metrics.ts'
 import { Backend, type BackendParts } from './backend.ts'
 
 const DEFAULT_PORT = 443
 
-const availableOf = ({ status }: APIService) => status?.conditions?.find(({ type }) => type === 'Available')
+const availableOf = ({ status }: APIService) => conditionOf(status?.conditions, 'Available')
 
 /** One of them. */
 export class Registration implements AggregatedVersion {

@@ -5,7 +5,7 @@
  *     recorder.event(object, 'Warning', 'FailedCreate', 'the quota is used up')
  */
 import { Event } from '../kinds/core/event.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
 import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client, Draft } from './client.ts'
@@ -71,7 +71,7 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
     const isCombined = combines(group, message, now)
     const text = isCombined ? `(combined from similar events): ${message}` : message
     const key = isCombined ? group : `${group}\n${fieldPath}\n${message}`
-    const time = formatTime(instantOf(now))
+    const time = timestampOf(now)
     const known = seen.get(key)
     const observed: Seen = known ?? { name: nameFor(name, now), count: 0, first: time }
     observed.count++

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Lease } from '../kinds/coordination/lease.ts'
-import { formatMicroTime, instantOf } from '../lib/time.ts'
+import { microTimestampOf } from '../lib/time.ts'
 import type { Client } from './client.ts'
 
 type LeaseSpec = Lease['spec']
@@ -137,7 +137,7 @@ class Candidate {
     const leases = client.of(Lease)
     const stored = leases.get({ namespace, name })
     if (stored?.spec.holderIdentity !== holder) return
-    const renewTime = formatMicroTime(instantOf(client.now.getTime()))
+    const renewTime = microTimestampOf(client.now)
     await leases.update({ ...stored, spec: { ...stored.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime } })
   }
 
@@ -151,7 +151,7 @@ class Candidate {
 
 /** What the lease says once this holder has taken or renewed it. */
 export function nextSpec(spec: LeaseSpec | undefined, { holder, leaseMs, now }: { holder: string; leaseMs: number; now: Date }): LeaseSpec {
-  const time = formatMicroTime(instantOf(now.getTime()))
+  const time = microTimestampOf(now)
   const isSame = spec?.holderIdentity === holder
   return {
     ...spec,

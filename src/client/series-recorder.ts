@@ -3,7 +3,7 @@
  * object again becomes a series, of which the second time is written, and later ones only now and then.
  */
 import { Event } from '../kinds/events/event.ts'
-import { formatMicroTime, instantOf } from '../lib/time.ts'
+import { microTimestampOf } from '../lib/time.ts'
 import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client } from './client.ts'
 import { type EventType, eventNames, type Involved, Recent } from './event-recorder.ts'
@@ -54,7 +54,7 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
 
   function record(regarding: Involved, { type, reason, action, note, related }: SeriesEvent): void {
     const now = client.now.getTime()
-    const time = formatMicroTime(instantOf(now))
+    const time = microTimestampOf(now)
     const about = referenceTo(regarding)
     const other = related && referenceTo(related)
     const key = JSON.stringify([type, action, reason, about, other])

@@ -1,13 +1,14 @@
 /** A CustomResourceDefinition as the server's own parts read it. */
+
 import type { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { DefinitionCondition, DefinitionVersion, Status } from '../kinds/apiextensions/definition-shapes.ts'
+import { conditionOf, isConditionTrue } from '../schema/conditions.ts'
 
 export type CustomDefinition = CustomResourceDefinition
 
-export const findCondition = (status: Status, type: string): DefinitionCondition | undefined =>
-  status.conditions?.find(condition => condition.type === type)
+export const findCondition = (status: Status, type: string): DefinitionCondition | undefined => conditionOf(status.conditions, type)
 
-export const isTrue = (status: Status, type: string): boolean => findCondition(status, type)?.status === 'True'
+export const isTrue = (status: Status, type: string): boolean => isConditionTrue(status.conditions, type)
 
 /** Whether a definition's kind is served. */
 export const isEstablished = ({ status }: Pick<CustomDefinition, 'status'>): boolean => isTrue(status, 'Established')

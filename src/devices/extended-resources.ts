@@ -8,6 +8,7 @@ import { isExtendedResourceName } from '../kinds/rules/pod/resources/resource-ru
 import type { PodExtendedResourceClaimStatus } from '../kinds/rules/pod/status/status.ts'
 import { getOwn } from '../lib/json-value.ts'
 import { parseQuantity } from '../lib/quantity.ts'
+import { millisecondsAt } from '../lib/time.ts'
 
 /** Every class can be requested under this and its name. */
 const CLASS_PREFIX = 'deviceclass.resource.kubernetes.io/'
@@ -55,7 +56,7 @@ export class ResourceClasses {
   }
 }
 
-const createdAt = ({ metadata }: DeviceClass): number => Date.parse(metadata.creationTimestamp ?? '') || 0
+const createdAt = ({ metadata }: DeviceClass): number => millisecondsAt(metadata.creationTimestamp)
 
 type Mapping = NonNullable<PodExtendedResourceClaimStatus['requestMappings']>[number]
 type Container = NonNullable<Pod['spec']['containers']>[number]

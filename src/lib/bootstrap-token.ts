@@ -1,5 +1,5 @@
 /** Bootstrap tokens: Secrets in kube-system with which new nodes introduce themselves. */
-import { millisecondsOf, parseTime } from './time.ts'
+import { millisecondsAt } from './time.ts'
 
 export const TOKEN_TYPE = 'bootstrap.kubernetes.io/token'
 export const TOKEN_NAMESPACE = 'kube-system'
@@ -21,7 +21,7 @@ export function tokenExpiry(data: TokenData): number | undefined {
   const text = tokenValue(data, 'expiration')
   if (text === '') return undefined
   try {
-    return RFC3339.test(text) ? millisecondsOf(parseTime(text)) : 0
+    return RFC3339.test(text) ? millisecondsAt(text) : 0
   } catch {
     return 0
   }

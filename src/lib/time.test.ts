@@ -86,3 +86,12 @@ test('ages are printed in the units that kubectl uses', () => {
   ]
   for (const [ms, text] of cases) assert.equal(time.humanDuration(ms), text)
 })
+
+test('clock readings become timestamps, and timestamps milliseconds', () => {
+  const reading = Date.parse('2026-07-01T12:00:00.123Z')
+  assert.equal(time.timestampOf(reading), '2026-07-01T12:00:00Z')
+  assert.equal(time.timestampOf(new Date(reading)), '2026-07-01T12:00:00Z')
+  assert.equal(time.microTimestampOf(reading), '2026-07-01T12:00:00.123000Z')
+  assert.equal(time.millisecondsAt('2026-07-01T12:00:00.123Z'), reading)
+  assert.deepEqual([time.millisecondsAt(undefined), time.millisecondsAt('', 5), time.millisecondsAt(null, Infinity)], [0, 5, Infinity])
+})

@@ -8,7 +8,7 @@ export interface Instant {
   readonly nanos: number
 }
 
-/** A text that is no time; the message is the one Go's parser gives. */
+/** A string that is no time; the message is the one Go's parser gives. */
 export class TimeError extends Error {
   override readonly name = 'TimeError'
 }
@@ -18,6 +18,16 @@ export function instantOf(milliseconds: number): Instant {
   const seconds = Math.floor(milliseconds / 1000)
   return { seconds, nanos: Math.round((milliseconds - seconds * 1000) * 1e6) }
 }
+
+/** Formats a clock reading as metav1.Time: `2006-01-02T15:04:05Z`. */
+export const timestampOf = (reading: Date | number): string => formatTime(instantOf(reading.valueOf()))
+
+/** Formats a clock reading as metav1.MicroTime: `2006-01-02T15:04:05.000000Z`. */
+export const microTimestampOf = (reading: Date | number): string => formatMicroTime(instantOf(reading.valueOf()))
+
+/** Reads a metav1.Time as milliseconds since 1970; `absent` when there is none. Throws TimeError. */
+export const millisecondsAt = (timestamp: string | null | undefined, absent = 0): number =>
+  timestamp ? millisecondsOf(parseTime(timestamp)) : absent
 
 /** Milliseconds since 1970 of an instant, fractions dropped. */
 export function millisecondsOf({ seconds, nanos }: Instant): number {

@@ -1,8 +1,10 @@
 /** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
+
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodAffinityTerm } from '../kinds/rules/pod/scheduling/affinity.ts'
 import { type HostPort, hostPortsOf } from '../kinds/rules/pod/scheduling/host-ports.ts'
 import type { PodSpec } from '../kinds/rules/pod/spec.ts'
+import { conditionOf } from '../schema/conditions.ts'
 import { type PodRequests, requestsOf } from './resources.ts'
 import { type Labels, type Selector, selectorOf } from './selector.ts'
 
@@ -87,7 +89,7 @@ const isExclusive = ({ gcePersistentDisk, awsElasticBlockStore, iscsi, rbd }: Di
   (gcePersistentDisk ?? awsElasticBlockStore ?? iscsi ?? rbd) !== undefined
 
 const wasPreempted = ({ status: { conditions = [] } }: Pod): boolean => {
-  const target = conditions.find(({ type }) => type === 'DisruptionTarget')
+  const target = conditionOf(conditions, 'DisruptionTarget')
   return target?.status === 'True' && target.reason === 'PreemptionByScheduler'
 }
 

@@ -1,6 +1,8 @@
 /** What the scheduler writes into the status of pods. */
+
 import type { Pod } from '../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
+import { conditionOf, isSameCondition, transitionTime } from '../schema/conditions.ts'
 
 export type Failure = {
   readonly reason: 'Unschedulable' | 'SchedulerError'
@@ -27,9 +29,8 @@ export function victimPatch(pod: Pod, scheduler: string, now: Date): object | un
 type Condition = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
 
 function conditionPatch({ metadata, status }: Pod, condition: Condition, now: Date): object | undefined {
-  const old = status.conditions?.find(({ type }) => type === condition.type)
-  const isSame = old?.status === condition.status && old.reason === condition.reason && old.message === condition.message
-  if (isSame && !old.lastProbeTime) return undefined
-  const lastTransitionTime = old?.status === condition.status ? old.lastTransitionTime : formatTime(instantOf(now.getTime()))
+  const before = conditionOf(status.conditions, condition.type)
+  if (isSameCondition(before, condition) && !before?.lastProbeTime) return undefined
+  const lastTransitionTime = transitionTime(before, condition.status, timestampOf(now))
   return { ...condition, observedGeneration: metadata.generation, lastProbeTime: null, lastTransitionTime }
 }

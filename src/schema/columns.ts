@@ -1,5 +1,5 @@
 /** Table columns: their type, and columns and cell formats that many kinds share. */
-import { humanDuration, millisecondsOf, parseTime } from '../lib/time.ts'
+import { humanDuration, millisecondsAt } from '../lib/time.ts'
 import type { Budget } from './budget.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 
@@ -36,12 +36,12 @@ type Clock = Pick<CellContext, 'now'>
 
 /** The time since a timestamp in the format of kubectl; `<unknown>` if absent. */
 export function since(timestamp: string | undefined, { now }: Clock): string {
-  return timestamp ? humanDuration(now.getTime() - millisecondsOf(parseTime(timestamp))) : '<unknown>'
+  return timestamp ? humanDuration(now.getTime() - millisecondsAt(timestamp)) : '<unknown>'
 }
 
 /** The time until a timestamp; `<unknown>` if absent. */
 export function until(timestamp: string | undefined, { now }: Clock): string {
-  return timestamp ? humanDuration(millisecondsOf(parseTime(timestamp)) - now.getTime()) : '<unknown>'
+  return timestamp ? humanDuration(millisecondsAt(timestamp) - now.getTime()) : '<unknown>'
 }
 
 /** Labels in tables: sorted `key=value` pairs, `<none>` if there are none. */

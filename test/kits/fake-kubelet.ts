@@ -4,11 +4,11 @@ import { serverIdentity } from '../../src/client/identity.ts'
 import { namedBy } from '../../src/client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../src/controllers/controller.ts'
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../src/lib/time.ts'
+import { timestampOf } from '../../src/lib/time.ts'
 
 /** The status of a pod that runs since a time. */
 function runningStatus(now: Date, isReady = true): object {
-  const lastTransitionTime = formatTime(instantOf(now.getTime()))
+  const lastTransitionTime = timestampOf(now)
   const status = isReady ? 'True' : 'False'
   return { phase: 'Running', conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status, lastTransitionTime })) }
 }

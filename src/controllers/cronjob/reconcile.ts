@@ -5,7 +5,7 @@ import type { Notice } from '../../client/event-recorder.ts'
 import type { CronJob } from '../../kinds/batch/cronjob.ts'
 import type { Job } from '../../kinds/batch/job.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { clockOf } from '../../lib/time-zone.ts'
 import { finishedCondition } from '../job/job-state.ts'
 import { controllerReference } from '../pods/pod-template.ts'
@@ -31,13 +31,12 @@ export function surplusJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
 }
 
 function byStart(a: Job, b: Job): number {
-  const [start, other] = [timeOf(a.status.startTime), timeOf(b.status.startTime)]
+  const [start, other] = [millisecondsAt(a.status.startTime, Infinity), millisecondsAt(b.status.startTime, Infinity)]
   if (start !== other) return start < other ? -1 : 1
   return (a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1
 }
 
 /** What never began is last. */
-const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : Number.POSITIVE_INFINITY)
 
 export type Tracked = { readonly status: Status; readonly events: readonly Notice[] }
 
@@ -56,7 +55,7 @@ export function trackJobs(cron: CronJob, jobs: readonly Job[], exists: (active: 
       events.push(normal('SawCompletedJob', `Saw completed job: ${name}, condition: ${finished.type}`))
     }
     const { completionTime } = job.status
-    const isLater = !lastSuccessfulTime || (completionTime && timeOf(completionTime) > timeOf(lastSuccessfulTime))
+    const isLater = !lastSuccessfulTime || (completionTime && millisecondsAt(completionTime) > millisecondsAt(lastSuccessfulTime))
     if (finished.type === 'Complete' && completionTime && isLater) lastSuccessfulTime = completionTime
   }
   const own = new Set(jobs.map(({ metadata }) => metadata.uid))
@@ -110,7 +109,7 @@ export function planStart(cron: CronJob, now: number): Start {
     return later(warning('MissSchedule', `Missed scheduled time to start a job: ${new Date(at).toUTCString().replace('GMT', '+0000')}`))
   const { active = [], lastScheduleTime } = status
   const isStarted = active.some(({ name, namespace }) => name === jobName(cron, at) && namespace === metadata.namespace)
-  if (isStarted || (lastScheduleTime && timeOf(lastScheduleTime) === at)) return later()
+  if (isStarted || (lastScheduleTime && millisecondsAt(lastScheduleTime) === at)) return later()
   if (concurrencyPolicy === 'Forbid' && active.length > 0) return later(normal('JobAlreadyActive', ALREADY_ACTIVE))
   return { at, replaces: concurrencyPolicy === 'Replace' ? active : [], events, againMs }
 }
@@ -142,5 +141,5 @@ export function jobFor(cron: CronJob, at: number): Draft<Job> {
 export function withStarted(status: Status, { apiVersion, kind, metadata }: Job, at: number): Status {
   const { name, namespace, uid, resourceVersion } = metadata
   const reference = { kind, namespace, name, uid, apiVersion, resourceVersion } as Reference
-  return { ...status, active: [...(status.active ?? []), reference], lastScheduleTime: formatTime(instantOf(at)) }
+  return { ...status, active: [...(status.active ?? []), reference], lastScheduleTime: timestampOf(at) }
 }

@@ -2,7 +2,7 @@
 import type { CronJob } from '../../kinds/batch/cronjob.ts'
 import { type CronSchedule, parseCron } from '../../lib/cron.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
 
 /** Jobs are looked at a little late: clocks differ. */
@@ -33,7 +33,7 @@ type Range = { readonly now: number; readonly withinDeadline: boolean }
  * time between the first two, and the search for the last begins two such times before now.
  */
 export function missedStarts({ metadata, spec, status }: CronJob, schedule: CronSchedule, { now, withinDeadline }: Range): Found {
-  let since = millisecondsOf(parseTime(status.lastScheduleTime ?? metadata.creationTimestamp!))
+  let since = millisecondsAt(status.lastScheduleTime ?? metadata.creationTimestamp!)
   const { startingDeadlineSeconds } = spec
   if (withinDeadline && startingDeadlineSeconds !== undefined) since = Math.max(since, now - Number(startingDeadlineSeconds) * 1000)
   const first = schedule.next(since)

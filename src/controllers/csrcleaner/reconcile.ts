@@ -1,6 +1,6 @@
 /** How long requests for certificates are kept. */
 import { decodePem } from '../../lib/pem.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { readCertificates } from '../../lib/x509/certificate.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
 import type { SigningRequest } from '../csrsigning/signers.ts'
@@ -15,11 +15,11 @@ const PENDING_MS = 24 * HOUR_MS
 export function remainingLife({ metadata, status }: SigningRequest, now: number): number | undefined {
   const { conditions = [], certificate } = status
   const ends: number[] = []
-  if (conditions.length === 0) ends.push(timeOf(metadata.creationTimestamp) + PENDING_MS)
+  if (conditions.length === 0) ends.push(millisecondsAt(metadata.creationTimestamp, Infinity) + PENDING_MS)
   for (const { type, lastUpdateTime } of conditions) {
-    if (type === 'Denied' || type === 'Failed') ends.push(timeOf(lastUpdateTime) + DONE_MS)
+    if (type === 'Denied' || type === 'Failed') ends.push(millisecondsAt(lastUpdateTime, Infinity) + DONE_MS)
     if (type !== 'Approved') continue
-    ends.push(timeOf(lastUpdateTime) + (certificate ? DONE_MS : PENDING_MS))
+    ends.push(millisecondsAt(lastUpdateTime, Infinity) + (certificate ? DONE_MS : PENDING_MS))
     if (certificate) ends.push(expiryOf(certificate))
   }
   const end = Math.min(...ends)
@@ -27,15 +27,14 @@ export function remainingLife({ metadata, status }: SigningRequest, now: number)
 }
 
 /** A time that is not there is never over. */
-const timeOf = (text: string | undefined) => (text ? millisecondsOf(parseTime(text)) : Number.POSITIVE_INFINITY)
 
 /** When the issued certificate ends; what another signer has issued may be none that can be read. */
 function expiryOf(certificate: string): number {
   try {
     const { block } = decodePem(Buffer.from(certificate, 'base64').toString('latin1'))
-    return (block && readCertificates(block.bytes)[0]?.notAfter.getTime()) ?? Number.POSITIVE_INFINITY
+    return (block && readCertificates(block.bytes)[0]?.notAfter.getTime()) ?? Infinity
   } catch (error) {
-    if (error instanceof DerError) return Number.POSITIVE_INFINITY
+    if (error instanceof DerError) return Infinity
     throw error
   }
 }

@@ -1,9 +1,11 @@
 /** What a signer does with a request: it issues a certificate, says why it cannot, or leaves it alone. */
-import { formatTime, instantOf } from '../../lib/time.ts'
+
+import { timestampOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
 import type { CertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { requestedName } from '../../lib/x509/distinguished-name.ts'
 import type { Validity } from '../../lib/x509/issue.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { certificateRequestOf, SIGNERS, type SignerName, type SigningRequest, signerProblem } from './signers.ts'
 import { usagesOf } from './usages.ts'
 
@@ -28,7 +30,7 @@ export function signedStatus(
   const asked = certificateRequestOf(request)
   const problem = signerProblem(signer, asked, spec.usages ?? [])
   if (problem !== undefined) {
-    const lastUpdateTime = formatTime(instantOf(now))
+    const lastUpdateTime = timestampOf(now)
     const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem, lastUpdateTime }
     return { ...status, conditions: [...(status.conditions ?? []), failed] }
   }
@@ -36,7 +38,7 @@ export function signedStatus(
   return { ...status, certificate: Buffer.from(signed(asked, { authority, usages: spec.usages ?? [], validity })).toString('base64') }
 }
 
-const has = ({ status }: SigningRequest, type: string) => (status.conditions ?? []).some(condition => condition.type === type)
+const has = ({ status }: SigningRequest, type: string) => conditionOf(status.conditions, type) !== undefined
 
 const isApproved = (request: SigningRequest): boolean => has(request, 'Approved') && !has(request, 'Denied')
 export const isDecided = (request: SigningRequest): boolean => has(request, 'Approved') || has(request, 'Denied')

@@ -1,6 +1,8 @@
 /** The conditions of a Deployment. */
+
 import type { Deployment } from '../../kinds/apps/deployment.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, transitionTime } from '../../schema/conditions.ts'
 
 export type DeploymentStatus = Deployment['status']
 export type DeploymentCondition = NonNullable<DeploymentStatus['conditions']>[number]
@@ -15,19 +17,16 @@ export const progressing = (status: 'True' | 'False' | 'Unknown', reason: string
   message,
 })
 
-export const conditionOf = ({ conditions }: DeploymentStatus, type: string): DeploymentCondition | undefined =>
-  conditions?.find(condition => condition.type === type)
-
 export const stated = (statement: Statement, now: Date): DeploymentCondition => {
-  const time = formatTime(instantOf(now.getTime()))
+  const time = timestampOf(now)
   return { ...statement, lastUpdateTime: time, lastTransitionTime: time }
 }
 
 /** Replaces a condition unless it says the same already; the time of its transition stays while its status does. */
 export function withCondition(status: DeploymentStatus, condition: DeploymentCondition): DeploymentStatus {
-  const current = conditionOf(status, condition.type)
+  const current = conditionOf(status.conditions, condition.type)
   if (current?.status === condition.status && current.reason === condition.reason) return status
-  const lastTransitionTime = current?.status === condition.status ? current.lastTransitionTime : condition.lastTransitionTime
+  const lastTransitionTime = transitionTime(current, condition.status, condition.lastTransitionTime)
   const { conditions = [] } = withoutCondition(status, condition.type)
   return { ...status, conditions: [...conditions, { ...condition, lastTransitionTime }] }
 }

@@ -9,7 +9,8 @@ import type { Notice } from '../../client/event-recorder.ts'
 import type { Deployment } from '../../kinds/apps/deployment.ts'
 import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { conditionOf, type DeploymentStatus, progressing, stated, withCondition } from './conditions.ts'
+import { conditionOf } from '../../schema/conditions.ts'
+import { type DeploymentStatus, progressing, stated, withCondition } from './conditions.ts'
 import { isRolling, maxSurge, maxUnavailable } from './limits.ts'
 import {
   annotatedFor,
@@ -152,7 +153,7 @@ function say(pass: Pass, ...statement: Parameters<typeof progressing>): void {
 /** A Deployment that was paused for longer than its deadline has not failed when it is resumed. */
 function notePause(pass: Pass): void {
   const { deployment, status } = pass
-  const reason = conditionOf(status, 'Progressing')?.reason
+  const reason = conditionOf(status.conditions, 'Progressing')?.reason
   if (!hasDeadline(deployment) || reason === 'ProgressDeadlineExceeded') return
   const wasPaused = reason === 'DeploymentPaused'
   if (deployment.spec.paused && !wasPaused) say(pass, 'Unknown', 'DeploymentPaused', 'Deployment is paused')
@@ -169,7 +170,7 @@ function syncNewSet(pass: Pass): void {
   if (changed || minReadySeconds !== (current.spec.minReadySeconds ?? 0))
     replace(pass, { ...current, metadata: { ...current.metadata, annotations }, spec: { ...current.spec, minReadySeconds } })
   pass.revision = annotations[REVISION] ?? ''
-  if (hasDeadline(deployment) && !conditionOf(pass.status, 'Progressing'))
+  if (hasDeadline(deployment) && !conditionOf(pass.status.conditions, 'Progressing'))
     say(pass, 'True', 'FoundNewReplicaSet', `Found new replica set "${current.metadata.name}"`)
 }
 

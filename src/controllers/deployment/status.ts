@@ -2,16 +2,9 @@
 
 import type { Deployment } from '../../kinds/apps/deployment.ts'
 import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
-import {
-  conditionOf,
-  type DeploymentCondition,
-  type DeploymentStatus,
-  progressing,
-  stated,
-  withCondition,
-  withoutCondition,
-} from './conditions.ts'
+import { millisecondsAt } from '../../lib/time.ts'
+import { conditionOf } from '../../schema/conditions.ts'
+import { type DeploymentCondition, type DeploymentStatus, progressing, stated, withCondition, withoutCondition } from './conditions.ts'
 import { maxUnavailable } from './limits.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
@@ -76,7 +69,7 @@ export function isComplete({ metadata, spec }: Deployment, status: DeploymentSta
 export function rolloutStatus(deployment: Deployment, before: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
   let status = countedStatus(deployment, before, sets, now)
   if (!hasDeadline(deployment)) status = withoutCondition(status, 'Progressing')
-  const current = conditionOf(before, 'Progressing')
+  const current = conditionOf(before.conditions, 'Progressing')
   const isOver = (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && current?.reason === 'NewReplicaSetAvailable'
   if (hasDeadline(deployment) && !isOver) status = withProgress(deployment, { before, status, sets, current }, now)
   const failure = replicaFailure(sets)
@@ -117,18 +110,18 @@ function hasProgressed(before: DeploymentStatus, after: DeploymentStatus): boole
 }
 
 function hasTimedOut(deployment: Deployment, status: DeploymentStatus, now: Date): boolean {
-  const condition = conditionOf(status, 'Progressing')
+  const condition = conditionOf(status.conditions, 'Progressing')
   if (!condition || condition.reason === 'NewReplicaSetAvailable') return false
   return condition.reason === 'ProgressDeadlineExceeded' || deadlineAfter(deployment, condition) < now.getTime()
 }
 
 /** The time, in milliseconds, by which there must be progress. */
 const deadlineAfter = ({ spec }: Deployment, { lastUpdateTime }: DeploymentCondition): number =>
-  (lastUpdateTime ? millisecondsOf(parseTime(lastUpdateTime)) : 0) + spec.progressDeadlineSeconds * 1000
+  millisecondsAt(lastUpdateTime) + spec.progressDeadlineSeconds * 1000
 
 /** In how many milliseconds a rollout without progress has missed its deadline; undefined when there is none, or it is over. */
 export function msToDeadline(deployment: Deployment, status: DeploymentStatus, now: Date): number | undefined {
-  const condition = conditionOf(status, 'Progressing')
+  const condition = conditionOf(status.conditions, 'Progressing')
   if (!hasDeadline(deployment) || !condition) return undefined
   if (isComplete(deployment, status) || condition.reason === 'ProgressDeadlineExceeded') return undefined
   return Math.max(0, deadlineAfter(deployment, condition) - now.getTime()) + 1

@@ -8,7 +8,7 @@ import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 import { evictionOf, evictionPatch, type Progress, RULE_CONDITION, ruleCondition, type World } from './reconcile.ts'
 
@@ -91,7 +91,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
         scheduled.delete(key)
         if (pod.metadata.deletionTimestamp) return undefined
         say(pod, 'Marking for deletion')
-        await pods.patch(pod.metadata, evictionPatch(pod, formatTime(instantOf(now))), { type: 'strategic', subresource: 'status' })
+        await pods.patch(pod.metadata, evictionPatch(pod, timestampOf(now)), { type: 'strategic', subresource: 'status' })
         if (!(await pods.delete(pod))) return undefined
         for (const rule of rules.list())
           if (eviction.rules.has(rule.metadata.uid ?? '')) {
@@ -108,7 +108,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
         if (!rule) return undefined
         const before = rule.status.conditions?.find(({ type }) => type === RULE_CONDITION)
         const now = client.now.getTime()
-        const age = before ? now - Date.parse(before.lastTransitionTime) : STATUS_PERIOD_MS
+        const age = before ? now - millisecondsAt(before.lastTransitionTime) : STATUS_PERIOD_MS
         const isObserved = Number(before?.observedGeneration ?? -1) === Number(rule.metadata.generation ?? 0)
         if (isObserved && age < STATUS_PERIOD_MS) return STATUS_PERIOD_MS - age
         const condition = ruleCondition(rule, progressOf(rule))
@@ -116,7 +116,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
           const { lastTransitionTime: _, ...known } = before
           if (deepEqual(known, condition)) return undefined
         }
-        const status = { conditions: [{ ...condition, lastTransitionTime: formatTime(instantOf(now)) }] }
+        const status = { conditions: [{ ...condition, lastTransitionTime: timestampOf(now) }] }
         await rules.apply({ metadata: { name, uid: rule.metadata.uid }, status }, { manager: NAME, subresource: 'status' })
         return undefined
       }

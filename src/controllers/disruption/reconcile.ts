@@ -3,7 +3,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import type { OwnerReference } from '../../schema/object-meta.ts'
 import { controllerOf } from '../pods/ownership.ts'
 import { isReady, isTerminal, podCondition } from '../pods/pod-state.ts'
@@ -80,14 +80,14 @@ export function reconcileBudget(budget: Budget, pods: readonly Pod[], expected: 
     expectedPods,
     conditions: (budget.status.conditions ?? []).map(condition => ({ ...condition })),
   }
-  setDisruptionAllowed(status, formatTime(instantOf(now.getTime())))
+  setDisruptionAllowed(status, timestampOf(now))
   return { status: deepEqual(status, budget.status) ? undefined : status, notDeleted, againMs }
 }
 
 /** A budget that cannot be reckoned lets nothing go, and says why. */
 export function failedStatus({ status }: Budget, why: string, now: Date): Budget['status'] | undefined {
   const failed = { ...status, disruptionsAllowed: 0, conditions: (status.conditions ?? []).map(condition => ({ ...condition })) }
-  setDisruptionAllowed(failed, formatTime(instantOf(now.getTime())))
+  setDisruptionAllowed(failed, timestampOf(now))
   failed.conditions = failed.conditions.map(condition =>
     condition.type === 'DisruptionAllowed' ? { ...condition, reason: 'SyncFailed', message: why } : condition,
   )
@@ -102,7 +102,7 @@ function disruptedOf({ status }: Budget, pods: readonly Pod[], now: Date) {
   for (const pod of pods) {
     const name = pod.metadata.name!
     if (pod.metadata.deletionTimestamp || !Object.hasOwn(granted, name)) continue
-    const left = millisecondsOf(parseTime(granted[name]!)) + DELETION_TIMEOUT_MS - now.getTime()
+    const left = millisecondsAt(granted[name]!) + DELETION_TIMEOUT_MS - now.getTime()
     if (left < 0) notDeleted.push(pod)
     else {
       disruptedPods[name] = granted[name]!
@@ -117,13 +117,13 @@ export function staleTargetMs(pod: Pod, now: Date): number | undefined {
   const target = podCondition(pod, 'DisruptionTarget')
   if (pod.metadata.deletionTimestamp || isTerminal(pod)) return undefined
   if (target?.status !== 'True' || target.reason === 'TerminationByKubelet') return undefined
-  const since = target.lastTransitionTime ? millisecondsOf(parseTime(target.lastTransitionTime)) : 0
+  const since = millisecondsAt(target.lastTransitionTime)
   return Math.max(0, STALE_TARGET_MS - (now.getTime() - since))
 }
 
 /** The pod's status with the condition taken back. */
 export function withoutTarget({ metadata, status }: Pod, now: Date): Pod['status'] {
-  const lastTransitionTime = formatTime(instantOf(now.getTime()))
+  const lastTransitionTime = timestampOf(now)
   return {
     ...status,
     conditions: status.conditions!.map(condition =>

@@ -5,6 +5,7 @@ import { type Change, type ObjectRevision, queueKey } from '../../client/object-
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { type Watch, watch } from '../controller.ts'
 import { isReady, isTerminal, podCondition } from '../pods/pod-state.ts'
 
@@ -92,23 +93,21 @@ export class TriggerTimes {
   since(service: Service, pods: Iterable<Pod>): string | undefined {
     const key = queueKey(service.metadata)
     const known = this.#known.get(key)
-    const created = timeOf(service.metadata.creationTimestamp)
+    const created = millisecondsAt(service.metadata.creationTimestamp)
     const times = new Map<string, number>()
     let earliest = known && created > known.service ? created : Number.POSITIVE_INFINITY
     for (const pod of pods) {
-      const time = timeOf(podCondition(pod, 'Ready')?.lastTransitionTime)
+      const time = millisecondsAt(podCondition(pod, 'Ready')?.lastTransitionTime)
       if (time === 0) continue
       times.set(pod.metadata.name!, time)
       if (time > (known?.pods.get(pod.metadata.name!) ?? 0)) earliest = Math.min(earliest, time)
     }
     this.#known.set(key, { service: created, pods: times })
     const found = known ? earliest : created
-    return Number.isFinite(found) && found > 0 ? new Date(found).toISOString().replace('.000Z', 'Z') : undefined
+    return Number.isFinite(found) && found > 0 ? timestampOf(found) : undefined
   }
 
   forget(key: string): void {
     this.#known.delete(key)
   }
 }
-
-const timeOf = (text: string | undefined): number => (text ? Date.parse(text) : 0)

@@ -1,13 +1,14 @@
 /** What nodes tell about the zones of a cluster. */
+
 import type { Node } from '../../kinds/core/node.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'
+import { isConditionTrue } from '../../schema/conditions.ts'
 import type { ZoneRatios } from './hints.ts'
 
 export const ZONE = 'topology.kubernetes.io/zone'
 const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master']
 
-export const isNodeReady = (node: Node | undefined): boolean =>
-  node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
+export const isNodeReady = (node: Node | undefined): boolean => isConditionTrue(node?.status?.conditions, 'Ready')
 
 /** The share of CPU of each zone among ready nodes that run workloads; undefined when some do not tell, or there is one zone alone. */
 export function zoneRatiosOf(nodes: Iterable<Node>): ZoneRatios | undefined {

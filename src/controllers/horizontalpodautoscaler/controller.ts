@@ -5,7 +5,7 @@ import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { HorizontalPodAutoscaler } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import type { LabelTerms } from '../../schema/selectors.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { type Controller, type ControllerContext, defineController, watch } from '../controller.ts'
@@ -71,7 +71,7 @@ async function look({ key, hpa, known, remembered }: Looking, parts: AutoscalerP
   const { client, recorder, groupDomain, signal } = context
   const { api, gate, autoscaling: settings } = parts
   const nowMs = client.now.getTime()
-  const now = formatTime(instantOf(nowMs))
+  const now = timestampOf(nowMs)
   const target = await targetOf(hpa, parts, context)
   if (typeof target === 'string') {
     const { status, notices } = withoutScale(hpa.status, target, now)

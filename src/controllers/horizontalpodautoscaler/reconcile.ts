@@ -9,9 +9,10 @@ import type { MetricIdentifier, MetricSpec, MetricStatus } from '../../kinds/aut
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { goLabelSelector } from '../../lib/go-text.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
+import { isConditionTrue } from '../../schema/conditions.ts'
 import { type LabelTerms, matchesLabelTerms, parseLabelSelector } from '../../schema/selectors.ts'
 import { afterScaling, type Finding, type Memory, normalize } from './behavior.ts'
-import { type Conditions, isTrue, withCondition } from './conditions.ts'
+import { type Conditions, withFinding } from './conditions.ts'
 import type { Measured } from './measure.ts'
 import { averageReplicas, dividedReplicas, MetricError, type Situation, utilizationReplicas, valueReplicas } from './replicas.ts'
 
@@ -41,7 +42,7 @@ export function needsMetrics({ spec, status }: HorizontalPodAutoscaler, current:
   const min = spec.minReplicas ?? 1
   if (current > 0) return current <= spec.maxReplicas && current >= min
   // Only what was scaled to none by an autoscaler is brought back by one.
-  const wasScaledToZero = gate('HPAScaleToZero') && isTrue(status.conditions, 'ScaledToZero')
+  const wasScaledToZero = gate('HPAScaleToZero') && isConditionTrue(status.conditions, 'ScaledToZero')
   return wasScaledToZero && (min !== 0 || hasOutsideMetric(spec))
 }
 
@@ -87,7 +88,7 @@ export function selectedPods(
 /** The status of an autoscaler that does not know the size of its target. */
 export function withoutScale(status: Status, why: string, now: string): { readonly status: Status; readonly notices: readonly Notice[] } {
   const message = `the HPA controller was unable to get the target's current scale: ${why}`
-  const conditions = withCondition(status.conditions ?? [], 'AbleToScale', { status: 'False', reason: 'FailedGetScale', message }, now)
+  const conditions = withFinding(status.conditions ?? [], 'AbleToScale', { status: 'False', reason: 'FailedGetScale', message }, now)
   return { status: { ...status, conditions }, notices: [{ type: 'Warning', reason: 'FailedGetScale', message: why }] }
 }
 
@@ -122,8 +123,8 @@ export function decide({ hpa, scale, memory: remembered, metrics }: Question, ci
   const { spec, status } = hpa
   const current = scale.replicas
   const min = spec.minReplicas ?? 1
-  const wasScaledToZero = gate('HPAScaleToZero') && isTrue(status.conditions, 'ScaledToZero')
-  let conditions = withCondition(status.conditions ?? [], 'AbleToScale', GOT_SCALE, now)
+  const wasScaledToZero = gate('HPAScaleToZero') && isConditionTrue(status.conditions, 'ScaledToZero')
+  let conditions = withFinding(status.conditions ?? [], 'AbleToScale', GOT_SCALE, now)
   const memory: Memory =
     remembered.recommendations.length > 0 ? remembered : { ...remembered, recommendations: [{ replicas: current, atMs: nowMs }] }
   const plain = { currentMetrics: undefined, notices: [], memory }
@@ -131,17 +132,17 @@ export function decide({ hpa, scale, memory: remembered, metrics }: Question, ci
     if (current > spec.maxReplicas)
       return { ...plain, conditions, resize: { replicas: spec.maxReplicas, reason: 'Current number of replicas above Spec.MaxReplicas' } }
     if (current > 0) return { ...plain, conditions, resize: { replicas: min, reason: 'Current number of replicas below Spec.MinReplicas' } }
-    conditions = withCondition(conditions, 'ScalingActive', DISABLED, now)
+    conditions = withFinding(conditions, 'ScalingActive', DISABLED, now)
     if (!gate('HPAScaleToZero')) conditions = conditions.filter(({ type }) => type !== 'ScaledToZero')
     return { ...plain, conditions }
   }
   if ('error' in metrics) {
-    conditions = withCondition(conditions, 'ScalingActive', metrics.active, now)
+    conditions = withFinding(conditions, 'ScalingActive', metrics.active, now)
     return { ...plain, conditions, notices: [metrics.notice], failure: metrics.error }
   }
   const proposed = proposals(hpa, scale, metrics, circumstances)
   const { notices, statuses: currentMetrics } = proposed
-  conditions = withCondition(conditions, 'ScalingActive', proposed.active, now)
+  conditions = withFinding(conditions, 'ScalingActive', proposed.active, now)
   if (proposed.replicas === undefined) return { conditions, currentMetrics, notices, memory, failure: proposed.failure }
   const wanted = Math.max(0, proposed.replicas)
   let reason = wanted > current ? `${proposed.name} above target` : wanted < current ? 'All metrics below target' : ''
@@ -154,8 +155,8 @@ export function decide({ hpa, scale, memory: remembered, metrics }: Question, ci
     downscaleStabilizationMs: settings.downscaleStabilizationMs,
   }
   const normalized = normalize(wanted, memory, limits as Parameters<typeof normalize>[2])
-  conditions = withCondition(conditions, 'AbleToScale', normalized.able, now)
-  conditions = withCondition(conditions, 'ScalingLimited', normalized.limited, now)
+  conditions = withFinding(conditions, 'AbleToScale', normalized.able, now)
+  conditions = withFinding(conditions, 'ScalingLimited', normalized.limited, now)
   let { desired } = normalized
   if (current === 0 && min !== 0 && wasScaledToZero && desired < min) {
     desired = min
@@ -196,7 +197,7 @@ export function settle({ hpa, scale }: Question, decision: Decision, { failed, g
   const { replicas, reason } = resize
   if (failed !== undefined) {
     const message = `the HPA controller was unable to update the target scale: ${failed}`
-    const conditions = withCondition(decision.conditions, 'AbleToScale', { status: 'False', reason: 'FailedUpdateScale', message }, now)
+    const conditions = withFinding(decision.conditions, 'AbleToScale', { status: 'False', reason: 'FailedUpdateScale', message }, now)
     const told = `New size: ${replicas}; reason: ${reason}; error: ${failed}`
     return {
       status: of(status.desiredReplicas ?? 0, conditions),
@@ -205,10 +206,10 @@ export function settle({ hpa, scale }: Question, decision: Decision, { failed, g
     }
   }
   const message = `the HPA controller was able to update the target scale to ${replicas}`
-  let conditions = withCondition(decision.conditions, 'AbleToScale', { status: 'True', reason: 'SucceededRescale', message }, now)
+  let conditions = withFinding(decision.conditions, 'AbleToScale', { status: 'True', reason: 'SucceededRescale', message }, now)
   if (gate('HPAScaleToZero')) {
     const isZero = current > 0 && replicas === 0 && spec.minReplicas === 0 && hasOutsideMetric(spec)
-    conditions = withCondition(conditions, 'ScaledToZero', isZero ? TO_ZERO : NOT_TO_ZERO, now)
+    conditions = withFinding(conditions, 'ScaledToZero', isZero ? TO_ZERO : NOT_TO_ZERO, now)
   } else conditions = conditions.filter(({ type }) => type !== 'ScaledToZero')
   return {
     status: of(replicas, conditions, { lastScaleTime: now }),

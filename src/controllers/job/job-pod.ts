@@ -2,7 +2,7 @@
 
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { podCondition } from '../pods/pod-state.ts'
 
 /** Keeps a pod until it is counted. */
@@ -40,8 +40,6 @@ function readCount(text = ''): number {
   return count < 2 ** 31 ? count : 0
 }
 
-export const millisecondsAt = (time: string): number => millisecondsOf(parseTime(time))
-
 /** When a pod ended: when its last container did, or else when it stopped being ready, was deleted or, failing all that, created. */
 export function endOf(pod: Pod): number {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata
@@ -50,7 +48,7 @@ export function endOf(pod: Pod): number {
   const ready = podCondition(pod, 'Ready')
   if (ready?.status === 'False' && ready.lastTransitionTime) return millisecondsAt(ready.lastTransitionTime)
   if (deletionTimestamp) return millisecondsAt(deletionTimestamp) - Number(deletionGracePeriodSeconds) * 1000
-  return creationTimestamp ? millisecondsAt(creationTimestamp) : 0
+  return millisecondsAt(creationTimestamp)
 }
 
 /** Containers that run beside the others count, containers that run before them do not. */

@@ -13,7 +13,8 @@ import type { Notice } from '../../client/event-recorder.ts'
 import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec, JobStatus } from '../../kinds/batch/job-shapes.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
+import { conditionOf, isSameCondition, withCondition } from '../../schema/conditions.ts'
 import { earliestFirst } from '../pods/deletion-order.ts'
 import { isActive, isReady, isTerminating } from '../pods/pod-state.ts'
 import { type FailureRecord, NO_FAILURES, recordEnds, waitAfter } from './back-off.ts'
@@ -29,17 +30,7 @@ import {
   union,
   withIndexes,
 } from './index-set.ts'
-import {
-  completionIndex,
-  earlierFailures,
-  endOf,
-  isFailed,
-  isIndexed,
-  isSucceeded,
-  isTracked,
-  millisecondsAt,
-  replacesOnlyFailed,
-} from './job-pod.ts'
+import { completionIndex, earlierFailures, endOf, isFailed, isIndexed, isSucceeded, isTracked, replacesOnlyFailed } from './job-pod.ts'
 import type { JobCondition } from './job-state.ts'
 
 /** How a job is to end. It is said at first by a condition that announces the end, and by the last one when all pods are gone. */
@@ -90,7 +81,7 @@ export function assess({ job, pods, now, record }: Situation): Assessment {
   const newFailed = pods.filter(pod => isNew(pod, uncounted.failed) && isFailed(pod, spec))
   const failed = (status.failed ?? 0) + newFailed.filter(pod => judgeFailure(spec, pod).counts).length + uncounted.failed.size
   const indexes = isIndexed(spec) ? assessIndexes(job, pods) : undefined
-  const startTime = status.startTime ?? (spec.suspend ? undefined : timeText(now))
+  const startTime = status.startTime ?? (spec.suspend ? undefined : timestampOf(now))
   const deadlineMs = remainingMs(spec, startTime, now)
   return {
     job,
@@ -315,7 +306,7 @@ export function trackPods(assessment: Assessment, plan: PodPlan, { removed, crea
   const uncounted = { succeeded: [...succeeded, ...named.succeeded], failed: [...failed, ...named.failed] }
   const completed = indexes && withIndexes(indexes.succeeded, named.indexes)
   const { ending } = settled
-  const announced = ending && withCondition(settled.conditions, { ...ending, type: ANNOUNCED[ending.outcome], status: 'True', now })
+  const announced = ending && withStatement(settled.conditions, { ...ending, type: ANNOUNCED[ending.outcome], status: 'True', now })
   const conditions = announced ?? settled.conditions
   return {
     status: trimmed({
@@ -369,12 +360,12 @@ function settle(assessment: Assessment, { active, isDone }: { active: number; is
   const isComplete = active === 0 && (spec.completions === undefined ? succeeded > 0 : succeeded >= spec.completions)
   if (isComplete) return { conditions, startTime, ending: COMPLETE, events: [] }
   const state = spec.suspend ? SUSPENDED : RESUMED
-  const isKnown = conditions.some(({ type }) => type === 'Suspended')
-  const changed = withCondition(conditions, { ...state.condition, now })
+  const isKnown = conditionOf(conditions, 'Suspended') !== undefined
+  const changed = withStatement(conditions, { ...state.condition, now })
   if (metadata.deletionTimestamp || changed === conditions || (!spec.suspend && !isKnown))
     return { conditions, startTime, ending: undefined, events: [] }
   // A resumed job starts again: its deadline counts from then.
-  return { conditions: changed, startTime: spec.suspend ? undefined : timeText(now), ending: undefined, events: [state.event] }
+  return { conditions: changed, startTime: spec.suspend ? undefined : timestampOf(now), ending: undefined, events: [state.event] }
 }
 
 const COMPLETE: Ending = { outcome: 'Complete', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' }
@@ -447,11 +438,11 @@ export function countReleased(job: Job, progress: Progress, { released, now }: {
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {}
   if (!ending || succeeded.length + failed.length > 0 || (status.terminating ?? 0) > 0) return { status, events: [] }
   const { outcome, reason, message } = ending
-  const conditions = withCondition(status.conditions ?? [], { type: outcome, status: 'True', reason, message, now })
+  const conditions = withStatement(status.conditions ?? [], { type: outcome, status: 'True', reason, message, now })
   if (outcome === 'Failed') return { status: { ...status, conditions: [...conditions] }, events: [{ type: 'Warning', reason, message }] }
   const isTooMuch = job.spec.completions !== undefined && (status.succeeded ?? 0) > job.spec.completions
   return {
-    status: { ...status, conditions: [...conditions], completionTime: timeText(now) },
+    status: { ...status, conditions: [...conditions], completionTime: timestampOf(now) },
     events: [...(isTooMuch ? [TOO_MANY] : []), { type: 'Normal', reason: 'Completed', message: 'Job completed' }],
   }
 }
@@ -471,12 +462,8 @@ type NewCondition = {
 }
 
 /** The conditions with one set; the same list when it is set already. */
-function withCondition(conditions: readonly JobCondition[], { type, status, reason, message, now }: NewCondition): readonly JobCondition[] {
-  const old = conditions.find(condition => condition.type === type)
-  if (old && old.status === status && old.reason === reason && old.message === message) return conditions
-  const time = timeText(now)
-  const condition = { type, status, lastProbeTime: time, lastTransitionTime: time, reason, message }
-  return old ? conditions.map(c => (c === old ? condition : c)) : [...conditions, condition]
+function withStatement(conditions: readonly JobCondition[], { type, status, reason, message, now }: NewCondition): readonly JobCondition[] {
+  if (isSameCondition(conditionOf(conditions, type), { status, reason, message })) return conditions
+  const time = timestampOf(now)
+  return withCondition(conditions, { type, status, lastProbeTime: time, lastTransitionTime: time, reason, message })
 }
-
-const timeText = (ms: number): string => formatTime(instantOf(ms))

@@ -7,7 +7,7 @@ import type { Client } from '../../client/client.ts'
 import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
 import { type AggregatedParts, deleteAggregated } from './aggregated-content.ts'
@@ -81,7 +81,7 @@ async function deleteContent(
 ): Promise<{ findings: Findings; graceSeconds: number }> {
   const pods = client.of(Pod)
   const name = metadata.name!
-  const secondsSince = (client.now.getTime() - Date.parse(metadata.deletionTimestamp!)) / 1000
+  const secondsSince = (client.now.getTime() - millisecondsAt(metadata.deletionTimestamp)) / 1000
   const graceSeconds = graceOf(pods.list({ namespace: name }), secondsSince)
   const first = await deleteAll(client, [pods.resource], { name, graceSeconds })
   if (first.remaining.length > 0) return { findings: { ...first, isPodsOnly: true }, graceSeconds }
@@ -124,7 +124,7 @@ async function deleteAll(client: Client, resources: readonly Resource[], { name,
 async function report(client: Client, name: string, findings: Findings): Promise<void> {
   const namespaces = client.of(Namespace)
   const namespace = namespaces.get({ name })
-  const conditions = namespace && conditionsAfter(namespace.status.conditions ?? [], findings, formatTime(instantOf(client.now.getTime())))
+  const conditions = namespace && conditionsAfter(namespace.status.conditions ?? [], findings, timestampOf(client.now))
   if (conditions) await namespaces.updateStatus({ ...namespace, status: { ...namespace.status, conditions } })
 }
 

@@ -1,4 +1,5 @@
 /** The conditions of a namespace whose content is being deleted, and when it is looked at again. */
+import { conditionOf, isSameCondition, transitionTime, withCondition } from '../../schema/conditions.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
 export type Condition = {
@@ -41,19 +42,15 @@ const OK: readonly (readonly [type: string, reason: string, message: string])[] 
 /** The conditions a namespace should have; undefined when it has them. */
 export function conditionsAfter(shown: readonly Condition[], findings: Findings, now: string): Condition[] | undefined {
   const failing = new Map(failingConditions(findings))
-  const conditions = [...shown]
-  let isNew = false
+  let conditions = shown
   for (const [type, okReason, okMessage] of OK) {
     const [reason, message] = failing.get(type) ?? [okReason, okMessage]
     const status = failing.has(type) ? 'True' : 'False'
-    const at = conditions.findIndex(condition => condition.type === type)
-    const old = conditions[at]
-    if (old?.status === status && old.reason === reason && old.message === message) continue
-    isNew = true
-    const lastTransitionTime = old?.status === status && old.lastTransitionTime ? old.lastTransitionTime : now
-    conditions.splice(at < 0 ? conditions.length : at, 1, { type, status, lastTransitionTime, reason, message })
+    const before = conditionOf(conditions, type)
+    if (isSameCondition(before, { status, reason, message })) continue
+    conditions = withCondition(conditions, { type, status, lastTransitionTime: transitionTime(before, status, now), reason, message })
   }
-  return isNew ? conditions : undefined
+  return conditions === shown ? undefined : [...conditions]
 }
 
 function* failingConditions(findings: Findings): Iterable<[type: string, [reason: string, message: string]]> {

@@ -4,7 +4,7 @@ import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 import { isReady } from '../pods/pod-state.ts'
 import {
@@ -95,7 +95,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         let last = contacts.get(name)
         if (last?.uid !== uid) {
           if (!last) say(node, 'RegisteredNode', `Node ${name} event: Registered Node ${name} in Controller`)
-          last = { uid, at: heartbeat ? now : Math.min(now, Date.parse(creationTimestamp ?? '') || now), heartbeat, renewed: undefined }
+          last = { uid, at: heartbeat ? now : Math.min(now, millisecondsAt(creationTimestamp, now)), heartbeat, renewed: undefined }
           contacts.set(name, last)
           noteRenewal(name, leases.get({ namespace: LEASES, name })?.spec?.renewTime)
         }
@@ -118,7 +118,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
 
       /** Whether the node was marked: then its change is looked at next. */
       async function markSilent(node: Node): Promise<boolean> {
-        const conditions = silentConditions(node, timeOf(client.now))
+        const conditions = silentConditions(node, timestampOf(client.now))
         if (!conditions) return false
         const wasReady = readyOf(node)?.status === 'True'
         await nodes.updateStatus({ ...node, status: { ...node.status, conditions } } as Node)
@@ -130,7 +130,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
 
       /** Taints that keep pods away, and labels of older names. Whether there was anything to change. */
       async function adjust(node: Node): Promise<boolean> {
-        const taints = schedulingTaints(node, timeOf(client.now))
+        const taints = schedulingTaints(node, timestampOf(client.now))
         const labels = olderLabels(node)
         if (!taints && !labels) return false
         const { resourceVersion } = node.metadata
@@ -147,7 +147,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
         const zone = zoneOf(node)
         const wanted = drivingTaint(node)
         const rate = wanted === undefined ? 0 : evictionRate(zone, nodes.list())
-        const taints = evictingTaints(node, rate === 'all down' ? undefined : wanted, timeOf(client.now))
+        const taints = evictingTaints(node, rate === 'all down' ? undefined : wanted, timestampOf(client.now))
         if (!taints) return undefined
         const isFirst = wanted !== undefined && rate !== 'all down' && evictingTaints(node, undefined, '') === undefined
         if (isFirst) {
@@ -164,12 +164,10 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
       async function markNotReady(pod: Pod): Promise<void> {
         if (!isReady(pod)) return
         const conditions = pod.status.conditions!.map(condition =>
-          condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: timeOf(client.now) } : condition,
+          condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: timestampOf(client.now) } : condition,
         )
         await pods.updateStatus({ ...pod, status: { ...pod.status, conditions } })
         recorder.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
       }
     },
   })
-
-const timeOf = (date: Date): string => formatTime(instantOf(date.getTime()))

@@ -1,6 +1,8 @@
 /** What becomes of nodes whose kubelet is silent or reports trouble: conditions, taints and labels. */
+
 import type { Node } from '../../kinds/core/node.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 
 type Condition = NonNullable<NonNullable<Node['status']>['conditions']>[number]
 
@@ -21,7 +23,7 @@ const TAINT_OF: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 const CONDITION_TAINTS = new Set([...Object.values(TAINT_OF).flatMap(keys => Object.values(keys)), UNSCHEDULABLE])
 
-export const readyOf = (node: Node | undefined): Condition | undefined => node?.status?.conditions?.find(({ type }) => type === 'Ready')
+export const readyOf = (node: Node | undefined): Condition | undefined => conditionOf(node?.status?.conditions, 'Ready')
 
 /** How long a node may be silent from when it was last heard of. */
 export const graceOf = (node: Node, { monitorMs, startupMs }: Grace): number => (readyOf(node) ? monitorMs : startupMs)
@@ -32,7 +34,7 @@ export const heartbeatOf = (name: string): string => `heartbeat of node ${name}`
 /** Conditions of a node that was silent for too long; undefined when they say so already. */
 export function silentConditions({ metadata, status }: Node, now: string): Condition[] | undefined {
   const conditions = [...(status?.conditions ?? [])]
-  if (conditions.find(({ type }) => type === 'Ready')?.status === 'Unknown') return undefined
+  if (conditionOf(conditions, 'Ready')?.status === 'Unknown') return undefined
   for (const type of ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']) {
     const at = conditions.findIndex(condition => condition.type === type)
     const known = conditions[at]

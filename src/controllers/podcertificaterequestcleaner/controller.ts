@@ -1,7 +1,7 @@
 /** Deletes requests of pods for certificates, whatever became of them: nodes have read the answer long before. */
 import { namedBy } from '../../client/object-revision.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 
 const KEPT_MS = 15 * 60_000
@@ -16,7 +16,7 @@ export const podCertificateRequestCleaner = defineController({
       async reconcile(key) {
         const request = requests.get(namedBy(key))
         if (!request?.metadata.creationTimestamp) return undefined
-        const ms = millisecondsOf(parseTime(request.metadata.creationTimestamp)) + KEPT_MS - client.now.getTime()
+        const ms = millisecondsAt(request.metadata.creationTimestamp) + KEPT_MS - client.now.getTime()
         if (ms > 0) return ms
         await requests.delete(request)
         return undefined

@@ -8,7 +8,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { podUnit } from '../../lib/pod-unit.ts'
 import { accountGroups, accountUser } from '../../lib/service-account-name.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
@@ -65,9 +65,9 @@ export function decidedStatus(request: PodRequest, { authority, pod, account, no
   return {
     conditions: [condition('Issued', { reason: 'Issued', message: 'The certificate was issued' }, now)],
     certificateChain,
-    notBefore: textOf(begin),
-    beginRefreshAt: textOf(begin + (end - begin) * REFRESH_AFTER),
-    notAfter: textOf(end),
+    notBefore: timestampOf(begin),
+    beginRefreshAt: timestampOf(begin + (end - begin) * REFRESH_AFTER),
+    notAfter: timestampOf(end),
   }
 }
 
@@ -90,7 +90,5 @@ const condition = (type: string, { reason, message }: Denial, now: number) => ({
   status: 'True',
   reason,
   message,
-  lastTransitionTime: textOf(now),
+  lastTransitionTime: timestampOf(now),
 })
-
-const textOf = (ms: number) => formatTime(instantOf(ms))

@@ -3,7 +3,7 @@ import { NODE_INDEX } from '../../client/informer.ts'
 import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 import { failedStatus, isOutOfService, verdictOn } from './reconcile.ts'
 
@@ -45,7 +45,7 @@ export const podGarbageCollector = defineController({
           missing.set(key, { node: pod.spec.nodeName ?? '', since })
           return verdict.ms
         }
-        const patch = failedStatus(pod, verdict.isLost, formatTime(instantOf(now)))
+        const patch = failedStatus(pod, verdict.isLost, timestampOf(now))
         if (patch) await pods.patch(named, patch, { type: 'strategic', subresource: 'status' })
         await pods.delete(pod, { gracePeriodSeconds: 0 })
         return undefined

@@ -1,4 +1,5 @@
 /** Which pods the pod garbage collector deletes: those that no node will end. */
+import { isConditionTrue } from '../../schema/conditions.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { disruptionTarget } from '../pods/disruption-target.ts'
 
@@ -43,5 +44,4 @@ export function failedStatus(pod: AnyObject, isLost: boolean, now: string): obje
 }
 
 const isOver = ({ status }: AnyObject): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
-const isReady = ({ status }: AnyObject): boolean =>
-  (status?.conditions ?? []).some(({ type, status }: { type: string; status: string }) => type === 'Ready' && status === 'True')
+const isReady = ({ status }: AnyObject): boolean => isConditionTrue(status?.conditions, 'Ready')

@@ -1,6 +1,6 @@
 /** Which pods of a workload go first when there are too many. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { isActive, isReady, readySince } from './pod-state.ts'
 
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost'
@@ -45,7 +45,7 @@ const rank = (pod: Pod, neighbours: number): Ranked => ({
   neighbours,
   isReady: isReady(pod),
   readySince: readySince(pod) ?? 0,
-  created: timeOf(pod.metadata.creationTimestamp),
+  created: millisecondsAt(pod.metadata.creationTimestamp),
 })
 
 /** One rule after the other until one tells two pods apart. */
@@ -87,8 +87,6 @@ const BY_PROGRESS: readonly Order[] = [
 const first = (a: boolean, b: boolean): number => Number(a) - Number(b)
 
 const phaseOf = ({ status }: Pod): number => PHASES[status.phase ?? ''] ?? 0
-
-const timeOf = (text: string | undefined): number => (text ? millisecondsOf(parseTime(text)) : 0)
 
 /** Younger ones first, before them those of unknown age. */
 const younger = (a: number, b: number): number => (a === b ? 0 : a === 0 || (b !== 0 && a > b) ? -1 : 1)

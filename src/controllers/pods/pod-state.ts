@@ -1,6 +1,8 @@
 /** What workload controllers ask about a pod: whether it counts, whether it is ready, and since when. */
+
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 
 /** Whether all containers have ended for good. */
 export const isTerminal = ({ status }: Pod): boolean => status.phase === 'Succeeded' || status.phase === 'Failed'
@@ -13,15 +15,14 @@ export const isTerminating = (pod: Pod): boolean => !isTerminal(pod) && Boolean(
 
 export type PodCondition = NonNullable<Pod['status']['conditions']>[number]
 
-export const podCondition = ({ status }: Pod, type: string): PodCondition | undefined =>
-  status.conditions?.find(condition => condition.type === type)
+export const podCondition = ({ status }: Pod, type: string): PodCondition | undefined => conditionOf(status.conditions, type)
 
 export const isReady = (pod: Pod): boolean => podCondition(pod, 'Ready')?.status === 'True'
 
 /** When it became ready, in milliseconds; undefined when it is not, or the time is unknown. */
 export function readySince(pod: Pod): number | undefined {
   const ready = podCondition(pod, 'Ready')
-  return ready?.status === 'True' && ready.lastTransitionTime ? millisecondsOf(parseTime(ready.lastTransitionTime)) : undefined
+  return ready?.status === 'True' && ready.lastTransitionTime ? millisecondsAt(ready.lastTransitionTime) : undefined
 }
 
 /** Whether it has been ready for long enough at a time. */

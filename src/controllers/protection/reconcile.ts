@@ -1,5 +1,7 @@
 /** Objects that must stay while they are in use: their finalizer, and the condition of claims that says since when no pod needs them. */
-import { formatTime, instantOf } from '../../lib/time.ts'
+
+import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, withCondition } from '../../schema/conditions.ts'
 import type { AnyObject, ObjectMeta } from '../../schema/object-meta.ts'
 
 export type Step = 'protect' | 'release' | 'wait'
@@ -21,12 +23,8 @@ const UNUSED = { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are
 export function unusedStatus({ metadata, status }: AnyObject, isReferenced: () => boolean, now: Date): object | undefined {
   if (metadata.deletionTimestamp || status?.phase !== 'Bound') return undefined
   const conditions: readonly Condition[] = status.conditions ?? []
-  const wanted = isReferenced() ? IN_USE : UNUSED
-  if (conditions.find(({ type }) => type === 'Unused')?.status === wanted.status) return undefined
-  const condition = { type: 'Unused', ...wanted, lastProbeTime: null, lastTransitionTime: formatTime(instantOf(now.getTime())) }
-  const isThere = conditions.some(({ type }) => type === 'Unused')
-  return {
-    ...status,
-    conditions: isThere ? conditions.map(each => (each.type === 'Unused' ? condition : each)) : [...conditions, condition],
-  }
+  const statement = isReferenced() ? IN_USE : UNUSED
+  if (conditionOf(conditions, 'Unused')?.status === statement.status) return undefined
+  const condition = { type: 'Unused', ...statement, lastProbeTime: null, lastTransitionTime: timestampOf(now) }
+  return { ...status, conditions: withCondition(conditions, condition) }
 }

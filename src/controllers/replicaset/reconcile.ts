@@ -2,7 +2,7 @@
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { podsToDelete } from '../pods/deletion-order.ts'
 import { isAvailable, isReady } from '../pods/pod-state.ts'
@@ -81,5 +81,5 @@ function conditionsAfter(conditions: readonly Condition[], failure: Observed['fa
   const others = conditions.filter(({ type }) => type !== 'ReplicaFailure')
   if (!failure) return others
   if (others.length < conditions.length) return [...conditions]
-  return [...others, { type: 'ReplicaFailure', status: 'True', lastTransitionTime: formatTime(instantOf(now.getTime())), ...failure }]
+  return [...others, { type: 'ReplicaFailure', status: 'True', lastTransitionTime: timestampOf(now), ...failure }]
 }

@@ -4,7 +4,7 @@ import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourcePoolStatusRequest } from '../../kinds/resource/resourcepoolstatusrequest.ts'
 import { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 import { answerOf, expiryOf } from './reconcile.ts'
 
@@ -35,7 +35,7 @@ export const resourcePoolStatusRequestController = defineController({
           claims: client.of(ResourceClaim).list(),
           rules: client.of(DeviceTaintRule).list(),
         }
-        const status = answerOf(request, observed, formatTime(instantOf(now)))
+        const status = answerOf(request, observed, timestampOf(now))
         if (status === 'incomplete') return LOOK_AGAIN_MS
         await requests.updateStatus({ ...request, status })
         return undefined

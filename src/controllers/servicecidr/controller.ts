@@ -1,7 +1,7 @@
 /** Keeps ServiceCIDRs protected while services use them, and says whether they are ready. */
 import { IPAddress } from '../../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { type ControllerContext, defineController, watch } from '../controller.ts'
 import { nextStep, type Range, type Step } from './reconcile.ts'
 
@@ -56,7 +56,7 @@ async function take(step: Step, { metadata }: Range, { client, groupDomain }: Co
       return
     }
     case 'report': {
-      const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+      const lastTransitionTime = timestampOf(client.now)
       const status = { conditions: [{ type: 'Ready', ...step.ready, lastTransitionTime }] }
       await ranges.apply({ metadata: { name: metadata.name }, status }, { manager: 'service-cidr-controller', subresource: 'status' })
       return

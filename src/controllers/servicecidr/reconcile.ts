@@ -1,6 +1,8 @@
 /** What a ServiceCIDR needs next: a finalizer while it is in use, its Ready condition, and its release once it is free. */
+
 import type { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
 import { type CIDR, cidrContains, formatIP, lastAddress, parseCIDR, parseIPSloppy, sameIP } from '../../lib/ip.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 
 export type Range = ServiceCIDR
 export type Ready = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
@@ -30,7 +32,7 @@ export function nextStep(range: Range, around: Surroundings): Step | undefined {
 }
 
 function report({ status: { conditions = [] } }: Range, ready: Ready): Step | undefined {
-  const shown = conditions.find(({ type }) => type === 'Ready')
+  const shown = conditionOf(conditions, 'Ready')
   const isSame = shown?.status === ready.status && (shown.reason ?? '') === ready.reason && shown.message === ready.message
   return isSame ? undefined : { step: 'report', ready }
 }

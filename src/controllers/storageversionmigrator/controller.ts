@@ -8,7 +8,7 @@ import type { Identity } from '../../client/identity.ts'
 import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
 import { StorageVersionMigration } from '../../kinds/storagemigration/storageversionmigration.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type ControllerContext, defineController, watch } from '../controller.ts'
@@ -28,7 +28,7 @@ import {
   obstacleOf,
   outcomeOf,
   running,
-  type Said,
+  type Statement,
   SUCCEEDED,
   startOfMigration,
   withConditions,
@@ -77,13 +77,13 @@ export const storageVersionMigrator = defineController({
     /** Only while the definition is as it was read. */
     async function tell({ metadata }: Definition, { condition, storedVersions }: DefinitionStep): Promise<void> {
       const { name, resourceVersion, generation } = metadata
-      const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+      const lastTransitionTime = timestampOf(client.now)
       const said = { type: 'StorageMigrating', ...condition, lastTransitionTime, observedGeneration: generation }
       const status = { conditions: [said], ...(storedVersions && { storedVersions: [...storedVersions] }) }
       await definitions.apply({ metadata: { name, resourceVersion }, status }, { manager: RUNNER, subresource: 'status' })
     }
 
-    async function say(migration: Migration, said: readonly Said[], more: Partial<Migration['status']> = {}): Promise<boolean> {
+    async function say(migration: Migration, said: readonly Statement[], more: Partial<Migration['status']> = {}): Promise<boolean> {
       const now = client.now
       const status = withConditions({ ...migration.status, ...more }, said, now)
       if (!status && Object.keys(more).length === 0) return true
@@ -97,7 +97,7 @@ export const storageVersionMigrator = defineController({
       if (!migration || !isRunning(migration) || isOver(migration)) return undefined
       const resource = resourceOf(migration.spec.resource)
       if (!resource) {
-        const age = client.now.getTime() - Date.parse(migration.metadata.creationTimestamp ?? '')
+        const age = client.now.getTime() - millisecondsAt(migration.metadata.creationTimestamp)
         if (age < MAY_APPEAR_MS) return LOOK_AGAIN_MS
         await say(migration, [failed('resource does not exist in discovery')])
         return undefined

@@ -13,13 +13,13 @@ import {
   obstacleOf,
   outcomeOf,
   running,
-  type Said,
+  type Statement,
   SUCCEEDED,
   withConditions,
 } from './reconcile.ts'
 
 const NOW = new Date('2026-07-01T12:00:00Z')
-const migration = (name: string, creationTimestamp: string, ...said: Said[]): Migration =>
+const migration = (name: string, creationTimestamp: string, ...said: Statement[]): Migration =>
   ({ metadata: { name, creationTimestamp }, spec: {}, status: withConditions({}, said, NOW) ?? {} }) as never
 
 test('of the migrations of a resource one runs, the oldest first, and those that are over say so', () => {

@@ -1,7 +1,9 @@
 /** What becomes of migrations: which of them runs, what their conditions say, and which objects they write again. */
+
 import type { StorageVersionMigration } from '../../kinds/storagemigration/storageversionmigration.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, isConditionTrue, isSameCondition, transitionTime, withCondition } from '../../schema/conditions.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
 export type Migration = StorageVersionMigration
@@ -10,7 +12,7 @@ type Status = Migration['status']
 type Condition = NonNullable<Status['conditions']>[number]
 
 /** A condition as it is decided, before its times. */
-export type Said = {
+export type Statement = {
   readonly type: 'Running' | 'Succeeded' | 'Failed'
   readonly status: 'True' | 'False'
   readonly reason: string
@@ -18,8 +20,7 @@ export type Said = {
   readonly observedGeneration?: number | bigint
 }
 
-const holds = ({ status }: Migration, type: Said['type']): boolean =>
-  status.conditions?.find(condition => condition.type === type)?.status === 'True'
+const holds = ({ status }: Migration, type: Statement['type']): boolean => isConditionTrue(status.conditions, type)
 export const isRunning = (migration: Migration): boolean => holds(migration, 'Running')
 export const hasSucceeded = (migration: Migration): boolean => holds(migration, 'Succeeded')
 export const isOver = (migration: Migration): boolean => hasSucceeded(migration) || holds(migration, 'Failed')
@@ -53,7 +54,7 @@ function precedes({ metadata: a }: Migration, { metadata: b }: Migration): boole
 /** How far a migration is: objects that are left, of all there are. */
 export type Progress = { readonly left: number; readonly total: number }
 
-export const running = (progress?: Progress, error?: string): Said => ({
+export const running = (progress?: Progress, error?: string): Statement => ({
   type: 'Running',
   status: 'True',
   reason: 'MigrationRunning',
@@ -66,7 +67,7 @@ function counted(progress: Progress | undefined): string {
   return left > 0 ? `, ${left}/${total} objects not yet migrated` : `, ${total} objects verified migrated`
 }
 
-export const finished = (generation: number | bigint | undefined): Said => ({
+export const finished = (generation: number | bigint | undefined): Statement => ({
   type: 'Running',
   status: 'False',
   reason: 'MigrationCompleted',
@@ -74,16 +75,16 @@ export const finished = (generation: number | bigint | undefined): Said => ({
   ...(generation !== undefined && { observedGeneration: generation }),
 })
 
-export const SUCCEEDED: Said = {
+export const SUCCEEDED: Statement = {
   type: 'Succeeded',
   status: 'True',
   reason: 'StorageVersionMigrationSucceeded',
   message: 'Migration completed',
 }
 
-export const failed = (message: string): Said => ({ type: 'Failed', status: 'True', reason: 'StorageVersionMigrationFailed', message })
+export const failed = (message: string): Statement => ({ type: 'Failed', status: 'True', reason: 'StorageVersionMigrationFailed', message })
 
-export const failedAfter = ({ left, total }: Progress, error: string): Said =>
+export const failedAfter = ({ left, total }: Progress, error: string): Statement =>
   failed(`${left}/${total} not yet migrated. migration encountered unhandled error: ${error}`)
 
 /** Why a resource that is served cannot be migrated; undefined when it can. */
@@ -101,24 +102,16 @@ export function obstacleOf(resource: {
 const NEEDED = ['update', 'patch', 'list']
 
 /** The status with other conditions; undefined when they were like that. A condition keeps its time while its status stays. */
-export function withConditions(status: Status, said: readonly Said[], now: Date): Status | undefined {
-  const conditions: Condition[] = [...(status.conditions ?? [])]
-  let isChanged = false
-  for (const each of said) {
-    const index = conditions.findIndex(({ type }) => type === each.type)
-    const known = conditions[index]
-    if (
-      known?.status === each.status &&
-      known.reason === each.reason &&
-      known.message === each.message &&
-      Number(known.observedGeneration ?? 0) === Number(each.observedGeneration ?? 0)
-    )
-      continue
-    isChanged = true
-    const time = known?.status === each.status ? known.lastTransitionTime : formatTime(instantOf(now.getTime()))
-    conditions[known ? index : conditions.length] = { ...each, lastTransitionTime: time } as Condition
+export function withConditions(status: Status, statements: readonly Statement[], now: Date): Status | undefined {
+  let { conditions } = status
+  for (const statement of statements) {
+    const before = conditionOf(conditions, statement.type)
+    const isObserved = Number(before?.observedGeneration ?? 0) === Number(statement.observedGeneration ?? 0)
+    if (isSameCondition(before, statement) && isObserved) continue
+    const lastTransitionTime = transitionTime(before, statement.status, timestampOf(now))
+    conditions = withCondition(conditions, { ...statement, lastTransitionTime } as Condition)
   }
-  return isChanged ? { ...status, conditions } : undefined
+  return conditions === status.conditions ? undefined : ({ ...status, conditions } as Status)
 }
 
 /** What the outcome of a write of one object means for the migration. */
@@ -158,7 +151,7 @@ export const startOfMigration = (name: string): DefinitionStep => ({
  */
 export function endOfMigration({ metadata, spec, status }: Definition, isSuccess: boolean): DefinitionStep {
   if (!isSuccess) return { condition: { status: 'False', reason: 'MigrationFailed', message: 'The migration has failed' } }
-  const begun = status.conditions?.find(({ type }) => type === 'StorageMigrating')
+  const begun = conditionOf(status.conditions, 'StorageMigrating')
   const isSame = begun !== undefined && Number(begun.observedGeneration ?? 0) === Number(metadata.generation ?? 0)
   const outcome = isSame
     ? 'and the stored versions have been updated'

@@ -4,7 +4,7 @@ import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
 import { drivingTaints, evictionPatch, timeToLeave } from './reconcile.ts'
 
@@ -49,7 +49,7 @@ export const taintEvictionController = defineController({
         deadlines.delete(key)
         if (pod.metadata.deletionTimestamp) return
         say(key, 'Marking for deletion')
-        await pods.patch(pod.metadata, evictionPatch(pod, formatTime(instantOf(now))), { type: 'strategic', subresource: 'status' })
+        await pods.patch(pod.metadata, evictionPatch(pod, timestampOf(now)), { type: 'strategic', subresource: 'status' })
         await pods.delete(pod)
       },
     }

@@ -1,12 +1,12 @@
 /** When a job that is over is deleted. */
 import type { Job } from '../../kinds/batch/job.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { finishedCondition } from '../job/job-state.ts'
 
 /** In how many milliseconds a job is to be deleted; undefined when it is not over, is to stay or goes already. */
 export function remainingLife({ metadata, spec, status }: Job, now: number): number | undefined {
   const finished = finishedCondition(status)
   if (metadata.deletionTimestamp || spec.ttlSecondsAfterFinished === undefined || !finished?.lastTransitionTime) return undefined
-  const expires = millisecondsOf(parseTime(finished.lastTransitionTime)) + spec.ttlSecondsAfterFinished * 1000
+  const expires = millisecondsAt(finished.lastTransitionTime) + spec.ttlSecondsAfterFinished * 1000
   return Math.max(expires - now, 0)
 }

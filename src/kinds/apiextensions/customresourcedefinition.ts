@@ -1,7 +1,8 @@
 /** CustomResourceDefinition adds a kind to the server: its names, versions and schemas. */
 import { compareText, goQuote } from '../../lib/go-text.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { createdAt } from '../../schema/columns.ts'
+import { conditionOf, isConditionTrue, transitionTime, withCondition } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
 import { compilingExpressions, definitionWork } from './compiling-expressions.ts'
@@ -15,7 +16,6 @@ import {
 } from './definition-shapes.ts'
 import type { Schema } from './json-schema.ts'
 import { layoutOf } from './layout.ts'
-import { isConditionTrue } from './ratcheting.ts'
 import { eachSchema, itemSchema } from './schema-walk.ts'
 
 export const CustomResourceDefinition = defineKind({
@@ -77,7 +77,7 @@ export const CustomResourceDefinition = defineKind({
     Group: ['string', o => o.spec.group, 'API group', 'wide'],
     Kind: ['string', o => o.spec.names.kind, 'CustomResource kind', 'wide'],
     ShortNames: ['string', o => (o.spec.names.shortNames ?? []).join(','), 'Short names', 'wide'],
-    Established: ['boolean', o => isConditionTrue(o.status, 'Established'), 'Established status', 'wide'],
+    Established: ['boolean', o => isConditionTrue(o.status.conditions, 'Established'), 'Established status', 'wide'],
   },
 })
 
@@ -94,20 +94,16 @@ const DELETION_PENDING = {
 
 /** Sets a condition, or updates the one of its type; its time changes only with its status. */
 export function setCondition(status: Status, condition: Omit<DefinitionCondition, 'lastTransitionTime'>, now: Date): void {
-  const conditions = (status.conditions ??= [])
-  const index = conditions.findIndex(({ type }) => type === condition.type)
-  const known = conditions[index]
-  const lastTransitionTime =
-    known?.status === condition.status && known.lastTransitionTime ? known.lastTransitionTime : formatTime(instantOf(now.getTime()))
-  const { type, status: value, reason, message, observedGeneration = known?.observedGeneration } = condition
-  conditions[known ? index : conditions.length] = {
+  const before = conditionOf(status.conditions, condition.type)
+  const { type, status: value, reason, message, observedGeneration = before?.observedGeneration } = condition
+  status.conditions = withCondition(status.conditions, {
     type,
     status: value,
-    lastTransitionTime,
+    lastTransitionTime: transitionTime(before, value, timestampOf(now)),
     ...(reason ? { reason } : {}),
     ...(message ? { message } : {}),
     ...(observedGeneration ? { observedGeneration } : {}),
-  }
+  })
 }
 
 /** Records the storage version, in which objects are stored from now on; objects may still be stored in others. */

@@ -1,5 +1,6 @@
 /** Ratcheting of definitions: an update may keep the errors of the stored definition. */
 import { deepEqual } from '../../lib/json-value.ts'
+import { isConditionTrue } from '../../schema/conditions.ts'
 import { hasErrors, type Ref, refTo } from '../../schema/refs.ts'
 import { isAcceptedReviewVersion, validateCABundle } from './conversion-rules.ts'
 import { hasUnprunedDefaults } from './default-rules.ts'
@@ -13,7 +14,7 @@ import { isStructural } from './structural-rules.ts'
 
 /** The strictness for a change of a definition. */
 export function strictnessFor(spec: Spec, old: { readonly spec: Spec; readonly status: Status }): Strictness {
-  const established = isConditionTrue(old.status, 'Established')
+  const established = isConditionTrue(old.status.conditions, 'Established')
   const versions = old.spec.conversion?.webhook?.conversionReviewVersions ?? []
   return {
     reviewVersions: versions.length === 0 || versions.some(isAcceptedReviewVersion),
@@ -30,10 +31,6 @@ export function strictnessFor(spec: Spec, old: { readonly spec: Spec; readonly s
     manySelectable: keptSelectable(spec, old.spec),
   }
 }
-
-/** Whether a condition is present and true. */
-export const isConditionTrue = ({ conditions }: Status, type: string): boolean =>
-  (conditions ?? []).find(condition => condition.type === type)?.status === 'True'
 
 const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object'])
 

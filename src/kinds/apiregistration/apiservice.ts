@@ -1,7 +1,7 @@
 /** APIService registers the server of one version of an API group. */
 import { goQuote } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isValidPathSegmentName, isValidPortNum, nameIsPathSegment } from '../../lib/names.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -45,7 +45,7 @@ export const APIService = defineKind({
 
   prepareForCreate({ spec, status }, { now }) {
     if (spec.service) return
-    const lastTransitionTime = formatTime(instantOf(now.getTime()))
+    const lastTransitionTime = timestampOf(now)
     status.conditions = [{ type: 'Available', status: 'True', lastTransitionTime, ...LOCAL }]
   },
   *validate({ metadata, spec }, at) {

@@ -1,5 +1,5 @@
 /** SelfSubjectReview returns the user that sent the request. */
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { message } from '../../schema/types.ts'
 import { UserInfo, userInfoOf } from './user-info.ts'
@@ -23,7 +23,7 @@ export const SelfSubjectReview = defineKind({
     review: ({ kind, apiVersion }, { user, now }) => ({
       kind,
       apiVersion,
-      metadata: { creationTimestamp: formatTime(instantOf(now.getTime())) },
+      metadata: { creationTimestamp: timestampOf(now) },
       status: { userInfo: userInfoOf(user) },
     }),
   },

@@ -1,7 +1,7 @@
 /** TokenRequest requests a token of a service account, which may be bound to a pod, a secret or a node. */
 import { goQuote } from '../../lib/go-text.ts'
 import { accountUser } from '../../lib/service-account-name.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { formatTime, timestampOf } from '../../lib/time.ts'
 import type { AnyObject, Envelope } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo } from '../../schema/refs.ts'
 import type { ReviewContext } from '../../schema/request-context.ts'
@@ -68,7 +68,7 @@ function completeRequest(account: AnyObject, request: Request, { access, now, ga
   metadata.name = name
   metadata.namespace = namespace
   metadata.uid ||= uid
-  metadata.creationTimestamp = formatTime(instantOf(now.getTime()))
+  metadata.creationTimestamp = timestampOf(now)
   request.status = { token: '', expirationTimestamp: null as never }
   const errors = [...validateTokenRequest(request, at)]
   if (errors.length > 0) throw invalidObject(subject, '', errors)

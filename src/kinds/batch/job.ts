@@ -1,7 +1,7 @@
 /** Job runs pods until enough of them have succeeded. */
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { humanDuration, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { humanDuration, millisecondsAt } from '../../lib/time.ts'
 import { age, type CellContext } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidUnshown, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
@@ -123,8 +123,8 @@ function completions({ spec, status: { succeeded = 0 } }: JobObject): string {
 
 function duration({ status: { startTime, completionTime } }: JobObject, { now }: CellContext): string {
   if (!startTime) return ''
-  const end = completionTime ? millisecondsOf(parseTime(completionTime)) : now.getTime()
-  return humanDuration(end - millisecondsOf(parseTime(startTime)))
+  const end = completionTime ? millisecondsAt(completionTime) : now.getTime()
+  return humanDuration(end - millisecondsAt(startTime))
 }
 
 /** Rules for a status; most apply only when their fields have changed, so that stored values remain valid. */

@@ -4,7 +4,7 @@ import { goQuote } from '../../lib/go-text.ts'
 import { setOwn } from '../../lib/json-value.ts'
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { decodePem, pemBlocks } from '../../lib/pem.ts'
-import { formatTime, humanDuration, instantOf } from '../../lib/time.ts'
+import { humanDuration, timestampOf } from '../../lib/time.ts'
 import { readCertificates } from '../../lib/x509/certificate.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
@@ -49,7 +49,7 @@ function keepDecisions(status: CertificateSigningRequestStatus, old: Certificate
 
 /** Sets the times that the client left to the server. */
 function stampConditions(status: CertificateSigningRequestStatus, old: CertificateSigningRequestStatus, now: Date): void {
-  const stamp = formatTime(instantOf(now.getTime()))
+  const stamp = timestampOf(now)
   const times = new Map<string, string>()
   for (const { type, status: holds, lastTransitionTime } of old.conditions ?? []) {
     const key = JSON.stringify([type, holds])

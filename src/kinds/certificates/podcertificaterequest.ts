@@ -3,7 +3,7 @@
 import { deepEqual, type JsonObject } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { pemBlocks } from '../../lib/pem.ts'
-import { millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { type Certificate, readCertificate } from '../../lib/x509/certificate.ts'
 import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
@@ -296,7 +296,7 @@ type Issue = { readonly certificate: Certificate; readonly spec: PodCertificateR
  * time.
  */
 function* validateTimes(times: Times, at: Ref<PodCertificateRequestStatus>, { certificate, spec, now }: Issue): Iterable<Findings> {
-  const [begin, end, refresh] = [times.notBefore, times.notAfter, times.beginRefreshAt].map(text => millisecondsOf(parseTime(text))) as [
+  const [begin, end, refresh] = [times.notBefore, times.notAfter, times.beginRefreshAt].map(text => millisecondsAt(text)) as [
     number,
     number,
     number,

@@ -1,6 +1,6 @@
 /** PersistentVolume is a piece of storage that outlives the pods which use it. */
 import { getOwn } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, type Ref, refTo } from '../../schema/refs.ts'
@@ -39,7 +39,7 @@ export const PersistentVolume = defineKind({
     spec.volumeMode ??= 'Filesystem'
   },
   prepareForCreate({ status }, { now }) {
-    status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
+    status.lastPhaseTransitionTime = timestampOf(now)
   },
   *validate({ metadata, spec }, at, { old, gate }) {
     const name = metadata.name ?? ''
@@ -73,7 +73,7 @@ export const PersistentVolume = defineKind({
         if (status.phase === phase) {
           if (before !== undefined) status.lastPhaseTransitionTime ??= before
         } else if (status.lastPhaseTransitionTime === undefined || status.lastPhaseTransitionTime === before)
-          status.lastPhaseTransitionTime = formatTime(instantOf(now.getTime()))
+          status.lastPhaseTransitionTime = timestampOf(now)
       },
       *validate() {},
     },

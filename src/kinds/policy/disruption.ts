@@ -1,6 +1,8 @@
 /** What a disruption budget says to an eviction. */
+
 import { setOwn } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, isConditionTrue, transitionTime, withCondition } from '../../schema/conditions.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { forbiddenRequest, StatusError } from '../../schema/status-error.ts'
 import type { Approval } from '../../schema/subresources.ts'
@@ -26,7 +28,7 @@ export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget
   if (more.length > 0)
     throw new StatusError(500, '', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
   if (!budget) return {}
-  const isReady = conditions?.some(c => c.type === 'Ready' && c.status === 'True') ?? false
+  const isReady = isConditionTrue(conditions, 'Ready')
   return !isReady && letsUnhealthyGo(budget) ? { ifChanged: stillProcessed(budget.metadata.name ?? '') } : { other: budget }
 }
 
@@ -49,7 +51,7 @@ export function grantDisruption({ metadata, status }: Budget, pod: string, now: 
       `${subject}: too many pending evictions not confirmed by PDB controller`,
     )
   if (status.disruptionsAllowed === 0) throw violated(whyNone(status, name, subject))
-  const time = formatTime(instantOf(now.getTime()))
+  const time = timestampOf(now)
   status.disruptionsAllowed--
   if (status.disruptionsAllowed === 0) setDisruptionAllowed(status, time)
   status.disruptedPods ??= {}
@@ -67,20 +69,16 @@ function whyNone({ conditions = [], currentHealthy, desiredHealthy }: Budget['st
 /** Says in the conditions whether pods may be evicted. */
 export function setDisruptionAllowed(status: Budget['status'], time: string): void {
   const isAllowed = status.disruptionsAllowed > 0
-
-  const conditions = (status.conditions ??= [])
-  const at = conditions.findIndex(c => c.type === 'DisruptionAllowed')
-  const old = conditions[at]
+  const value = isAllowed ? 'True' : 'False'
   const condition = {
     type: 'DisruptionAllowed',
-    status: isAllowed ? 'True' : 'False',
+    status: value,
     ...(status.observedGeneration !== undefined && { observedGeneration: status.observedGeneration }),
-    lastTransitionTime: old?.status === (isAllowed ? 'True' : 'False') ? old.lastTransitionTime : time,
+    lastTransitionTime: transitionTime(conditionOf(status.conditions, 'DisruptionAllowed'), value, time),
     reason: isAllowed ? 'SufficientPods' : 'InsufficientPods',
     message: '',
   }
-  if (old) conditions[at] = condition
-  else conditions.push(condition)
+  status.conditions = withCondition(status.conditions, condition)
 }
 
 const causes = (message: string) => [{ reason: CAUSE, message }]

@@ -1,6 +1,6 @@
 /** Taints keep claims away from devices; tolerations let them in. */
 import { isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { validateLabelKey } from '../../schema/meta-rules.ts'
 import { invalid, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { int64, message, type Static, string, time } from '../../schema/types.ts'
@@ -32,7 +32,7 @@ const OPERATORS = ['Equal', 'Exists']
 
 /** Gives a taint without a time that of now. */
 export function stampTaint(taint: DeviceTaint, now: Date): void {
-  taint.timeAdded ??= formatTime(instantOf(now.getTime()))
+  taint.timeAdded ??= timestampOf(now)
 }
 
 /** Rules on a taint; an effect that is stored already passes. */

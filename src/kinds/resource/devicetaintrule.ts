@@ -1,6 +1,6 @@
 /** DeviceTaintRule puts a taint on the devices it selects. */
 import { isDNS1123Label } from '../../lib/names.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { age, since } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { invalidEach, type Ref, tooMany } from '../../schema/refs.ts'
@@ -44,7 +44,7 @@ export const DeviceTaintRule = defineKind({
   defaults: ({ spec }, { now }) => stampTaint(spec.taint, now),
   prepareForUpdate({ spec: { taint } }, { spec: { taint: old } }, { now }) {
     // Tolerations run from the moment the effect began.
-    if (taint.effect !== old.effect && taint.timeAdded === old.timeAdded) taint.timeAdded = formatTime(instantOf(now.getTime()))
+    if (taint.effect !== old.effect && taint.timeAdded === old.timeAdded) taint.timeAdded = timestampOf(now)
   },
   *validate({ spec }, { spec: at }, { old }) {
     yield* inOrder(validateSpec(spec, at, old?.spec))

@@ -1,7 +1,9 @@
 /** StorageVersionMigration rewrites the stored objects of a resource in the version that is stored today. */
+
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { NAME_DOC } from '../../schema/columns.ts'
+import { isConditionTrue } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
 import { keyed, message, type Static, string } from '../../schema/types.ts'
@@ -87,7 +89,7 @@ export const StorageVersionMigration = defineKind({
 export type StorageVersionMigration = ObjectOf<typeof StorageVersionMigration>
 
 const STATES = ['Running', 'Failed', 'Succeeded']
-const holds = ({ conditions = [] }: Status, type: string) => conditions.find(condition => condition.type === type)?.status === 'True'
+const holds = ({ conditions = [] }: Status, type: string) => isConditionTrue(conditions, type)
 
 function* joined(at: Ref<string>, faults: readonly string[]): Iterable<FieldError> {
   if (faults.length > 0) yield invalid(at, faults.join(','))

@@ -7,7 +7,7 @@ import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
 export type ClaimDraft = Pick<ResourceClaim, 'metadata' | 'spec'>
@@ -83,7 +83,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
     const time = recordsTime && given.allocationTimestamp === undefined
     const status = {
       ...ready.status,
-      allocation: { ...given, ...(time && { allocationTimestamp: formatTime(instantOf(client.now.getTime())) }) },
+      allocation: { ...given, ...(time && { allocationTimestamp: timestampOf(client.now) }) },
       reservedFor: [...(ready.status.reservedFor ?? []), consumerOf(pod)],
     }
     const what = allocation ? 'add allocation and reservation to' : 'add reservation to'

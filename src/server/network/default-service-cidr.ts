@@ -4,7 +4,7 @@ import { serverIdentity } from '../../client/identity.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 
 const NAMED = { name: 'kubernetes' }
 const NAME = 'kubernetes-service-cidr-controller'
@@ -25,7 +25,7 @@ async function reportReady(client: Client, configured: readonly string[]): Promi
   const stored = ranges.get(NAMED)
   const isReported = stored?.status.conditions?.some(({ type, status }) => type === 'Ready' && status !== 'Unknown')
   if (!stored || stored.metadata.deletionTimestamp || isReported || !deepEqual(stored.spec.cidrs, [...configured])) return
-  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  const lastTransitionTime = timestampOf(client.now)
   const condition = { type: 'Ready', status: 'True', lastTransitionTime, message: 'Kubernetes default Service CIDR is ready' }
   await ranges.apply({ metadata: NAMED, status: { conditions: [condition] } }, { manager: NAME, subresource: 'status' })
 }

@@ -8,7 +8,7 @@ import type { CustomDefinition } from '../../custom/definition.ts'
 import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
 import { APIService } from '../../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { CUSTOM_PRIORITIES, prioritiesOf } from '../../registry/group-priorities.ts'
 import { seed } from '../../registry/seed.ts'
@@ -38,7 +38,7 @@ export async function ensureApiServices({ catalog, caches, client, groupDomain }
   const wanted = new Map(
     [...ofServed(catalog, groupDomain), ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]),
   )
-  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  const lastTransitionTime = timestampOf(client.now)
   const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
   const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
   const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status } }))

@@ -5,7 +5,7 @@ import type { Client, ResourceClient } from '../../client/client.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { type Seed, seed } from '../../registry/seed.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 
@@ -98,7 +98,7 @@ export async function ensureFlowControl({ caches, client, groupDomain }: FlowCon
     } else if (stored.metadata.annotations?.[AUTO_UPDATE] === 'true' && !deepEqual(stored.spec as Json, spec as Json))
       changes.push(objects.update({ ...stored, spec }))
   }
-  const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+  const lastTransitionTime = timestampOf(client.now)
   for (const [name, spec] of levels()) ensure(levelObjects, name, { spec, status: {} })
   for (const [name, { level, precedence, by, rules }] of Object.entries(flows(groupDomain))) {
     const message = `This FlowSchema references the PriorityLevelConfiguration object named "${level}" and it exists`

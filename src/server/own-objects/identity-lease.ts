@@ -5,7 +5,7 @@ import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { type Controller, defineController } from '../../controllers/controller.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
-import { formatMicroTime, instantOf } from '../../lib/time.ts'
+import { microTimestampOf } from '../../lib/time.ts'
 
 const NAMESPACE = 'kube-system'
 const LABEL = 'apiserver.kubernetes.io/identity'
@@ -34,7 +34,7 @@ export function identityLease(address: string): IdentityLease {
       enqueue(COLLECT)
       const leases = client.of(Lease)
       const renew = async () => {
-        const time = formatMicroTime(instantOf(client.now.getTime()))
+        const time = microTimestampOf(client.now)
         const labels = { [LABEL]: COMPONENT, 'kubernetes.io/hostname': hostname() }
         const stored = leases.get(named)
         const spec = { holderIdentity, leaseDurationSeconds: DURATION_SECONDS, renewTime: time }

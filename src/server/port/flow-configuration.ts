@@ -7,7 +7,7 @@ import type { LevelConfiguration } from '../../http/flow-control/seats.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import type { ServerContext } from '../context.ts'
 
 type StoredSchema = FlowSchema
@@ -87,7 +87,7 @@ export const flowSchemaConditions = defineController({
         const wanted = danglingOf(level, levels.exists({ name: level }))
         const stored = schema.status?.conditions?.find(({ type }) => type === wanted.type)
         if (stored?.status === wanted.status && stored.reason === wanted.reason && stored.message === wanted.message) return
-        const lastTransitionTime = formatTime(instantOf(client.now.getTime()))
+        const lastTransitionTime = timestampOf(client.now)
         const status = { conditions: [{ ...wanted, lastTransitionTime }] }
         await schemas.apply({ metadata: { name }, status }, { subresource: 'status' })
       },

@@ -1,6 +1,7 @@
 /** The status of a pod as short strings for Table columns. */
 
 import { type CellContext, since } from '../../../schema/columns.ts'
+import { conditionOf } from '../../../schema/conditions.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { isSidecar } from '../../rules/pod/containers/container.ts'
 import type { PodSpec } from '../../rules/pod/spec.ts'
@@ -30,14 +31,14 @@ export function restartsText(pod: PodLike, ctx: CellContext): string {
 /** `1/2`: readiness gates whose conditions are true. */
 export function readinessGatesText({ spec: { readinessGates = [] }, status }: PodLike): string {
   if (readinessGates.length === 0) return '<none>'
-  const open = readinessGates.filter(gate => conditionOf(status, gate.conditionType)?.status === 'True')
+  const open = readinessGates.filter(gate => conditionOf(status.conditions, gate.conditionType)?.status === 'True')
   return `${open.length}/${readinessGates.length}`
 }
 
 function summaryOf(pod: PodLike): Summary {
   const { spec, status } = pod
   const initialising = summariseInit(pod)
-  const started = initialising.done || conditionOf(status, 'Initialized')?.status === 'True'
+  const started = initialising.done || conditionOf(status.conditions, 'Initialized')?.status === 'True'
   const { ready, reason, restarts } = started ? summariseRunning(pod, initialising) : initialising
   return {
     ready,
@@ -97,7 +98,7 @@ function summariseRunning({ status }: PodLike, init: Progress & { sidecarRestart
     }
   }
   if (reason === 'Completed') {
-    if (running && conditionOf(status, 'Ready')?.status === 'True') reason = 'Running'
+    if (running && conditionOf(status.conditions, 'Ready')?.status === 'True') reason = 'Running'
     else if (failure !== '') reason = failure
     else if (running) reason = 'NotReady'
   }
@@ -124,5 +125,3 @@ function countRestarts(restarts: Restarts, { restartCount, lastState: { terminat
   const at = terminated?.finishedAt
   if (at && (restarts.last === undefined || at > restarts.last)) restarts.last = at
 }
-
-const conditionOf = ({ conditions }: PodStatus, type: string) => conditions?.find(condition => condition.type === type)
