@@ -5,7 +5,7 @@
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../lib/time.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -184,13 +184,13 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
     deletion?.onFirst || deletion?.onMark ? structuredClone(stored) : { ...stored, metadata: { ...stored.metadata } }
   const { metadata } = object
   if (deletion?.onFirst && !metadata.deletionTimestamp) {
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    metadata.deletionTimestamp = timestampOf(ctx.now)
     deletion.onFirst(object, ctx)
     return { step: 'mark', object }
   }
   if (deletion?.hasSpecFinalizers && !metadata.deletionTimestamp) {
     setPropagation(resource, object, options)
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    metadata.deletionTimestamp = timestampOf(ctx.now)
     deletion.onMark?.(object, ctx)
     return { step: 'mark', object }
   }
@@ -209,7 +209,7 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
   const grace = metadata.deletionTimestamp ? undefined : deletion?.grace?.(object, asked)
   const holds = (metadata.finalizers?.length ?? 0) > 0
   if (!metadata.deletionTimestamp && (grace !== undefined || holds)) {
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime() + (grace ?? 0) * 1000))
+    metadata.deletionTimestamp = timestampOf(ctx.now.getTime() + (grace ?? 0) * 1000)
     metadata.deletionGracePeriodSeconds = grace ?? 0
     if (metadata.generation) metadata.generation = next(metadata.generation)
   }
@@ -219,11 +219,11 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
 }
 
 function shortenGrace({ metadata }: AnyObject, seconds: number, now: Date): void {
-  const began = millisecondsOf(parseTime(metadata.deletionTimestamp!)) - Number(metadata.deletionGracePeriodSeconds) * 1000
+  const began = millisecondsAt(metadata.deletionTimestamp!) - Number(metadata.deletionGracePeriodSeconds) * 1000
   const ends = began + seconds * 1000
   // Even when the grace period is over, the final delete is left to the node agent.
   const over = ends < now.getTime()
-  metadata.deletionTimestamp = formatTime(instantOf(over ? now.getTime() : ends))
+  metadata.deletionTimestamp = timestampOf(over ? now.getTime() : ends)
   metadata.deletionGracePeriodSeconds = over && seconds !== 0 ? 1 : seconds
 }
 

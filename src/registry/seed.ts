@@ -2,7 +2,7 @@
 import type { Caches } from '../cache/caches.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
 import { emptyValueOf } from '../patch/structure.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
@@ -26,7 +26,7 @@ export type Seed = {
 
 /** Stores those whose names are free, in one commit. */
 export async function seed(seeds: Iterable<Seed>, { caches, newUid, now, manager }: Seeding): Promise<void> {
-  const time = formatTime(instantOf(now.getTime()))
+  const time = timestampOf(now)
   const written: ReturnType<Caches['create']>[] = []
   for (const { resource, object, statusManager } of seeds) {
     const { kind, apiVersion } = resource

@@ -2,7 +2,7 @@
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import { formatTime, instantOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Fence, Revision } from '../storage/store.ts'
@@ -107,7 +107,7 @@ export function newWrite(
     kind,
     admittedAs,
     warnings: [],
-    time: formatTime(instantOf(ctx.now.getTime())),
+    time: timestampOf(ctx.now),
     found: undefined,
     stored: undefined,
     old: undefined,

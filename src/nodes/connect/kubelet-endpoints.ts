@@ -12,7 +12,7 @@ import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { exposition, type Family } from '../../lib/exposition.ts'
 import type { Json } from '../../lib/json-value.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { trimEnd } from '../../lib/trim-end.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import { CLUSTER_DOMAIN } from '../container/identity.ts'
@@ -104,7 +104,7 @@ function configuration({ spec, status }: Node): object {
 }
 
 function summary(look: Look): object {
-  const time = formatTime(instantOf(look.now))
+  const time = timestampOf(look.now)
   const usage = ({ cpuMs, cpu, memory }: { cpuMs: number; cpu: bigint; memory: bigint }) => ({
     cpu: { time, usageNanoCores: Number(cpu) * 1e6, usageCoreNanoSeconds: Math.round(cpuMs * 1e6) },
     memory: { time, usageBytes: bytesOf(memory), workingSetBytes: bytesOf(memory), rssBytes: bytesOf(memory) },
@@ -124,7 +124,7 @@ function summary(look: Look): object {
       startTime: pod.status.startTime,
       containers: containers.map(each => ({
         name: each.name,
-        startTime: formatTime(instantOf(each.startedMs)),
+        startTime: timestampOf(each.startedMs),
         ...usage({ cpuMs: each.cpuMs, ...each.amounts }),
       })),
       ...usage(total(containers)),

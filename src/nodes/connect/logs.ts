@@ -5,7 +5,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { formatMicroTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { microTimestampOf, millisecondsAt } from '../../lib/time.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 
@@ -46,7 +46,7 @@ export function statusOf({ status }: Pod, container: string): ContainerStatus | 
 export function* logPieces(log: string, run: LoggedRun, options: LogOptions, now: number): Generator<Uint8Array, undefined> {
   if (log === '' || run.startedAt < sinceOf(options, now)) return undefined
   const end = log.endsWith('\n') ? log.length - 1 : log.length
-  const time = options.timestamps ? `${formatMicroTime(instantOf(run.startedAt)).replace('Z', '000Z')} ` : ''
+  const time = options.timestamps ? `${microTimestampOf(run.startedAt).replace('Z', '000Z')} ` : ''
   let room = options.limitBytes ?? Number.POSITIVE_INFINITY
   let piece = ''
   for (let at = startOfTail(log, end, options.tailLines); at <= end && room > 0; ) {
@@ -75,5 +75,5 @@ function startOfTail(log: string, end: number, lines: number | undefined): numbe
 
 function sinceOf({ sinceSeconds, sinceTime }: LogOptions, now: number): number {
   if (sinceSeconds !== undefined) return now - sinceSeconds * 1000
-  return sinceTime === undefined ? 0 : millisecondsOf(parseTime(sinceTime))
+  return sinceTime === undefined ? 0 : millisecondsAt(sinceTime)
 }

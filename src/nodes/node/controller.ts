@@ -7,7 +7,7 @@ import { heartbeatOf } from '../../controllers/nodelifecycle/reconcile.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
-import { formatMicroTime, instantOf, millisecondsOf, parseMicroTime } from '../../lib/time.ts'
+import { microTimestampOf, millisecondsOf, parseMicroTime } from '../../lib/time.ts'
 import { freeNodeAddress, freePodCIDR } from './addresses.ts'
 import { nodeIdentity } from './identity.ts'
 import { SIMULATED_LABEL } from './is-simulated.ts'
@@ -111,7 +111,7 @@ async function renewLease(client: Client, node: Node, { now, everyMs }: { now: n
   const leases = client.of(Lease)
   const { name = '', uid = '' } = node.metadata
   const lease = leases.get({ namespace: LEASES, name })
-  const renewTime = formatMicroTime(instantOf(now))
+  const renewTime = microTimestampOf(now)
   const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime }
   if (!lease) {
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }]

@@ -1,7 +1,7 @@
 /** What a simulated node says of itself: labels, addresses, capacity and conditions, as the kubelet of a small Linux machine would. */
 import { createHash } from 'node:crypto'
 import type { Node } from '../../kinds/core/node.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { SCRIPT_DOMAIN } from '../script/script.ts'
 import { isSimulated, RUNTIME, SIMULATED_LABEL } from './is-simulated.ts'
 
@@ -110,7 +110,7 @@ const PRESSURES = {
 /** Those of others stay as they are. */
 function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[] {
   const old = status.conditions ?? []
-  const time = formatTime(instantOf(now))
+  const time = timestampOf(now)
   const scripted = new Map(
     (metadata.annotations?.[CONDITIONS_ANNOTATION] ?? '').split(',').map(each => each.trim().split('=') as [string, string]),
   )
@@ -122,7 +122,7 @@ function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[
     const [reason = '', message = ''] = words[state]
     const isSame = before?.status === state && before.reason === reason
     const { lastHeartbeatTime: heartbeat } = before ?? {}
-    const isFresh = isSame && heartbeat && now - millisecondsOf(parseTime(heartbeat)) < HEARTBEAT_MS
+    const isFresh = isSame && heartbeat && now - millisecondsAt(heartbeat) < HEARTBEAT_MS
     return {
       type,
       status: state,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/rules/pod/status/container-status.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import { RUNTIME } from '../node/is-simulated.ts'
 
 const SCHEME = `${RUNTIME}://`
@@ -99,8 +99,8 @@ export function startOf({ containerID = '', state }: ContainerStatus): number {
 }
 
 /** Milliseconds of a time in a status. */
-export const timeOf = (text: string | null | undefined): number => (text ? millisecondsOf(parseTime(text)) : 0)
-export const textOf = (ms: number): string => formatTime(instantOf(ms))
+export const timeOf = (text: string | null | undefined): number => (text ? millisecondsAt(text) : 0)
+export const textOf = (ms: number): string => timestampOf(ms)
 
 /** What a runtime would call the image: its repository and a digest, here of its name. */
 function imageID(image: string): string {

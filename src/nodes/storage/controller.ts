@@ -16,7 +16,7 @@ import { CSINode } from '../../kinds/storage/csinode.ts'
 import { StorageClass } from '../../kinds/storage/storageclass.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { isSimulated, SIMULATED_LABEL } from '../node/is-simulated.ts'
 import { isAlive } from '../node/simulated-node.ts'
@@ -57,7 +57,7 @@ export const simulatedStorage = defineController({
       if (!claim) return
       const volume = claim.spec.volumeName ? volumes.get({ name: claim.spec.volumeName }) : undefined
       if (volume) {
-        const now = formatTime(instantOf(client.now.getTime()))
+        const now = timestampOf(client.now)
         const step = isOurs(volume) ? (resizeStep(claim, volume, now) ?? modifyStep(claim, attributesClass)) : undefined
         if (step) await change(claim, volume, step)
         else await growFileSystem(claim, volume)

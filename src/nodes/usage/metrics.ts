@@ -2,7 +2,7 @@
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { isAlive } from '../node/simulated-node.ts'
 import { nodeUsage, podUsage } from './usage.ts'
@@ -43,7 +43,7 @@ export function* nodeMetrics(client: Client, { name }: { name: string }): Iterab
 }
 
 function measured({ name, namespace, labels }: AnyObject['metadata'], now: number) {
-  const timestamp = formatTime(instantOf(now))
+  const timestamp = timestampOf(now)
   const metadata = { name, ...(namespace && { namespace }), creationTimestamp: timestamp, ...(labels && { labels }) }
   return { metadata, timestamp, window: WINDOW }
 }
