@@ -38,12 +38,12 @@ export class SimulatedPod {
     this.pod = withDefaults(Pod, draft) as unknown as Pod
   }
 
-  /** One look. */
-  step(): PodStep {
-    const step = reconcilePod(this.pod, {
+  /** The state around the pod now. */
+  around(): Surroundings {
+    return {
       now: this.now,
       hostIPs: ['172.18.0.2'],
-      newPodIPs: () => ['10.244.0.2'],
+      freePodIPs: ['10.244.0.2'],
       rejection: () => undefined,
       missingForVolumes: [],
       missingForContainer: () => undefined,
@@ -51,7 +51,12 @@ export class SimulatedPod {
       resizeProblem: () => undefined,
       gate: name => GATES.includes(name),
       ...this.surroundings,
-    })
+    }
+  }
+
+  /** One look. */
+  step(): PodStep {
+    const step = reconcilePod(this.pod, this.around())
     if (step.status) {
       this.statuses.push(step.status)
       // What is stored went through JSON.

@@ -23,6 +23,17 @@ test('pods get addresses of both families at the same offset, and a released add
   assert.deepEqual(addresses.take('g'), [])
 })
 
+test('a pod is shown the addresses that it would get, and nothing is taken by that', () => {
+  const addresses = new PodAddresses(['10.244.0.0/29'])
+  assert.deepEqual([addresses.peek('a'), addresses.peek('b')], [['10.244.0.2'], ['10.244.0.2']])
+  addresses.hold('c', '10.244.0.2')
+  assert.deepEqual(addresses.peek('a'), ['10.244.0.3'])
+  assert.deepEqual(addresses.take('a'), ['10.244.0.3'])
+  assert.deepEqual([addresses.peek('a'), addresses.peek('b')], [['10.244.0.3'], ['10.244.0.4']])
+  for (const pod of ['b', 'd', 'e']) addresses.take(pod)
+  assert.deepEqual(addresses.peek('f'), [])
+})
+
 test('property: no two pods have the same address', () => {
   const moves = fc.array(fc.tuple(fc.constantFrom('take', 'release', 'hold'), fc.nat(20), fc.nat(20)), { maxLength: 100 })
   fc.assert(

@@ -55,16 +55,21 @@ export class PodAddresses {
     this.#size = this.#blocks.map(cidrSize).reduce((a, b) => (a < b ? a : b), 1n << 16n)
   }
 
-  /** Addresses for a pod, the same when it is asked again; none when all are taken. One that was given back comes last. */
+  /** The addresses that `take` would give to a pod: those that it has, or the next that are free; none when all are taken. */
+  peek(pod: string): string[] {
+    const offset = this.#byPod.get(pod) ?? this.#free()
+    return offset === undefined ? [] : this.#at(offset)
+  }
+
+  /** Gives a pod its addresses, the same ones every time; none when all are taken. An address that was released is given out last. */
   take(pod: string): string[] {
-    let offset = this.#byPod.get(pod)
-    if (offset === undefined) {
-      offset = this.#free()
-      if (offset === undefined) return []
-      this.#hold(pod, offset)
-    }
-    const at = offset
-    return this.#blocks.map(block => formatIP(addressAt(block, at)!))
+    const held = this.#byPod.get(pod)
+    if (held !== undefined) return this.#at(held)
+    const offset = this.#free()
+    if (offset === undefined) return []
+    this.#next = this.#after(offset)
+    this.#hold(pod, offset)
+    return this.#at(offset)
   }
 
   /** Notes that a pod has an address. */
@@ -93,10 +98,16 @@ export class PodAddresses {
     // The last address of a block is its broadcast address.
     const usable = this.#size - FIRST_OFFSET - 1n
     if (this.#blocks.length === 0 || BigInt(this.#taken.size) >= usable) return undefined
-    for (;;) {
-      const offset = this.#next
-      this.#next = offset + 1n >= this.#size - 1n ? FIRST_OFFSET : offset + 1n
-      if (!this.#taken.has(offset)) return offset
-    }
+    let offset = this.#next
+    while (this.#taken.has(offset)) offset = this.#after(offset)
+    return offset
+  }
+
+  #after(offset: bigint): bigint {
+    return offset + 1n >= this.#size - 1n ? FIRST_OFFSET : offset + 1n
+  }
+
+  #at(offset: bigint): string[] {
+    return this.#blocks.map(block => formatIP(addressAt(block, offset)!))
   }
 }

@@ -4,7 +4,7 @@ import { type Container, containersOf, isSidecar } from '../../kinds/rules/pod/c
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
-import type { Commands } from '../script/commands.ts'
+import { type CommandRequest, type Commands, collectRequests } from '../script/commands.ts'
 import type { Rejection } from './admission.ts'
 import type { ResizePending } from './conditions.ts'
 import { waitingStatus } from './container-state.ts'
@@ -21,20 +21,20 @@ export type PodEvent = {
   readonly repeats?: true
 }
 
-/** What the pod depends on beside itself. */
+/** The state beside the pod that its next step depends on. Functions only read; they are functions where reading takes long. */
 export type Surroundings = {
   readonly now: number
   readonly hostIPs: readonly string[]
-  /** Addresses for a pod that has none; none when the node has no more. */
-  readonly newPodIPs: () => readonly string[]
+  /** The addresses that a pod without any would get; none when the node has no more. */
+  readonly freePodIPs: readonly string[]
   /** Why the node does not take a new pod. */
   readonly rejection: () => Rejection | undefined
   readonly missingForVolumes: readonly Missing[]
-  /** Why a container cannot be made; `pending` until that is known. */
-  readonly missingForContainer: (container: Container) => Missing | undefined | 'pending'
-  /** What commands of its containers do. */
+  /** The object that a container refers to and that is not there. */
+  readonly missingForContainer: (container: Container) => Missing | undefined
+  /** Results of the commands of its containers. */
   readonly commands: Commands
-  /** Why the node cannot give the pod what its spec asks for now. */
+  /** Why the node cannot give the pod the resources that its spec requests now. */
   readonly resizeProblem: () => ResizePending | undefined
   readonly gate: Gate
 }
@@ -49,8 +49,13 @@ export type Draft = {
   readonly statuses: Map<string, ContainerStatus>
   readonly events: PodEvent[]
   readonly roles: ReadonlyMap<string, Role>
+  /** Looks results up and adds to the requests. */
+  readonly commands: Commands
+  readonly requests: CommandRequest[]
+  /** Problems for which containers cannot be started. */
+  readonly missing: Missing[]
   nextAt: number
-  /** Whether it has to be known first what a command does. */
+  /** Whether a result has to be known before there is a next status. */
   isPending: boolean
   resizePending: ResizePending | undefined
 }
@@ -63,7 +68,21 @@ export function draftOf(pod: Pod, world: Surroundings): Draft {
   const statuses = new Map(
     containersOf(spec).map(container => [container.name, stored.get(container.name) ?? waitingStatus(container, reason)]),
   )
-  return { pod, world, stored, statuses, events: [], roles: rolesOf(pod), nextAt: Infinity, isPending: false, resizePending: undefined }
+  const requests: CommandRequest[] = []
+  return {
+    pod,
+    world,
+    stored,
+    statuses,
+    events: [],
+    roles: rolesOf(pod),
+    commands: collectRequests(world.commands, requests),
+    requests,
+    missing: [],
+    nextAt: Infinity,
+    isPending: false,
+    resizePending: undefined,
+  }
 }
 
 export const hasRunning = ({ statuses }: Draft): boolean => [...statuses.values()].some(({ state }) => state.running)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { SimulatedPod } from '../../../test/kits/simulated-pod.ts'
+import { reconcilePod } from './reconcile.ts'
 
 const c = (name: string, more: object = {}) => ({ name, image: `${name}:1`, ...more })
 const SIM = 'sim.keelson.dev'
@@ -336,8 +337,8 @@ test('a pod that waits for the result of a command has no events and says that i
   pod.surroundings = {
     commands: { run: () => 'pending', knownRun: () => undefined, command: () => 'pending', mountProblem: () => undefined },
   }
-  const { events, isPending } = pod.step()
-  assert.deepEqual([events, isPending], [[], true])
+  const { events, isPending, requests } = pod.step()
+  assert.deepEqual([events, isPending, requests.map(({ type }) => type)], [[], true, ['run']])
 })
 
 const duration = fc.constantFrom('0s', '10ms', '1s', '7s')
@@ -385,4 +386,36 @@ test('whatever happens, phases do not go back, restarts only grow, and ready mea
     }),
     { numRuns: 300 },
   )
+})
+
+test('the next step is a pure function of the pod and its surroundings', () => {
+  const freeze = <T>(value: T): T => {
+    if (typeof value === 'object' && value !== null && !Object.isFrozen(value))
+      for (const part of Object.values(Object.freeze(value))) freeze(part)
+    return value
+  }
+  const pods = [
+    new SimulatedPod(),
+    new SimulatedPod({ spec: { restartPolicy: 'Never', initContainers: [c('i')] }, annotations: { [`${SIM}/exit-code`]: '1' } }),
+    new SimulatedPod({ annotations: { [`${SIM}/crash-loop`]: 'true' } }).run(30_000),
+    new SimulatedPod({ annotations: { [`${SIM}/stop-time`]: '5s' } }).run().delete(),
+  ]
+  for (const pod of pods) {
+    freeze(pod.pod)
+    const surroundings = freeze(pod.around())
+    assert.deepEqual(reconcilePod(pod.pod, surroundings), reconcilePod(pod.pod, surroundings))
+  }
+})
+
+test('a step says what the pod takes and needs, and the caller carries it out', () => {
+  const first = new SimulatedPod().step()
+  assert.deepEqual([first.isAdmitted, first.takesAddresses, first.isDeferred, first.requests], [true, true, false, []])
+  const full = new SimulatedPod()
+  full.surroundings = { freePodIPs: [] }
+  const step = full.step()
+  assert.deepEqual([step.isAdmitted, step.takesAddresses, step.isDeferred], [true, false, true])
+  const running = new SimulatedPod().run().step()
+  assert.deepEqual([running.isAdmitted, running.takesAddresses], [false, false])
+  const inHostNetwork = new SimulatedPod({ spec: { hostNetwork: true } }).step()
+  assert.equal(inHostNetwork.takesAddresses, false)
 })

@@ -1,18 +1,21 @@
 /**
- * What becomes of a pod on a simulated node: from the pod as it is stored and the time, its next status, the events that go with it,
- * and when to look again. Nothing is remembered: after a restart of the server the stored pod is all there is.
+ * The next step of a pod on a simulated node: from the stored pod, the time and the state around it, its next status, the events that
+ * go with it, and the time of the next look. A pure function: it remembers, takes and starts nothing, and leaves that to its caller.
+ * After a restart of the server the stored pod is all there is.
  */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { PodStatus } from '../../kinds/rules/pod/status/status.ts'
+import type { CommandRequest } from '../script/commands.ts'
 import { scriptProblems } from '../script/script.ts'
 import type { Rejection } from './admission.ts'
 import { podConditions } from './conditions.ts'
 import { textOf, timeOf } from './container-state.ts'
 import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
 import { type Draft, draftOf, hasRunning, isInitialized, type PodEvent, plan, type Surroundings, say } from './pod-draft.ts'
+import type { Missing } from './references.ts'
 import { runContainers } from './run-containers.ts'
 import { stopAll } from './stop-containers.ts'
 
@@ -25,7 +28,17 @@ export type PodStep = {
   /** Whether the pod has ended and is to be deleted. */
   readonly isGone: boolean
   /** Whether results of commands have to be known first. Then there are no events, and those that were recorded still hold. */
-  readonly isPending?: true
+  readonly isPending: boolean
+  /** Whether the node takes the pod on with this step. */
+  readonly isAdmitted: boolean
+  /** Whether the pod takes the free addresses. */
+  readonly takesAddresses: boolean
+  /** Whether the pod waits until others on its node end, or need less. */
+  readonly isDeferred: boolean
+  /** Problems for which containers cannot be started. */
+  readonly missing: readonly Missing[]
+  /** Results of commands that were needed and are not known yet. */
+  readonly requests: readonly CommandRequest[]
 }
 
 export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
@@ -38,23 +51,31 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
   const deadlineAt = spec.activeDeadlineSeconds == null ? Infinity : timeOf(startTime) + Number(spec.activeDeadlineSeconds) * 1000
   const isTooLate = now >= deadlineAt && !isTerminalPhase(old.phase)
   const isEnding = isDeleted || isTerminalPhase(old.phase) || isTooLate
-  if (old.startTime === undefined && !isEnding) {
-    const rejection = world.rejection()
-    if (rejection) return rejected(pod, rejection, startTime)
-  }
+  const isAdmitted = old.startTime === undefined && !isEnding
+  const rejection = isAdmitted ? world.rejection() : undefined
+  if (rejection) return rejected(pod, rejection, startTime)
   // Annotations can change at any time, so every look says what is wrong with them now.
   if (!isEnding)
     for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys())))
       say(draft, 'Warning', 'InvalidScript', problem, { repeats: true })
   const stored = (old.podIPs ?? []).map(({ ip }) => ip)
-  let podIPs: readonly string[] = stored
+  const needsAddresses = stored.length === 0 && !isEnding && canMount(draft)
+  const podIPs = needsAddresses ? networkOf(draft) : stored
   if (isEnding) stopAll(draft, { isForced: !isDeleted || isTooLate })
   else {
-    if (stored.length === 0 && canMount(draft)) podIPs = networkOf(draft)
     if (podIPs.length > 0) runContainers(draft)
     plan(draft, deadlineAt)
-    if (draft.isPending) return { ...NOTHING, nextAt: timeToLook(draft), isPending: true }
   }
+  const step: PodStep = {
+    ...NOTHING,
+    nextAt: Number.isFinite(draft.nextAt) ? draft.nextAt : undefined,
+    isAdmitted,
+    takesAddresses: needsAddresses && !spec.hostNetwork && podIPs.length > 0,
+    isDeferred: (needsAddresses && podIPs.length === 0) || draft.resizePending?.reason === 'Deferred',
+    missing: draft.missing,
+    requests: draft.requests,
+  }
+  if (draft.isPending) return { ...step, isPending: true }
   if (isTooLate) say(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
   const hasEnded = isEnding && !hasRunning(draft)
   const phase = nextPhase(draft, { isTooLate, hasEnded })
@@ -87,21 +108,30 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
     ephemeralContainerStatuses: statusesOf(draft, spec.ephemeralContainers),
   })
   return {
+    ...step,
     status: isDeepStrictEqual(status, old) ? undefined : status,
     events: draft.events,
-    nextAt: timeToLook(draft),
     isGone: hasEnded && isDeleted,
   }
 }
 
-const timeToLook = ({ nextAt }: Draft): number | undefined => (Number.isFinite(nextAt) ? nextAt : undefined)
-
-const NOTHING: PodStep = { status: undefined, events: [], nextAt: undefined, isGone: false }
+const NOTHING: PodStep = {
+  status: undefined,
+  events: [],
+  nextAt: undefined,
+  isGone: false,
+  isPending: false,
+  isAdmitted: false,
+  takesAddresses: false,
+  isDeferred: false,
+  missing: [],
+  requests: [],
+}
 
 /** The addresses of a pod that is to be started; none when there are none left. */
 function networkOf(draft: Draft): readonly string[] {
   const { pod, world } = draft
-  const addresses = pod.spec.hostNetwork ? world.hostIPs : world.newPodIPs()
+  const addresses = pod.spec.hostNetwork ? world.hostIPs : world.freePodIPs
   if (addresses.length === 0)
     say(draft, 'Warning', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: the node has no more addresses', { repeats: true })
   return addresses
@@ -111,10 +141,9 @@ function networkOf(draft: Draft): readonly string[] {
 function rejected({ metadata, status }: Pod, { reason, message }: Rejection, startTime: string): PodStep {
   const observed = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }
   return {
+    ...NOTHING,
     status: { ...status, ...observed, phase: 'Failed', reason, message: `Pod was rejected: ${message}`, startTime },
     events: [{ type: 'Warning', reason, message }],
-    nextAt: undefined,
-    isGone: false,
   }
 }
 

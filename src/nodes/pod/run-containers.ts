@@ -5,9 +5,11 @@ import type { ContainerStatus } from '../../kinds/rules/pod/status/container-sta
 import { formatDuration } from '../../lib/duration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
+import { userProblem } from '../container/identity.ts'
 import { annotatedScript, exitCodeOf, type Script, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, say, set } from './pod-draft.ts'
+import type { Missing } from './references.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
 import { stopSidecars } from './stop-containers.ts'
@@ -101,12 +103,13 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
     failPull(draft, container, { error: script.pullError, about })
     return false
   }
-  const missing = world.missingForContainer(container)
+  const missing = missingFor(draft, container)
   if (missing === 'pending') {
     draft.isPending = true
     return false
   }
   if (missing) {
+    draft.missing.push(missing)
     say(draft, 'Warning', 'Failed', `Error: ${missing.message}`, { ...about, repeats: true })
     wait(draft, status, 'CreateContainerConfigError', missing.message)
     return false
@@ -122,6 +125,16 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
   say(draft, 'Normal', 'Started', 'Container started', about)
   set(draft, startedStatus(container, status, { uid: pod.metadata.uid ?? '', now: world.now }))
   return true
+}
+
+/** Why a container cannot be created; `pending` until that is known. */
+function missingFor({ pod, world, commands }: Draft, container: Container): Missing | 'pending' | undefined {
+  const missing = world.missingForContainer(container)
+  if (missing) return missing
+  const problem = commands.mountProblem(container)
+  if (problem === 'pending') return problem
+  const message = problem ?? userProblem(pod, container)
+  return message === undefined ? undefined : { message, objects: [] }
 }
 
 const PULLING = new Set(['ErrImagePull', 'ImagePullBackOff'])
@@ -159,9 +172,9 @@ type RunEnd = {
 
 /** Undefined while it is not known what the command of the container does. */
 function scriptOfPresentRun(draft: Draft, container: Container, role: Role): Script | undefined {
-  const { pod, world, statuses } = draft
+  const { pod, commands, statuses } = draft
   const isInit = role === 'init' || role === 'sidecar'
-  const script = scriptOf(pod.metadata, container, { isInit, commands: world.commands, run: statuses.get(container.name)!.restartCount })
+  const script = scriptOf(pod.metadata, container, { isInit, commands, run: statuses.get(container.name)!.restartCount })
   draft.isPending ||= script === 'pending'
   return script === 'pending' ? undefined : script
 }

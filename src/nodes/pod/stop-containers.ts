@@ -60,7 +60,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const role = draft.roles.get(container.name)!
   const isInit = role === 'init' || role === 'sidecar'
   // Whoever is told to stop does not first find out what it would have done.
-  const script = scriptOfRun(pod.metadata, container, { isInit, ran: world.commands.knownRun(container, status.restartCount) })
+  const script = scriptOfRun(pod.metadata, container, { isInit, ran: draft.commands.knownRun(container, status.restartCount) })
   const hookMs = preStopMs(draft, container)
   const wanted = began + hookMs + script.stopMs
   const at = Math.min(wanted, deadline)
@@ -85,7 +85,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
 function preStopMs(draft: Draft, container: Container): number {
   const hook = container.lifecycle?.preStop
   if (hook?.sleep) return Number(hook.sleep.seconds) * 1000
-  const ran = hook?.exec?.command && draft.world.commands.command(hook.exec.command)
+  const ran = hook?.exec?.command && draft.commands.command(hook.exec.command)
   // It is looked at again when that is known, or when the time is up.
   if (ran === 'pending') return Number.POSITIVE_INFINITY
   if (ran?.exceeded !== undefined)

@@ -7,8 +7,10 @@ import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Service } from '../../kinds/core/service/service.ts'
+import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { CommandRuns } from './command-runs.ts'
+import { type CommandRequest, collectRequests } from './commands.ts'
 
 const LOADED = { timeout: 300_000 }
 
@@ -31,21 +33,27 @@ async function openRuns(t: TestContext) {
     return created!.object as unknown as Pod
   }
   let called = 0
-  const commandsOf = (pod: Pod) =>
-    runs.of({ pod, hostIPs: ['172.18.0.2'], podIPs: ['10.244.0.2'], allocatable: {} }, () => {
+  /** The result of a run of a container; requested when it is pending. */
+  const lookUp = (pod: Pod, container: Container, run = 0) => {
+    const to = { pod, hostIPs: ['172.18.0.2'], podIPs: ['10.244.0.2'], allocatable: {} }
+    const requests: CommandRequest[] = []
+    const result = collectRequests(runs.of(to), requests).run(container, run)
+    runs.request(to, requests, () => {
       called++
     })
-  /** What the first run of a container does, once that is known; and whether it had to be found out. */
+    return result
+  }
+  /** The result of a run of a container, once it is known; and whether it had to be requested. */
   const firstRun = async (pod: Pod, index = 0, run = 0) => {
     const container = pod.spec.containers![index]!
-    const known = commandsOf(pod).run(container, run)
+    const known = lookUp(pod, container, run)
     if (known !== 'pending') return { wasKnown: true, log: known?.log, exitCode: known?.exitCode }
     while (runs.progress()) await runs.progress()
-    const found = commandsOf(pod).run(container, run)
+    const found = lookUp(pod, container, run)
     assert.notEqual(found, 'pending')
     return found === 'pending' ? undefined : { wasKnown: false, log: found?.log, exitCode: found?.exitCode }
   }
-  return { client, runs, createPod, commandsOf, firstRun, calls: () => called }
+  return { client, runs, createPod, lookUp, firstRun, calls: () => called }
 }
 
 test('a command that looks at objects is run elsewhere, and its result holds until they change', LOADED, async t => {
@@ -78,11 +86,19 @@ test('labels and services that a command has looked at are followed, too', LOADE
   assert.equal((await firstRun(labelled))?.wasKnown, true)
 })
 
+test('a look-up alone runs nothing', LOADED, async t => {
+  const { runs, createPod } = await openRuns(t)
+  const pod = await createPod('ns', 'p', ['echo $HOSTNAME'])
+  const commands = runs.of({ pod, hostIPs: [], podIPs: [], allocatable: {} })
+  assert.equal(commands.run(pod.spec.containers![0]!, 0), 'pending')
+  assert.equal(runs.progress(), undefined)
+})
+
 test('a pod is called once all its results are there, and those of others do not wait behind all of them', LOADED, async t => {
-  const { runs, createPod, commandsOf, calls } = await openRuns(t)
+  const { runs, createPod, lookUp, calls } = await openRuns(t)
   const scripts = Array.from({ length: 20 }, (_, i) => `echo $HOSTNAME ${i}`)
   const [large, small] = [await createPod('a', 'large', scripts), await createPod('b', 'small', ['echo $HOSTNAME'])]
-  const ask = (pod: Pod) => pod.spec.containers!.filter(each => commandsOf(pod).run(each, 0) === 'pending').length
+  const ask = (pod: Pod) => pod.spec.containers!.filter(each => lookUp(pod, each) === 'pending').length
   assert.deepEqual([ask(large), ask(small)], [20, 1])
   while (ask(small) > 0) await runs.progress()
   assert.ok(ask(large) >= 17, `${ask(large)} of 20 were left`)
@@ -91,14 +107,14 @@ test('a pod is called once all its results are there, and those of others do not
 })
 
 test('commands of a namespace beyond those that may wait are run later', LOADED, async t => {
-  const { runs, createPod, commandsOf } = await openRuns(t)
+  const { runs, createPod, lookUp } = await openRuns(t)
   const count = LIMITS.commands.worker.waitingPerUser + 40
   const pod = await createPod(
     'ns',
     'p',
     Array.from({ length: count }, (_, i) => `echo $HOSTNAME ${i}`),
   )
-  const open = () => pod.spec.containers!.filter(each => commandsOf(pod).run(each, 0) === 'pending').length
+  const open = () => pod.spec.containers!.filter(each => lookUp(pod, each) === 'pending').length
   assert.equal(open(), count)
   const to = { pod, hostIPs: [], podIPs: [], allocatable: {} }
   await assert.rejects(runs.resultOf(to, pod.spec.containers![0]!, 0), { code: 429, reason: 'TooManyRequests' })
@@ -107,15 +123,15 @@ test('commands of a namespace beyond those that may wait are run later', LOADED,
 })
 
 test('nothing more is run for a pod that is gone', LOADED, async t => {
-  const { runs, createPod, commandsOf } = await openRuns(t)
+  const { runs, createPod, lookUp } = await openRuns(t)
   const pod = await createPod(
     'ns',
     'p',
     Array.from({ length: 50 }, (_, i) => `echo $HOSTNAME ${i}`),
   )
-  for (const each of pod.spec.containers!) assert.equal(commandsOf(pod).run(each, 0), 'pending')
+  for (const each of pod.spec.containers!) assert.equal(lookUp(pod, each), 'pending')
   runs.forget(pod.metadata.uid!)
   await runs.progress()
   assert.equal(runs.progress(), undefined)
-  assert.equal(commandsOf(pod).run(pod.spec.containers![0]!, 0), 'pending')
+  assert.equal(lookUp(pod, pod.spec.containers![0]!), 'pending')
 })

@@ -1,9 +1,9 @@
 /**
- * Runs the commands of simulated containers, their probes and hooks. Small ones are run at once; all others in a worker thread that the
- * servers of a process share, with the namespaces of each taking turns. Whoever asks for results that are not there yet is called when
- * they are, and finds them: results are kept.
+ * Runs the commands of simulated containers, their probes and hooks. Small ones run at once, on the main thread; all others run in a
+ * worker thread that the servers of a process share, and in which the namespaces of each server take turns. Results are kept, so that
+ * a caller looks a result up, requests it when it is pending, and looks it up again when it is called:
  *
- *     run(container, 0)  'pending' ─→ the worker runs it ─→ onResults() ─→ run(container, 0)  { exitCode: 3, … }
+ *     of(pod).run(container, 0)  'pending' ─→ request(…) ─→ the worker runs it ─→ onResults() ─→ run(container, 0)  { exitCode: 3, … }
  */
 
 import { createHash } from 'node:crypto'
@@ -22,20 +22,20 @@ import { followRuns, MOST_RUNS } from './command.ts'
 import { answerTo, stampOf } from './command-answers.ts'
 import { commandHere, firstRunHere } from './command-here.ts'
 import type { CommandJob, JobResult, OfContainer, Question } from './command-job.ts'
-import type { Commands } from './commands.ts'
+import type { CommandRequest, Commands } from './commands.ts'
 import { type Kept, KeptResults } from './kept-results.ts'
 
-/** A pod whose commands are run, and what surrounds it. */
+/** A pod whose commands are run, with what its node gives it. */
 export type PodToRun = {
   readonly pod: Pod
   readonly hostIPs: readonly string[]
-  /** Those that it has, or is about to get. */
+  /** The addresses that the pod has, or is about to get. */
   readonly podIPs: readonly string[]
   readonly allocatable: OfContainer['allocatable']
 }
 
-/** One result that is wanted. */
-type Wanted = {
+/** A result that can be kept, and the work that produces it. */
+type Task = {
   readonly pod: Pod
   readonly key: string
   /** The key of a result that is the same for all runs. */
@@ -44,7 +44,7 @@ type Wanted = {
 }
 
 type Sent = { readonly job: CommandJob; readonly answer: (question: Question) => Uint8Array | undefined }
-/** A pod with results under way: how many, what ends them, and who is called when all of them are there. */
+/** A pod with results under way: their number, a way to cancel them, and the function to call when all of them are known. */
 type OfPod = { count: number; readonly ending: Cancellable; onResults: () => void }
 
 let instances = 0
@@ -70,14 +70,12 @@ export class CommandRuns implements AsyncDisposable {
     this.#onError = onError
   }
 
-  /** The commands of a pod. Who is told that results are pending is called when all of them are there. */
-  of(to: PodToRun, onResults: () => void): Commands {
+  /** Looks up results of the commands of a pod. */
+  of(to: PodToRun): Commands {
     const { pod } = to
-    const known = <R>(wanted: Wanted, of: (result: JobResult) => R): R | 'pending' => {
-      const found = this.#find(wanted)
-      if (found) return of(found)
-      this.#request(wanted, onResults)
-      return 'pending'
+    const known = <R>(task: Task, of: (result: JobResult) => R): R | 'pending' => {
+      const found = this.#find(task)
+      return found ? of(found) : 'pending'
     }
     const understood = (result: JobResult) => result.understood
     return {
@@ -97,15 +95,24 @@ export class CommandRuns implements AsyncDisposable {
     }
   }
 
-  /** What a run of a container does, when that is known. Throws a StatusError when too many commands of the namespace are waiting. */
+  /** Starts work on results that are pending. `onResults` is called when all results of the pod that are under way are known. */
+  request(to: PodToRun, requests: readonly CommandRequest[], onResults: () => void): void {
+    const { namespace = '', uid = '' } = to.pod.metadata
+    for (const request of requests) {
+      if (this.#start(taskOf(to, request))) this.#pods.get(uid)!.onResults = onResults
+      else if (!this.#isClosed) this.#refused.set(namespace, (this.#refused.get(namespace) ?? new Map()).set(uid, onResults))
+    }
+  }
+
+  /** Resolves with the result of a run of a container. Throws a StatusError when too many commands of the namespace are waiting. */
   async resultOf(to: PodToRun, container: Container, run: number): Promise<Understood | undefined> {
     const here = runOfContainerHere(to.pod, container, run)
     if (here) return here.understood
-    const wanted = runOf(to, container, run)
-    const found = this.#find(wanted)
+    const task = runOf(to, container, run)
+    const found = this.#find(task)
     if (found) return found.understood
     const { namespace = '' } = to.pod.metadata
-    const pending = this.#start(wanted)
+    const pending = this.#start(task)
     if (!pending) throw tooManyRequests(`too many commands of namespace "${namespace}" are waiting to be run`, 1)
     return (await pending).understood
   }
@@ -131,7 +138,7 @@ export class CommandRuns implements AsyncDisposable {
     this.#hasPool = false
   }
 
-  #find({ pod, key, sameKey }: Wanted): JobResult | undefined {
+  #find({ pod, key, sameKey }: Task): JobResult | undefined {
     const { namespace = '' } = pod.metadata
     const isCurrent = ({ asked, metadata }: Kept) =>
       asked.every(({ question, stamp }) => stampOf(this.#client, namespace, question) === stamp) &&
@@ -139,16 +146,10 @@ export class CommandRuns implements AsyncDisposable {
     return (sameKey === undefined ? undefined : this.#kept.get(sameKey, isCurrent)) ?? this.#kept.get(key, isCurrent)
   }
 
-  #request(wanted: Wanted, onResults: () => void): void {
-    const { namespace = '', uid = '' } = wanted.pod.metadata
-    if (this.#start(wanted)) this.#pods.get(uid)!.onResults = onResults
-    else if (!this.#isClosed) this.#refused.set(namespace, (this.#refused.get(namespace) ?? new Map()).set(uid, onResults))
-  }
-
   /** Undefined when too many commands of the namespace are waiting. */
-  #start(wanted: Wanted): Promise<JobResult> | undefined {
-    const { namespace = '', name = '', uid = '' } = wanted.pod.metadata
-    const underWay = this.#pending.get(wanted.key)
+  #start(task: Task): Promise<JobResult> | undefined {
+    const { namespace = '', name = '', uid = '' } = task.pod.metadata
+    const underWay = this.#pending.get(task.key)
     if (underWay) return underWay
     const count = this.#counts.get(namespace) ?? 0
     if (this.#isClosed || count >= LIMITS.commands.worker.waitingPerUser) return undefined
@@ -165,22 +166,22 @@ export class CommandRuns implements AsyncDisposable {
       this.#hasPool ||= holdPool()
       return pool!.run({ job, answer }, { user: `${this.#id} ${namespace}`, signal: own.ending })
     }
-    const result = this.#work(wanted, { own, asked, send })
-    this.#pending.set(wanted.key, result)
-    void result.then(() => this.#ended(wanted))
+    const result = this.#work(task, { own, asked, send })
+    this.#pending.set(task.key, result)
+    void result.then(() => this.#ended(task))
     return result
   }
 
   /** Never rejects: a command that breaks its worker is one that nothing is known of. */
-  async #work(wanted: Wanted, { own, asked, send }: Working): Promise<JobResult> {
+  async #work(task: Task, { own, asked, send }: Working): Promise<JobResult> {
     let found: JobResult = {}
     try {
-      found = await wanted.work(send)
+      found = await task.work(send)
     } catch (error) {
       if (own.ending.aborted || this.#isClosed) return found
       this.#onError(error)
     }
-    const { sameKey, key, pod } = wanted
+    const { sameKey, key, pod } = task
     const { understood, usesMetadata } = found
     // The texts are needed only while further runs are followed.
     const left = understood?.left && new Map([...understood.left.keys()].map(path => [path, ''] as const))
@@ -196,7 +197,7 @@ export class CommandRuns implements AsyncDisposable {
     return result
   }
 
-  #ended({ key, pod: { metadata } }: Wanted): void {
+  #ended({ key, pod: { metadata } }: Task): void {
     const { namespace = '', uid = '' } = metadata
     this.#pending.delete(key)
     const own = this.#pods.get(uid)!
@@ -245,7 +246,18 @@ function runOfContainerHere(pod: Pod, container: Container, run: number): { read
   return run === 0 || !here?.understood?.left ? here : undefined
 }
 
-function runOf(to: PodToRun, container: Container, run: number): Wanted {
+function taskOf(to: PodToRun, request: CommandRequest): Task {
+  switch (request.type) {
+    case 'run':
+      return runOf(to, request.container, request.run)
+    case 'command':
+      return commandOf(to.pod, request.words)
+    case 'mounts':
+      return mountsOf(to, request.container)
+  }
+}
+
+function runOf(to: PodToRun, container: Container, run: number): Task {
   const sameKey = keyOf(to, container)
   return {
     pod: to.pod,
@@ -262,13 +274,13 @@ function runOf(to: PodToRun, container: Container, run: number): Wanted {
   }
 }
 
-const mountsOf = (to: PodToRun, container: Container): Wanted => ({
+const mountsOf = (to: PodToRun, container: Container): Task => ({
   pod: to.pod,
   key: `${keyOf(to, container)} mounts`,
   work: send => send({ type: 'mounts', of: containerOf(to, container) }),
 })
 
-const commandOf = (pod: Pod, command: readonly string[]): Wanted => ({
+const commandOf = (pod: Pod, command: readonly string[]): Task => ({
   pod,
   key: `${pod.metadata.uid} ${createHash('sha256').update(JSON.stringify(command)).digest('base64')}`,
   work: send => send({ type: 'command', command }),
