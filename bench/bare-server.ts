@@ -1,15 +1,23 @@
-/** The ceiling of reads and watches: a bare HTTPS server that sends the same bytes and does nothing else. */
+/** The ceiling of reads and watches: a bare HTTPS server that sends the same bytes and does nothing else, over HTTP/1.1 and HTTP/2. */
 import { readFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { listenBoth } from './bare-listen.ts'
 
-const [, , certFile, keyFile, bodyFile] = process.argv
-const body = readFileSync(bodyFile!)
-const watchers = new Set<ServerResponse>()
-const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(keyFile!) }, (request, response) => {
+const [, , certFile, keyFile, bodiesFile] = process.argv
+/** By path; `/watch` is what a watcher is sent for each write. */
+const bodies = new Map(
+  Object.entries(JSON.parse(readFileSync(bodiesFile!, 'utf8')) as Record<string, string>).map(([path, text]) => [path, Buffer.from(text)]),
+)
+const NOTHING = Buffer.from('{}')
+const event = bodies.get('/watch') ?? NOTHING
+const watchers = new Set<{ write(bytes: Buffer): unknown }>()
+const tls = { cert: readFileSync(certFile!), key: readFileSync(keyFile!) }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+const http1 = createServer(tls, (request, response) => {
   if (request.url === '/watch') {
-    response.writeHead(200, { 'content-type': 'application/json' })
+    response.writeHead(200, JSON_TYPE)
     response.flushHeaders()
     watchers.add(response)
     response.on('close', () => watchers.delete(response))
@@ -18,14 +26,36 @@ const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(k
   if (request.method === 'POST') {
     request.resume()
     request.on('end', () => {
-      for (const watcher of watchers) watcher.write(body)
-      response.writeHead(201, { 'content-type': 'application/json', 'content-length': 2 })
-      response.end('{}')
+      for (const watcher of watchers) watcher.write(event)
+      response.writeHead(201, { ...JSON_TYPE, 'content-length': NOTHING.length })
+      response.end(NOTHING)
     })
     return
   }
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+  const body = bodies.get(request.url!) ?? NOTHING
+  response.writeHead(200, { ...JSON_TYPE, 'content-length': body.length })
   response.end(body)
 })
-server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
+
+const http2 = createSecureServer(tls)
+http2.on('stream', (stream: ServerHttp2Stream, { ':path': path, ':method': method }) => {
+  stream.on('error', () => {})
+  if (path === '/watch') {
+    stream.respond({ ':status': 200, ...JSON_TYPE })
+    watchers.add(stream)
+    stream.on('close', () => watchers.delete(stream))
+  } else if (method === 'POST') {
+    stream.resume()
+    stream.on('end', () => {
+      for (const watcher of watchers) watcher.write(event)
+      stream.respond({ ':status': 201, ...JSON_TYPE, 'content-length': NOTHING.length })
+      stream.end(NOTHING)
+    })
+  } else {
+    const body = bodies.get(path!) ?? NOTHING
+    stream.respond({ ':status': 200, ...JSON_TYPE, 'content-length': body.length })
+    stream.end(body)
+  }
+})
+
+listenBoth(http1, http2)

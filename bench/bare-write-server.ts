@@ -1,10 +1,12 @@
 /** The ceiling of writes over HTTPS: a bare server that puts each body into the store as it is and sends it back. */
 import { readFileSync } from 'node:fs'
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import { plainFormat } from '../test/kits/storage/plain-format.ts'
+import { listenBoth } from './bare-listen.ts'
 
 /** The last argument is a folder, or where etcd is. */
 const [, , certFile, keyFile, where] = process.argv
@@ -12,16 +14,32 @@ const store = /^http/.test(where!)
   ? await openEtcdStore({ endpoints: where!.split(','), prefix: `/bench-${Date.now()}`, format: plainFormat })
   : await openEmbeddedStore({ dir: where! })
 let count = 0
-const server = createServer({ cert: readFileSync(certFile!), key: readFileSync(keyFile!) }, (request, response) => {
+const tls = { cert: readFileSync(certFile!), key: readFileSync(keyFile!) }
+const headers = (value: Buffer) => ({ 'content-type': 'application/json', 'content-length': value.length })
+
+function storeBody(body: Readable, stored: (value: Buffer) => void): void {
   const parts: Buffer[] = []
-  request.on('data', part => parts.push(part))
-  request.on('end', async () => {
+  body.on('data', part => parts.push(part))
+  body.on('end', async () => {
     const value = Buffer.concat(parts)
     await store.swap(`/bench/${count++}`, { expect: 0, value })
-    response.writeHead(201, { 'content-type': 'application/json', 'content-length': value.length })
+    stored(value)
+  })
+}
+
+const http1 = createServer(tls, (request, response) =>
+  storeBody(request, value => {
+    response.writeHead(201, headers(value))
     response.end(value)
+  }),
+)
+const http2 = createSecureServer(tls)
+http2.on('stream', (stream: ServerHttp2Stream) => {
+  stream.on('error', () => {})
+  storeBody(stream, value => {
+    stream.respond({ ':status': 201, ...headers(value) })
+    stream.end(value)
   })
 })
-server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
-process.on('SIGTERM', () => process.exit(0))
+
+listenBoth(http1, http2)

@@ -13,7 +13,7 @@ import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import { startEtcd } from '../test/kits/etcd.ts'
 import { programsNamed } from '../test/programs.ts'
 import { configMap } from './objects.ts'
-import { type Load, requestBytes, run } from './raw-client.ts'
+import { HTTP1, type Load, requestBytes, run } from './raw-client.ts'
 import { cpuSeconds, newFolder, type Running, startBareWrites, startKeelson } from './servers.ts'
 
 /** What was measured of one server, or of the client alone: how many a second, and processor time of one, in microseconds. */
@@ -39,6 +39,7 @@ export type EtcdFigures = {
 }
 
 const NS = '/api/v1/namespaces/default/configmaps'
+type Server = Pick<Running, 'target' | 'pid'>
 /** What code runs before it counts: until then it is interpreted, and most of its time goes into compiling it. */
 const WARM_UP = 4_000
 
@@ -83,15 +84,16 @@ async function onMembers<T>(
 /** The bare server has the certificate of the embedded one. */
 async function writesOn(bench: Bench, embedded: Running & { readonly dir: string }): Promise<WriteFigures[]> {
   const keelson = await startKeelson(newFolder(), flagsFor(bench))
-  const https = await startBareWrites(embedded.dir, embedded.target, bench.endpoints.join(','))
+  const bare = await startBareWrites(embedded.dir, embedded.target, bench.endpoints.join(','))
+  const https = { pid: bare.pid, target: bare.at(HTTP1) }
   const writes = [await writesOf({ ...bench, keelson, https }, 64), await writesOf({ ...bench, keelson, https }, 1)]
-  await https.stop()
+  await bare.stop()
   await keelson.stop()
   return writes
 }
 
 async function writesOf(
-  { keelson, https, ...bench }: Bench & { readonly keelson: Running; readonly https: Running },
+  { keelson, https, ...bench }: Bench & { readonly keelson: Server; readonly https: Server },
   writers: number,
 ): Promise<WriteFigures> {
   let created = 0
@@ -110,7 +112,7 @@ async function writesOf(
 
 /** One object, read over and over: from the cache, once it is known to be fresh. */
 async function readsOf(
-  { keelson, embedded, ...bench }: Bench & { readonly keelson: Running; readonly embedded: Running },
+  { keelson, embedded, ...bench }: Bench & { readonly keelson: Server; readonly embedded: Server },
   connections: number,
 ): Promise<ReadFigures> {
   const name = `read-${connections}`
@@ -126,7 +128,7 @@ async function readsOf(
 }
 
 /** How many reads the store was asked for. */
-async function questionsAsked({ target: { host, port, ca, cert, key } }: Running): Promise<number> {
+async function questionsAsked({ target: { host, port, ca, cert, key } }: Server): Promise<number> {
   const request = get({ host, port, ca, cert, key, servername: 'localhost', path: '/metrics', agent: false })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   let text = ''
@@ -138,7 +140,7 @@ const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum
 
 async function served(
   { pids, seconds }: Bench,
-  { target, pid }: Running,
+  { target, pid }: Server,
   load: Pick<Load, 'request' | 'connections'>,
 ): Promise<Measured & { readonly requests: number }> {
   const [before, etcdBefore] = [cpuSeconds(pid), cpuOf(pids)]

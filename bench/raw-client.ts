@@ -6,8 +6,11 @@ export type Target = { readonly host: string; readonly port: number; readonly ca
 export type Load = {
   /** The complete request of an iteration: head and body. */
   readonly request: (iteration: number) => Buffer
+  /** How many requests are under way: with HTTP/1.1 on as many connections, with HTTP/2 as streams of few. */
   readonly connections: number
   readonly seconds: number
+  /** HTTP/1.1 unless another is named; `request` makes requests of that one. */
+  readonly protocol?: Protocol
   /** Stops after this many requests, if that is reached first. */
   readonly requests?: number
 }
@@ -18,6 +21,20 @@ export type Outcome = {
   readonly p50: number
   readonly p99: number
   readonly failures: number
+}
+
+/** A way to speak to a server. */
+export type Protocol = {
+  readonly name: 'HTTP/1.1' | 'HTTP/2'
+  /** The bytes of a request, made beforehand. */
+  request(method: string, path: string, body?: string | Buffer, type?: string): Buffer
+  /** For this many requests at a time, each with one at a time. */
+  lanes(target: Target, count: number): Promise<readonly Connection[]>
+  /** Sends the request as often, and hands over what comes of the answers; resolves when all have begun, with how to end them. */
+  stream(
+    target: Target,
+    job: { readonly count: number; readonly request: Buffer; readonly onData: () => (chunk: Buffer) => void },
+  ): Promise<() => void>
 }
 
 export function requestBytes(method: string, path: string, body?: string | Buffer, type = 'application/json'): Buffer {
@@ -35,26 +52,30 @@ export const withToken = (request: Buffer, token: string): Buffer =>
 
 /** Keeps every connection busy with one request at a time, and returns how many were answered. */
 export async function run(target: Target, load: Load): Promise<Outcome> {
-  const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(target)))
+  const lanes = await (load.protocol ?? HTTP1).lanes(target, load.connections)
+  const outcome = await drive(lanes, load)
+  for (const lane of lanes) lane.close()
+  return outcome
+}
+
+/** The same with connections that are open, and stay so. */
+export async function drive(lanes: readonly Connection[], load: Pick<Load, 'request' | 'seconds' | 'requests'>): Promise<Outcome> {
   const times: number[] = []
   let iteration = 0
   let failures = 0
   const start = performance.now()
   const end = start + load.seconds * 1000
   await Promise.all(
-    sockets.map(async socket => {
-      const reader = new AnswerReader(socket)
+    lanes.map(async lane => {
       while (performance.now() < end && (load.requests === undefined || iteration < load.requests)) {
         const sent = performance.now()
-        socket.write(load.request(iteration++))
-        const status = await reader.next()
+        const status = await lane.send(load.request(iteration++))
         times.push(performance.now() - sent)
         if (status >= 400) failures++
       }
     }),
   )
   const seconds = (performance.now() - start) / 1000
-  for (const socket of sockets) socket.destroy()
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
   return { requests: times.length, seconds, perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), failures }
@@ -64,7 +85,7 @@ export async function run(target: Target, load: Load): Promise<Outcome> {
 export type Connection = { send(request: Buffer): Promise<number>; close(): void }
 
 export async function connectTo(target: Target): Promise<Connection> {
-  const socket = await open(target)
+  const socket = await secureSocket(target, 'http/1.1')
   const reader = new AnswerReader(socket)
   return {
     send(request) {
@@ -73,6 +94,26 @@ export async function connectTo(target: Target): Promise<Connection> {
     },
     close: () => void socket.destroy(),
   }
+}
+
+export const HTTP1: Protocol = {
+  name: 'HTTP/1.1',
+  request: requestBytes,
+  lanes: (target, count) => Promise.all(Array.from({ length: count }, () => connectTo(target))),
+  async stream(target, { count, request, onData }) {
+    const open = async () => {
+      const socket = await secureSocket(target, 'http/1.1')
+      socket.on('data', onData())
+      const begun = new Promise(resolve => socket.once('data', resolve))
+      socket.write(request)
+      await begun
+      return socket
+    }
+    const sockets = await Promise.all(Array.from({ length: count }, open))
+    return () => {
+      for (const socket of sockets) socket.destroy()
+    }
+  },
 }
 
 /** The body that a path is answered with. */
@@ -88,9 +129,9 @@ export async function bodyOf(target: Target, path: string): Promise<Buffer> {
   })
 }
 
-export function open({ host, port, ...tls }: Target): Promise<TLSSocket> {
+export function secureSocket({ host, port, ...tls }: Target, protocol: 'h2' | 'http/1.1'): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, ...tls, servername: 'localhost', ALPNProtocols: ['http/1.1'] }, () => resolve(socket))
+    const socket = connect({ host, port, ...tls, servername: 'localhost', ALPNProtocols: [protocol] }, () => resolve(socket))
     socket.setNoDelay(true)
     socket.once('error', reject)
   })
@@ -98,11 +139,16 @@ export function open({ host, port, ...tls }: Target): Promise<TLSSocket> {
 
 const CLOSED = 'the server closed the connection'
 
-/** Finds the ends of answers by their Content-Length; bodies are never looked at. */
+const LINE_END = '\r\n'
+
+/** Finds the ends of answers by their Content-Length or their chunks; bodies are never looked at. */
 class AnswerReader {
-  #head = ''
+  /** Of a head or the line of a chunk that has not come to its end. */
+  #text = ''
+  #part: 'head' | 'body' | 'chunk line' | 'chunk' | 'last line' = 'head'
+  /** Bytes that are to come of a body or a chunk. */
+  #left = 0
   #isClosed = false
-  #left = -1
   #status = 0
   #resolve: ((status: number) => void) | undefined
   #reject: ((error: Error) => void) | undefined
@@ -123,22 +169,50 @@ class AnswerReader {
     })
   }
 
-  #take(chunk: Buffer): void {
-    let rest = chunk
-    if (this.#left < 0) {
-      this.#head += chunk.toString('latin1')
-      const end = this.#head.indexOf('\r\n\r\n')
-      if (end < 0) return
-      const length = /\r\ncontent-length: *(\d+)/i.exec(this.#head)
-      if (!length) throw new Error(`an answer without a length: ${this.#head.slice(0, 200)}`)
-      this.#status = Number(this.#head.slice(9, 12))
-      this.#left = Number(length[1])
-      rest = chunk.subarray(chunk.length - (this.#head.length - end - 4))
-      this.#head = ''
+  #take(bytes: Buffer): void {
+    let rest: Buffer | undefined = bytes
+    while (rest !== undefined && (rest.length > 0 || (this.#part === 'body' && this.#left === 0))) {
+      if (this.#part === 'body' || this.#part === 'chunk') {
+        const length: number = Math.min(this.#left, rest.length)
+        this.#left -= length
+        rest = rest.subarray(length)
+        if (this.#left > 0) return
+        if (this.#part === 'body') this.#finish()
+        else this.#part = 'chunk line'
+      } else rest = this.#takeText(rest, this.#part === 'head' ? `${LINE_END}${LINE_END}` : LINE_END)
     }
-    this.#left -= rest.length
-    if (this.#left > 0) return
-    this.#left = -1
+  }
+
+  /** What follows the end of the text; undefined when that has not come. */
+  #takeText(bytes: Buffer, end: string): Buffer | undefined {
+    const before = this.#text.length
+    // A head that comes whole is not copied with the body behind it.
+    const at = before === 0 ? bytes.indexOf(end, 0, 'latin1') : -1
+    this.#text += bytes.toString('latin1', 0, at < 0 ? bytes.length : at + end.length)
+    const found = this.#text.indexOf(end)
+    if (found < 0) return undefined
+    const text = this.#text.slice(0, found)
+    this.#text = ''
+    if (this.#part === 'head') this.#head(text)
+    else if (this.#part === 'last line') this.#finish()
+    else {
+      const size = Number.parseInt(text, 16)
+      this.#part = size === 0 ? 'last line' : 'chunk'
+      this.#left = size + LINE_END.length
+    }
+    return bytes.subarray(found + end.length - before)
+  }
+
+  #head(head: string): void {
+    this.#status = Number(head.slice(9, 12))
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)
+    if (!length && !/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`an answer without a length: ${head.slice(0, 200)}`)
+    this.#part = length ? 'body' : 'chunk line'
+    this.#left = Number(length?.[1])
+  }
+
+  #finish(): void {
+    this.#part = 'head'
     this.#resolve?.(this.#status)
   }
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Target } from './raw-client.ts'
+import type { Protocol, Target } from './raw-client.ts'
 
 export type Running = { readonly target: Target; readonly pid: number; readonly readyMs: number; stop(): Promise<void> }
 
@@ -37,28 +37,32 @@ export async function startKeelson(dir = newFolder(), more: readonly string[] = 
   return { target, pid: child.pid!, readyMs, stop: () => stop(child) }
 }
 
-/** Starts the bare HTTPS server with a body to send, under Keelson's own kind of certificate. */
-export const startBare = (keelsonDir: string, body: Buffer, like: Target): Promise<Running> =>
-  startBeside('bare-server.ts', keelsonDir, { body, like })
+/** A bare server listens for each protocol on a port of its own. */
+export type Bare = { readonly pid: number; at(protocol: Protocol): Target; stop(): Promise<void> }
+
+/** Starts the bare HTTPS server with what it sends for each path, under Keelson's own kind of certificate. */
+export const startBare = (keelsonDir: string, bodies: Readonly<Record<string, string>>, like: Target): Promise<Bare> =>
+  startBeside('bare-server.ts', keelsonDir, { bodies, like })
 
 /** Starts the bare HTTPS server that stores what it is sent, in a store of its own or in etcd. */
-export const startBareWrites = (keelsonDir: string, like: Target, etcd?: string): Promise<Running> =>
+export const startBareWrites = (keelsonDir: string, like: Target, etcd?: string): Promise<Bare> =>
   startBeside('bare-write-server.ts', keelsonDir, { like, ...(etcd !== undefined && { etcd }) })
 
-type Beside = { readonly body?: Buffer; readonly like: Target; readonly etcd?: string }
+type Beside = { readonly bodies?: Readonly<Record<string, string>>; readonly like: Target; readonly etcd?: string }
 
-async function startBeside(script: string, keelsonDir: string, { body, like, etcd }: Beside): Promise<Running> {
+async function startBeside(script: string, keelsonDir: string, { bodies, like, etcd }: Beside): Promise<Bare> {
   const dir = newFolder()
   const pem = readFileSync(join(keelsonDir, 'pki', 'server.pem'), 'utf8')
   const [cert, key, third] = ['cert.pem', 'key.pem', 'third'].map(name => join(dir, name)) as [string, string, string]
   writeFileSync(cert, pem)
   writeFileSync(key, pem)
-  if (body) writeFileSync(third, body)
+  if (bodies) writeFileSync(third, JSON.stringify(bodies))
   const child = spawn(process.execPath, ['--import', 'tsx', `bench/${script}`, cert, key, etcd ?? third], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const port = Number(await firstLine(child))
-  return { target: { ...like, port }, pid: child.pid!, readyMs: 0, stop: () => stop(child) }
+  const [http1, http2] = (await firstLine(child)).split(' ').map(Number)
+  const at = ({ name }: Protocol) => ({ ...like, port: name === 'HTTP/2' ? http2! : http1! })
+  return { pid: child.pid!, at, stop: () => stop(child) }
 }
 
 /** Writes per second of the bare store. */

@@ -1,0 +1,90 @@
+/** The requests that are measured, the same for every server and in every protocol. */
+import { configMap, deployment } from './objects.ts'
+import { type Protocol, requestBytes, run, type Target } from './raw-client.ts'
+
+export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+export const OBJECTS = 2000
+const DEPLOYED = 64
+
+export type Operation = {
+  readonly name: string
+  /** How many are under way at a time. */
+  readonly lanes: number
+  /** The path that is read; without one it is a write. */
+  readonly path?: string
+  readonly request: (iteration: number) => Buffer
+}
+
+/** Every write changes something, and no two creates are of the same name. */
+let turn = 0
+
+export function operationsIn(protocol: Protocol): readonly Operation[] {
+  const read = (name: string, lanes: number, path: string): Operation => {
+    const bytes = protocol.request('GET', path)
+    return { name, lanes, path, request: () => bytes }
+  }
+  const deployed = (iteration: number) => `web-${iteration % DEPLOYED}`
+  return [
+    read('GET one object', 16, `${CONFIG_MAPS}/cm-7`),
+    read('page of 100', 16, `${CONFIG_MAPS}?limit=100`),
+    read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, 4, CONFIG_MAPS),
+    { name: 'create', lanes: 16, request: () => protocol.request('POST', CONFIG_MAPS, configMap(`new-${++turn}`)) },
+    {
+      name: 'merge patch',
+      lanes: 16,
+      request: iteration =>
+        protocol.request(
+          'PATCH',
+          `${CONFIG_MAPS}/cm-${iteration % OBJECTS}`,
+          `{"data":{"turn":"p${++turn}"}}`,
+          'application/merge-patch+json',
+        ),
+    },
+    {
+      name: 'replace, 5 KiB Deployment',
+      lanes: 16,
+      request: iteration =>
+        protocol.request('PUT', `${DEPLOYMENTS}/${deployed(iteration)}`, JSON.stringify(deployment(deployed(iteration), ++turn))),
+    },
+    {
+      name: 'apply, 5 KiB Deployment, 3 managers',
+      lanes: 16,
+      request(iteration) {
+        const { spec, ...rest } = deployment(deployed(iteration), ++turn)
+        const { replicas: _, ...own } = spec
+        return apply(protocol, deployed(iteration), { manager: 'deployer', body: { ...rest, spec: own } })
+      },
+    },
+  ]
+}
+
+/** Makes the objects that are read and changed. */
+export async function prepare(target: Target): Promise<void> {
+  await sendAll(target, OBJECTS, i => requestBytes('POST', CONFIG_MAPS, configMap(`cm-${i}`, i)))
+}
+
+/** Makes Deployments that are as they are after three managers have applied them, whatever was done to them before. */
+export async function prepareDeployments(target: Target, protocol: Protocol): Promise<void> {
+  const { apiVersion, kind } = deployment('any')
+  const applied = [
+    { manager: 'deployer', body: (name: string): object => deployment(name, ++turn) },
+    { manager: 'scaler', body: (name: string): object => ({ apiVersion, kind, metadata: { name }, spec: { replicas: 5 } }) },
+    { manager: 'labeler', body: (name: string): object => ({ apiVersion, kind, metadata: { name, labels: { team: 'blue' } } }) },
+  ]
+  for (const { manager, body } of applied)
+    await sendAll(target, DEPLOYED, i => apply(protocol, `web-${i}`, { manager, body: { ...body(`web-${i}`) } }), protocol)
+}
+
+const apply = (protocol: Protocol, name: string, { manager, body }: { readonly manager: string; readonly body: object }) =>
+  protocol.request(
+    'PATCH',
+    `${DEPLOYMENTS}/${name}?fieldManager=${manager}&force=true`,
+    JSON.stringify(body),
+    'application/apply-patch+yaml',
+  )
+
+async function sendAll(target: Target, requests: number, request: (iteration: number) => Buffer, protocol?: Protocol): Promise<void> {
+  const { failures } = await run(target, { request, connections: 16, seconds: 600, requests, ...(protocol && { protocol }) })
+  if (failures > 0) throw new Error(`${failures} of ${requests} objects could not be written`)
+}

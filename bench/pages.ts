@@ -1,0 +1,326 @@
+/** Texts made of figures: tables, cells and the chart. Pages have them between markers, `<!-- figures NAME -->` and `<!-- /figures -->`. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { Comparison } from './compare-servers.ts'
+import type { Figures, Machine } from './figures.ts'
+import { count, micros, percent, rate } from './numbers.ts'
+import type { EtcdWrites, Measurements, RequestFigure } from './sections.ts'
+
+export const PAGES = ['README.md', 'bench/README.md', 'docs/comparison.md', 'docs/decisions/006-plain-requests.md'] as const
+export const CHART = 'bench/shares.svg'
+const ROOT = new URL('../', import.meta.url)
+const MARKED = /(<!-- figures ([\w-]+) -->)[\s\S]*?(<!-- \/figures -->)/g
+
+export function writePages(figures: Figures): void {
+  for (const page of PAGES) writeFileSync(new URL(page, ROOT), pageText(page, figures))
+  writeFileSync(new URL(CHART, ROOT), chartOf(figures))
+}
+
+/** A page with the figures as they are now. */
+export const pageText = (page: string, figures: Figures): string =>
+  readFileSync(new URL(page, ROOT), 'utf8').replaceAll(MARKED, (_, begin: string, name: string, end: string) => {
+    const block = BLOCKS[name]
+    if (block === undefined) throw new Error(`${page} shows figures that there are none of: ${name}`)
+    return `${begin}${block(figures)}${end}`
+  })
+
+export const chartOf = (figures: Figures): string => chart(figures.requests?.costs ?? [])
+
+/** The text of one part, as the page of the benchmarks has it. */
+export const sectionText = <Name extends keyof Measurements>(name: Name, figures: Measurements[Name]): string => TEXTS[name](figures)
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map((_, i) => (i === 0 ? '---' : '--:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
+
+const ms = (number: number) => `${number < 10 ? number.toFixed(1) : count(number)} ms`
+const mb = (number: number) => `${number < 10 ? number.toFixed(1) : count(number)} MB`
+const seconds = (inMs: number) => `${(inMs / 1000).toFixed(inMs < 1000 ? 2 : 1)} s`
+const megabytes = (each: readonly number[]) => mb(each.reduce((sum, one) => sum + one, 0))
+/** A figure and whether it is what it was meant to be. */
+const aim = (text: string, isMet: boolean) => `${text}${isMet ? '' : ' ✗'}`
+const factor = (theirs: number, ours: number) => `${(theirs / ours).toFixed(1)}`
+
+const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Name]) => string } = {
+  start: ({ readyMs, readyCpuMs, idleMB, nodeMs }) =>
+    table(
+      ['cold start, empty store', 'Keelson', 'Node alone'],
+      [
+        ['until ready', ms(readyMs), ms(nodeMs)],
+        ['processor time until then', ms(readyCpuMs), ''],
+        ['resident memory a second later', mb(idleMB), ''],
+      ],
+    ),
+  requests: ({ costs }) =>
+    table(
+      ['request', 'protocol', 'main thread', 'all threads', 'ceiling', 'rate', 'ceiling', 'share'],
+      costs.map(({ name, protocol, keelson, ceiling }) => [
+        name,
+        protocol,
+        micros(keelson.mainMicros),
+        micros(keelson.allMicros),
+        micros(ceiling.allMicros),
+        rate(keelson.perSecond),
+        rate(ceiling.perSecond),
+        percent(keelson.perSecond, ceiling.perSecond),
+      ]),
+    ),
+  store: ({ creates }) =>
+    table(
+      ['creates over HTTPS, durable', 'Keelson', 'the store alone', 'share', 'target'],
+      creates.map(({ writers, perSecond, storeAlone }) => [
+        writers === 1 ? 'one writer' : `${writers} writers`,
+        rate(perSecond),
+        rate(storeAlone),
+        percent(perSecond, storeAlone),
+        aim('≥ 50 %', perSecond >= storeAlone / 2),
+      ]),
+    ),
+  growth: ({ sizes }) =>
+    table(
+      ['objects', 'GET', 'page of 100', 'create', 'merge patch', 'resident'],
+      sizes.map(({ objects, get, page, create, patch, residentMB }) => [
+        count(objects),
+        ...[get, page, create, patch].map(rate),
+        mb(residentMB),
+      ]),
+    ),
+  tests: ({ took, mbEach }) =>
+    table(
+      ['what', 'time', 'processor time', 'target'],
+      [
+        ...took.map(({ what, ms: time, cpuMs, targetMs }) => [
+          what,
+          ms(time),
+          ms(cpuMs),
+          targetMs === undefined ? '' : aim(`< ${targetMs} ms`, cpuMs < targetMs),
+        ]),
+        ['memory of each of ten servers', mb(mbEach), '', ''],
+      ],
+    ),
+  workloads: ({ availableMs, deployments, pods, settledSeconds, getP99Ms, idleShare, idleMB }) =>
+    table(
+      ['what', 'Keelson', 'target'],
+      [
+        ['a Deployment of 3 pods is available after', ms(availableMs), aim('< 300 ms', availableMs < 300)],
+        [
+          `${deployments} Deployments with ${count(pods)} pods have settled after`,
+          `${settledSeconds.toFixed(1)} s`,
+          aim('< 20 s', settledSeconds < 20),
+        ],
+        ["p99 of another client's GET meanwhile", ms(getP99Ms), aim('< 50 ms', getP99Ms < 50)],
+        [
+          'processor time of all controllers and a node when idle',
+          `${(idleShare * 100).toFixed(1)} % of a core`,
+          aim('< 1 %', idleShare < 0.01),
+        ],
+        ['memory of all controllers and a node when idle', mb(idleMB), aim('< 15 MB', idleMB < 15)],
+      ],
+    ),
+  admission: ({ without, byDefault, nonMatching, webhook }) =>
+    table(
+      ['what', 'Keelson', 'target'],
+      [
+        ['processor time of a create, without any plugin', micros(without), ''],
+        [
+          'with the plugins that are on by default',
+          `${micros(byDefault)}, ${((byDefault / without - 1) * 100).toFixed(1)} % more`,
+          aim('< 5 %', byDefault < without * 1.05),
+        ],
+        ...nonMatching.map(({ what, adds }) => [`1,000 that do not match (${what}) add`, micros(adds), aim('< 50 µs', adds < 50)]),
+        ['creates through one fast webhook', rate(webhook.perSecond), aim('≥ 1,000/s', webhook.perSecond >= 1000)],
+        ["p99 of another client's GET, alone and beside them", `${webhook.alone.toFixed(1)} and ${webhook.beside.toFixed(1)} ms`, ''],
+      ],
+    ),
+  devices: ({ nodes, devicesPerNode, decisions }) =>
+    table(
+      [`scheduling a pod among ${count(nodes)} nodes with ${devicesPerNode} devices each; it claims`, 'median', 'p99', 'target'],
+      decisions.map(({ what, medianMs, p99Ms }) => [what, ms(medianMs), ms(p99Ms), aim('< 10 ms', medianMs < 10)]),
+    ),
+  etcd: ({ writes, reads, load }) =>
+    [
+      table(
+        ['creates on etcd', 'Keelson', 'bare HTTPS server', 'client alone', 'share', 'target', 'processor time of Keelson, of etcd'],
+        writes.map(etcdWrites),
+      ),
+      table(
+        ['GET', 'on etcd', 'on the embedded store', 'reads of etcd for each'],
+        reads.map(({ connections, onEtcd, embedded, questions }) => [
+          connections === 1 ? 'one connection' : `${connections} connections`,
+          `${rate(onEtcd.perSecond)}, ${micros(onEtcd.micros)}`,
+          `${rate(embedded.perSecond)}, ${micros(embedded.micros)}`,
+          questions.toFixed(2),
+        ]),
+      ),
+      `A start with ${count(load.objects)} objects in etcd takes ${seconds(load.ms)} (target: < 10 s).`,
+    ].join('\n\n'),
+  fairness: ({ floods }) =>
+    table(
+      ['p99 of', 'alone', 'beside the flood', 'factor', 'the flood meanwhile'],
+      floods.map(({ name, alone, beside, flood }) => [
+        name,
+        ms(alone),
+        ms(beside),
+        aim((beside / alone).toFixed(1), beside / alone <= 3),
+        flood,
+      ]),
+    ),
+  scale: ({ objects, watches, writesPerSecond, watchKB, p50, p99, events, wanted, cpuMicros, listMB, residentMB, peakMB }) =>
+    table(
+      [`${count(objects)} objects, ${count(watches)} open watches`, 'Keelson', 'target'],
+      [
+        ['memory of an idle watch', `${watchKB.toFixed(1)} KB`, aim('< 20 KB', watchKB < 20)],
+        [
+          `from write to event, ${writesPerSecond} writes/s, 10 watches each`,
+          `p50 ${ms(p50)}, p99 ${ms(p99)}`,
+          aim('p99 < 100 ms', p99 < 100),
+        ],
+        ['processor time of a write and its events', micros(cpuMicros), ''],
+        ['events that arrived', `${count(events)} of ${count(wanted)}`, aim('all', events === wanted)],
+        [
+          `resident memory while the list of ${mb(listMB)} is sent`,
+          `${mb(peakMB)}, before ${mb(residentMB)}`,
+          aim('< twice', peakMB < 2 * residentMB),
+        ],
+      ],
+    ),
+}
+
+function etcdWrites({ members, writers, ours, https, alone }: EtcdWrites): string[] {
+  return [
+    `${writers === 1 ? 'one writer' : `${writers} writers`}, ${members === 1 ? 'one member' : `${members} members`}`,
+    ...[ours, https, alone].map(({ perSecond }) => rate(perSecond)),
+    percent(ours.perSecond, alone.perSecond),
+    aim('≥ 60 %', ours.perSecond >= 0.6 * alone.perSecond),
+    `${micros(ours.micros)}, ${micros(ours.etcdMicros)}`,
+  ]
+}
+
+/** Processor time and rates of both servers. */
+export function comparisonText({ versions, whole, keelson, kubeApiserver, requests }: Comparison): string {
+  const standing = table(
+    ['', 'Keelson, all of it', 'Keelson, no controllers', 'kube-apiserver + etcd', 'factor'],
+    [
+      [
+        'start until ready',
+        ...[whole, keelson, kubeApiserver].map(({ readyMs }) => seconds(readyMs)),
+        factor(kubeApiserver.readyMs, keelson.readyMs),
+      ],
+      [
+        'processor time until then',
+        ...[whole, keelson, kubeApiserver].map(({ readyCpuMs }) => seconds(readyCpuMs)),
+        factor(kubeApiserver.readyCpuMs, keelson.readyCpuMs),
+      ],
+      [
+        'resident memory, idle',
+        megabytes(whole.idleMB),
+        megabytes(keelson.idleMB),
+        kubeApiserver.idleMB.map(mb).join(' + '),
+        factor(total(kubeApiserver.idleMB), total(keelson.idleMB)),
+      ],
+      [
+        'resident memory, after the requests below',
+        '',
+        megabytes(keelson.usedMB),
+        kubeApiserver.usedMB.map(mb).join(' + '),
+        factor(total(kubeApiserver.usedMB), total(keelson.usedMB)),
+      ],
+    ],
+  )
+  const rows = requests.map(({ name, protocol, keelson: ours, kubeApiserver: theirs }) => [
+    name,
+    protocol,
+    micros(ours.totalMicros),
+    `${micros(theirs.allMicros)} + ${micros(theirs.totalMicros - theirs.allMicros)}`,
+    factor(theirs.totalMicros, ours.totalMicros),
+    rate(ours.perSecond),
+    rate(theirs.perSecond),
+  ])
+  const head = ['processor time of', 'protocol', 'Keelson', 'kube-apiserver + etcd', 'factor', 'rate: Keelson', 'kube-apiserver']
+  const who = `Keelson ${versions.keelson}, kube-apiserver ${versions.kubeApiserver}, etcd ${versions.etcd}.`
+  return [who, standing, table(head, rows)].join('\n\n')
+}
+
+const total = (each: readonly number[]) => each.reduce((sum, one) => sum + one, 0)
+
+const machineText = ({ node, arch, processor, cores }: Machine) =>
+  `Node ${node} on ${arch} (${processor}), ${cores} cores; client and servers share them.`
+
+type Block = (figures: Figures) => string
+const NOT_MEASURED = 'Not measured yet.'
+
+/** A part as a block of its own, with its machine where that is not the one of the whole page. */
+const block =
+  <Name extends keyof Measurements>(name: Name): Block =>
+  figures => {
+    const part = figures[name]
+    if (part === undefined) return `\n${NOT_MEASURED}\n`
+    const other = isSame(part.machine, figures.start?.machine) ? '' : `\n\nMeasured on another machine: ${machineText(part.machine)}`
+    return `\n${sectionText(name, part as Measurements[Name])}${other}\n`
+  }
+
+const isSame = (a: Machine | undefined, b: Machine | undefined) => JSON.stringify(a) === JSON.stringify(b)
+
+/** A few words in a sentence or a cell. */
+const words =
+  <Name extends keyof Figures>(name: Name, text: (part: NonNullable<Figures[Name]>) => string): Block =>
+  figures => {
+    const part = figures[name]
+    return part === undefined ? 'not measured yet' : text(part as NonNullable<Figures[Name]>)
+  }
+
+const tookOf = ({ took }: Measurements['tests'], what: string) => took.find(each => each.what.startsWith(what))!
+
+const BLOCKS: Readonly<Record<string, Block>> = {
+  machine: ({ start }) => (start === undefined ? NOT_MEASURED : `\nMeasured with ${machineText(start.machine)}\n`),
+  start: block('start'),
+  requests: block('requests'),
+  store: block('store'),
+  growth: block('growth'),
+  tests: block('tests'),
+  workloads: block('workloads'),
+  admission: block('admission'),
+  devices: block('devices'),
+  etcd: block('etcd'),
+  fairness: block('fairness'),
+  scale: block('scale'),
+  compare: ({ compare }) =>
+    compare === undefined ? `\n${NOT_MEASURED}\n` : `\nMeasured with ${machineText(compare.machine)} ${comparisonText(compare)}\n`,
+  'keelson-start': words('compare', ({ whole }) => `${seconds(whole.readyMs)}, ${seconds(whole.readyCpuMs)} of processor time`),
+  'keelson-memory': words('compare', ({ whole }) => megabytes(whole.idleMB)),
+  'real-start': words(
+    'compare',
+    ({ kubeApiserver }) => `${seconds(kubeApiserver.readyMs)}, ${seconds(kubeApiserver.readyCpuMs)} of processor time`,
+  ),
+  'real-memory': words('compare', ({ kubeApiserver }) => megabytes(kubeApiserver.idleMB)),
+  'keelson-first': words('compare', ({ whole }) => `${seconds(whole.readyMs)}, ${megabytes(whole.idleMB)}`),
+  'real-first': words('compare', ({ kubeApiserver }) => `${seconds(kubeApiserver.readyMs)}, ${megabytes(kubeApiserver.idleMB)}`),
+  'idle-share': words('workloads', ({ idleShare }) => `${(idleShare * 100).toFixed(1)} % of a core`),
+  available: words('workloads', ({ availableMs }) => ms(availableMs)),
+  settled: words(
+    'workloads',
+    ({ deployments, pods, settledSeconds }) =>
+      `${deployments} Deployments with ${count(pods)} pods have settled after ${settledSeconds.toFixed(1)} s`,
+  ),
+  'fresh-state': words(
+    'tests',
+    tests => `${ms(tookOf(tests, '`reset` after one').cpuMs)} to ${ms(tookOf(tests, '`reset` after a definition').cpuMs)}`,
+  ),
+  'ten-servers': words(
+    'tests',
+    tests => `ten are ready after ${seconds(tookOf(tests, 'ten servers').cpuMs)} of processor time, ${mb(tests.mbEach)} each`,
+  ),
+  throughput: words('store', ({ creates }) => `${rate(creates[0]!.perSecond)} creates of ${creates[0]!.writers} writers over HTTPS`),
+  'read-rate': words('requests', ({ costs }) => `${rate(costs[0]!.keelson.perSecond)} reads of one object`),
+}
+
+/** Bars of Keelson's share of each ceiling. */
+function chart(costs: readonly RequestFigure[]): string {
+  const [left, width, step] = [310, 330, 22]
+  const bars = costs.map(({ name, protocol, keelson, ceiling }, i) => {
+    const share = keelson.perSecond / ceiling.perSecond
+    const y = 30 + i * step
+    const length = Math.min(share, 1.2) * (width / 1.2)
+    return `<text x="${left - 8}" y="${y + 12}" text-anchor="end">${name}, ${protocol}</text><rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="15" fill="#2a6f97"/><text x="${(left + length + 6).toFixed(1)}" y="${y + 12}">${Math.round(share * 100)} %</text>`
+  })
+  const height = 50 + bars.length * step
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="720" height="${height}" viewBox="0 0 720 ${height}" font-family="sans-serif" font-size="12" fill="#333"><title>Keelson's share of each ceiling</title><rect width="720" height="${height}" fill="white"/><text x="${left}" y="18" font-weight="bold">rate as a share of the ceiling in the same run</text>${bars.join('')}</svg>\n`
+}
