@@ -11,7 +11,7 @@ import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
-import { formatTime, instantOf } from '../../lib/time.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { isAlive } from '../node/simulated-node.ts'
 import { isOurs } from './provision.ts'
 import { fileSystemResized, modifyStep, type ResizeStep, resizeStep } from './resize.ts'
@@ -37,7 +37,7 @@ export class Resizer {
   /** Takes the next step of a claim that has a volume. */
   async resize(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     const { client } = this.#parts
-    const now = formatTime(instantOf(client.now.getTime()))
+    const now = timestampOf(client.now)
     const attributesClass = (name: string) => client.of(VolumeAttributesClass).get({ name })
     const step = isOurs(volume) ? (resizeStep(claim, volume, now) ?? modifyStep(claim, attributesClass)) : undefined
     await (step ? this.#change(claim, volume, step) : this.#growFileSystem(claim, volume))
