@@ -1,4 +1,4 @@
-// Backup and restore of etcd with its own tool, as docs/operations.md has it.
+// Backup and restore of etcd with its own tool, as docs/etcd.md has it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
