@@ -1,4 +1,4 @@
-/** ServiceCIDR names blocks of addresses from which Services get their cluster addresses. */
+/** ServiceCIDR names the address blocks from which Services get their cluster IPs. */
 import { isValidCIDR, parseInterfaceAddress } from '../../lib/ip.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -29,7 +29,7 @@ export const ServiceCIDR = defineKind({
     else for (const [i, cidr] of old.entries()) if (cidrs[i] !== cidr) yield invalid(at.cidrs[i]!, IMMUTABLE)
   },
   *validate({ spec }, { spec: at }, { old }) {
-    // What is stored has been checked; only the addition of a second family brings anything new.
+    // Stored blocks have been checked; only a second family is new.
     if (old === undefined || (old.spec.cidrs?.length === 1 && spec.cidrs?.length === 2)) yield* validateSpec(spec, at)
   },
 
@@ -52,7 +52,7 @@ const IMMUTABLE = 'field is immutable'
 
 function* validateSpec({ cidrs = [] }: Static<typeof ServiceCIDRSpec>, at: Ref<Static<typeof ServiceCIDRSpec>>): Iterable<FieldError> {
   if (cidrs.length === 0) return yield required(at.cidrs, 'at least one CIDR required')
-  // Clients are shown the whole spec here, under the name it has inside a Kubernetes server.
+  // kube-apiserver shows the whole spec here, with the field names of its internal type.
   if (cidrs.length > 2) return yield invalid(withValue(at.cidrs, { CIDRs: cidrs }), 'may only hold up to 2 values')
   for (const [i, cidr] of cidrs.entries()) yield* invalidEach(at.cidrs[i]!, isValidCIDR(cidr))
   const [first, second] = cidrs.map(cidr => parseInterfaceAddress(cidr)?.address.family)

@@ -1,4 +1,4 @@
-/** RuntimeClass says how the containers of pods that name it are run. */
+/** RuntimeClass names the runtime handler of the pods that refer to it. */
 import { nameIsDNSLabel } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -60,7 +60,7 @@ export const RuntimeClass = defineKind({
 /** An object of the kind RuntimeClass. */
 export type RuntimeClass = ObjectOf<typeof RuntimeClass>
 
-/** Errors name the amounts `limits`, as those of a container. */
+/** Errors name the amounts `limits`, like those of a container. */
 const limitsOf = ({ podFixed = {} }: Static<typeof Overhead>, at: Ref<unknown>): Ref<ResourceRequirements> =>
   withValue<ResourceRequirements>(at, { limits: podFixed })
 
@@ -70,7 +70,7 @@ function* validateScheduling({ nodeSelector, tolerations = [] }: Scheduling, at:
   const seen = new Set<string>()
   for (const [i, { key = '', operator = '', value = '', effect = '', tolerationSeconds = null }] of tolerations.entries()) {
     const listed = JSON.stringify([key, operator, value, effect])
-    // Clients are shown the toleration under the names it has inside a Kubernetes server.
+    // kube-apiserver shows the toleration with the field names of its internal type.
     const shown = { Key: key, Operator: operator, Value: value, Effect: effect, TolerationSeconds: tolerationSeconds }
     if (seen.has(listed)) yield duplicate(withValue(at.tolerations[i]!, shown))
     seen.add(listed)

@@ -1,4 +1,4 @@
-/** What a disruption budget says to an eviction. */
+/** Disruption budgets: decides whether an eviction is allowed. */
 
 import { setOwn } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
@@ -13,13 +13,16 @@ import type { PodDisruptionBudget } from './poddisruptionbudget.ts'
 export type Budget = PodDisruptionBudget
 type Pod = { readonly metadata: ObjectMeta; readonly status: PodStatus }
 
-/** The maximum of evictions that the disruption controller has not observed yet; with more than that, the controller is not working. */
+/** The maximum number of evictions that the disruption controller has not observed yet; beyond it, the controller is not working. */
 const MOST_UNCONFIRMED = 2000
 const CAUSE = 'DisruptionBudget'
 const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 const RETRY_SECONDS = 10
 
-/** The budget that must allow the eviction of a pod, if any has to. What is allowed because the pod is not ready holds while it is not. */
+/**
+ * The budget that must allow the eviction of a pod, if any. An eviction that is allowed because the pod is not ready is valid only while it
+ * is not.
+ */
 export function budgetFor(pod: Pod, budgets: readonly Budget[]): Approval<Budget> {
   const { phase = '', conditions = [] } = pod.status
   if (['Succeeded', 'Failed'].includes(phase) || pod.metadata.deletionTimestamp) return {}
@@ -66,7 +69,7 @@ function whyNone({ conditions = [], currentHealthy, desiredHealthy }: Budget['st
   return condition ? `${subject} (${condition.reason}): ${condition.message}` : subject
 }
 
-/** Says in the conditions whether pods may be evicted. */
+/** Sets the condition that tells whether pods may be evicted. */
 export function setDisruptionAllowed(status: Budget['status'], time: string): void {
   const isAllowed = status.disruptionsAllowed > 0
   const value = isAllowed ? 'True' : 'False'

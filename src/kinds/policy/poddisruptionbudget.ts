@@ -76,7 +76,7 @@ export type PodDisruptionBudget = ObjectOf<typeof PodDisruptionBudget>
 function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterable<FieldError> {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
-    // Clients are shown the spec under the names it has inside a Kubernetes server.
+    // kube-apiserver shows the spec with the field names of its internal type.
     const shown = {
       MinAvailable: minAvailable,
       Selector: selector ?? null,
@@ -101,7 +101,7 @@ function* validateSpec(spec: Spec, at: Ref<Spec>, old: Spec | undefined): Iterab
 const MARKER = 'pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match'
 const SELECTS_NOTHING: LabelSelector = { matchExpressions: [{ key: MARKER, operator: 'Exists' }] }
 
-/** The marker is allowed alone, but not next to requirements of the user. */
+/** The marker is allowed alone, but not beside requirements of the user. */
 function dropMarker({ selector }: Spec): void {
   if (!selector || isEmptySelector(selector) || deepEqual(selector, SELECTS_NOTHING)) return
   const others = selector.matchExpressions?.filter(({ key }) => key !== MARKER) ?? []

@@ -1,4 +1,4 @@
-/** What bindings of roles are made of: a role and those who get it. */
+/** The common fields and rules of role bindings: a role and its subjects. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isValidPathSegmentName, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age, type Column } from '../../schema/columns.ts'
@@ -30,7 +30,7 @@ type Binding = Message<typeof bindingFields>
 
 const groupOf = (groupDomain: string) => `rbac.authorization.${groupDomain}`
 
-/** Fills the API groups that follow from the rest. */
+/** Sets the API groups that follow from the kinds. */
 export function defaultBinding({ roleRef, subjects }: Binding, { groupDomain }: DefaultingContext): void {
   roleRef.apiGroup ||= groupOf(groupDomain)
   for (const subject of subjects ?? [])
@@ -39,13 +39,13 @@ export function defaultBinding({ roleRef, subjects }: Binding, { groupDomain }: 
 
 export type BindingRules = {
   readonly scope: 'Namespaced' | 'Cluster'
-  /** Kinds of roles that can be bound. */
+  /** The kinds of roles that can be bound. */
   readonly roles: readonly string[]
   readonly groupDomain: string
   readonly old: Binding | undefined
 }
 
-/** Rules on a binding. Missing fields are reported last. */
+/** Rules for a binding. Missing fields are reported last. */
 export function* validateBinding({ roleRef, subjects = [] }: Binding, at: Ref<Binding>, rules: BindingRules): Iterable<FieldError> {
   const { roles, groupDomain, old } = rules
   if (roleRef.apiGroup !== groupOf(groupDomain)) yield unsupported(at.roleRef.apiGroup, groupOf(groupDomain))
@@ -82,7 +82,7 @@ const named =
       .map(s => (kind === 'ServiceAccount' ? `${s.namespace ?? ''}/${s.name}` : s.name))
       .join(', ')
 
-/** The table of a kind of binding, named as its columns name it. */
+/** The columns of a kind of binding. */
 export const bindingColumns = (kind: string, reference: string): Readonly<Record<string, Column<Binding & Envelope>>> => ({
   Role: [
     'string',

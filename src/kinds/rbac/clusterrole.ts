@@ -1,4 +1,4 @@
-/** ClusterRole permits what its rules say in the whole cluster, or in a namespace when bound there. */
+/** ClusterRole grants permissions in the whole cluster, or in a namespace when bound there. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, hasErrors, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'

@@ -1,4 +1,4 @@
-/** ClusterRoleBinding gives a cluster role to users, groups and service accounts everywhere. */
+/** ClusterRoleBinding grants a cluster role to users, groups and service accounts in all namespaces. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'

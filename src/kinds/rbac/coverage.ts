@@ -1,13 +1,16 @@
-/** When rules permit all that other rules do: roles may not give away what their writer does not have. */
+/**
+ * Privilege escalation: finds permissions of rules that other rules do not cover. Roles may not grant permissions that their writer does
+ * not have.
+ */
 import { goQuote } from '../../lib/go-text.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
-/** At most this many missing rules are listed in an error. */
+/** The maximum number of missing rules in an error. */
 const MAX_PARTS = 2_000
-/** The number of comparisons is a product. A rule that takes more than this counts as not covered, so that the work is bounded. */
+/** The number of comparisons is a product. A rule that needs more than this counts as not covered, so that the work is bounded. */
 const MAX_COMPARISONS = 500_000
 
-/** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and one name at most. */
+/** The parts of `wanted` that none of `held` permits, each with one verb, one resource or path and at most one name. */
 export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const holders = new Holders(held.map(holderOf))
   const comparisons = { left: MAX_COMPARISONS }
@@ -20,7 +23,7 @@ export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRu
   return parts
 }
 
-/** What a refusal lists: parts that differ in their verb alone are one line, lines are in order. */
+/** The list in a refusal: parts that differ only in their verb are one line, lines are sorted. */
 export function describeRules(rules: readonly PolicyRule[]): string {
   const lines = new Set(compact(rules).map(describeRule))
   return [...lines].sort(byBytes).join('\n')
@@ -31,11 +34,11 @@ type Part = { readonly verb: string; readonly name?: string } & (
   | { readonly path: string }
 )
 
-/** A rule that may permit some of a wanted one, and of which parts of that it permits all. */
+/** A rule that may permit some of a wanted one, and the parts of it that it fully permits. */
 type Candidate = { readonly holder: Holder; readonly resources: boolean; readonly verbs: boolean; readonly names: boolean }
 type Comparisons = { left: number }
 
-/** What of a rule is not covered. A part that one rule covers completely is not broken down. */
+/** The parts of a rule that are not covered. A part that one rule covers completely is not broken down. */
 function* lacking(rule: PolicyRule, holders: Holders, comparisons: Comparisons): Iterable<Part> {
   const { apiGroups, resources, verbs, resourceNames: names, nonResourceURLs } = rule
   const wanted = { resources: unique(resources), verbs: unique(verbs), names: unique(names) }
@@ -78,7 +81,7 @@ function* lacking(rule: PolicyRule, holders: Holders, comparisons: Comparisons):
 
 const unique = (list: readonly string[] | null | undefined): readonly string[] => [...new Set(list ?? [])]
 
-/** Once too much has been looked at, nothing permits anything. */
+/** Once the budget is exhausted, nothing is covered. */
 function narrowed(
   candidates: readonly Candidate[],
   test: (candidate: Candidate) => boolean,
@@ -102,7 +105,7 @@ type Holder = {
   readonly paths: readonly string[]
 }
 
-/** Rules that are held, by what they are about: most say nothing about what is wanted. */
+/** The held rules, indexed by group and path: most do not concern the wanted ones. */
 class Holders {
   readonly #all: readonly Holder[]
   readonly #byGroup = new Map<string, Holder[]>()
@@ -117,7 +120,7 @@ class Holders {
       }
   }
 
-  /** Those that may permit something in the groups or at the paths, each once. */
+  /** The rules for these groups or paths, each once. */
   concerning(groups: readonly string[], paths: readonly string[]): Holder[] {
     if (paths.length > 0) return [...this.#all]
     return [...new Set(['*', ...groups].flatMap(group => this.#byGroup.get(group) ?? []))]
@@ -148,7 +151,7 @@ export function pathCovers(rule: string, path: string): boolean {
   return end < rule.length && path.startsWith(rule.slice(0, end))
 }
 
-/** Rules on one resource that differ in their verbs alone become one. */
+/** Joins rules for one resource that differ only in their verbs. */
 function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const simple = new Map<string, PolicyRule>()
   const others: PolicyRule[] = []
@@ -177,7 +180,7 @@ function describeRule({ apiGroups, resources, nonResourceURLs, resourceNames, ve
   return `{${texts.join(', ')}}`
 }
 
-/** A list of texts as `%q` prints it. */
+/** A list of strings as `%q` prints it. */
 export const quoteList = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`
 
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

@@ -1,4 +1,4 @@
-/** What a role permits: verbs on resources, or on paths that are no resources. */
+/** Policy rules: verbs on resources, or on non-resource paths. */
 import { type FieldError, invalid, type Ref, required } from '../../schema/refs.ts'
 import { atomic, message, type Static, string } from '../../schema/types.ts'
 
@@ -13,7 +13,7 @@ export type PolicyRule = Static<typeof PolicyRule>
 
 type Rules = readonly PolicyRule[] | null
 
-/** Rules on what a role permits, except its verbs. Non-resource URLs are not namespaced. */
+/** Rules for the policy rules of a role, except for their verbs. Non-resource URLs are not namespaced. */
 export function* validatePolicyRules(rules: Rules, at: Ref<PolicyRule[]>, scope: 'Namespaced' | 'Cluster'): Iterable<FieldError> {
   for (const [i, rule] of (rules ?? []).entries()) yield* validatePolicyRule(rule, at[i]!, scope)
 }

@@ -1,4 +1,4 @@
-/** Role permits what its rules say in one namespace, to those it is bound to. */
+/** Role grants permissions in one namespace to the subjects it is bound to. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic } from '../../schema/types.ts'

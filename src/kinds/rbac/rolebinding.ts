@@ -1,4 +1,4 @@
-/** RoleBinding gives a role to users, groups and service accounts in one namespace. */
+/** RoleBinding grants a role to users, groups and service accounts in one namespace. */
 import { nameIsPathSegment } from '../../lib/names.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { bindingColumns, bindingFields, defaultBinding, validateBinding } from './binding.ts'

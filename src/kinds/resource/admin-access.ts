@@ -1,4 +1,4 @@
-/** Devices may be used for administration, past their other users, only from namespaces that are marked for it. */
+/** Administrative access to devices, in parallel to other users, is allowed only in namespaces labelled for it. */
 
 import { goQuote } from '../../lib/go-text.ts'
 import { type FieldError, forbidden, internal, type Ref, refTo } from '../../schema/refs.ts'
@@ -13,7 +13,7 @@ export function adminRequestOf(requests: readonly DeviceRequest[]): Ref<boolean>
   return index === -1 ? undefined : refTo(true, `spec.devices.requests[${index}].adminAccess`)
 }
 
-/** Rules on the first request with adminAccess at `at`. */
+/** Rules for the first request with adminAccess at `at`. */
 export function* validateAdminAccess(at: Ref<boolean>, namespace: string, ctx: RequestContext): Iterable<FieldError> {
   const found = ctx.namespace?.(namespace)
   if (!found) yield internal(at, `could not retrieve namespace to verify admin access: namespaces ${goQuote(namespace)} not found`)

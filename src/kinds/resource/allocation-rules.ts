@@ -1,4 +1,4 @@
-/** Rules on the status of a claim: what it was given, who may use it, and how its devices are doing. */
+/** Rules for the status of a claim: allocation, consumers, and the status of its devices. */
 import { isValidInterfaceAddress } from '../../lib/ip.ts'
 import { isDNS1123Label } from '../../lib/names.ts'
 import { forbidden, invalid, invalidEach, type Ref, required, tooLong, tooMany, unsupported, withValue } from '../../schema/refs.ts'
@@ -37,13 +37,13 @@ const SOURCES = ['FromClaim', 'FromClass']
 
 export type StatusChange = {
   readonly old: ResourceClaimStatus
-  /** The requests that devices can be for. */
+  /** The requests that devices can be allocated for. */
   readonly named: RequestNames
   /** The claim is being deallocated and accepts no new consumers. */
   readonly isGoing: boolean
 }
 
-/** Rules on a change of the status. */
+/** Rules for a change of the status. */
 export function* validateClaimStatus(
   status: ResourceClaimStatus,
   at: Ref<ResourceClaimStatus>,
@@ -88,7 +88,7 @@ function* validateAllocation(
 ): Iterable<Finding> {
   yield* validateList(results, at.devices.results, { max: MAX_RESULTS, each: (result, here) => validateResult(result, here, named) })
   yield* validateList(config, at.devices.config, {
-    // As many as a class has, and as many as a claim has.
+    // As many as a class has, plus as many as a claim has.
     max: 2 * MAX_CONFIGURATIONS,
     each: (configuration, here) => validateAllocatedConfiguration(configuration, here, named),
   })
@@ -138,7 +138,7 @@ function* validateDevice(status: AllocatedDeviceStatus, at: Ref<AllocatedDeviceS
   if (networkData) yield* validateNetworkData(networkData, at.networkData)
 }
 
-/** Kubernetes means to show which device it is, and shows this. */
+/** Kubernetes means to show the device, but shows this. */
 const UNSHOWN_IDENTITY = { Driver: {}, Pool: {}, Device: {}, ShareID: {} }
 
 function* validateNetworkData(

@@ -1,4 +1,4 @@
-/** What a claim was given: devices, who may use them, and how they are doing. */
+/** Types for the allocation of a claim: devices, consumers, and device status. */
 import { atomic, bool, keyed, mapOf, message, quantity, raw, type Static, set, string, time } from '../../schema/types.ts'
 import { Condition } from '../rules/meta.ts'
 import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'

@@ -1,4 +1,4 @@
-/** Rules on the attributes of a device: one value of one type under each name, not too many in all. */
+/** Rules for device attributes: one value of one type per name, limited in total. */
 import { type FieldError, invalid, type Ref, tooLong, withValue } from '../../schema/refs.ts'
 import { type Finding, late } from './findings.ts'
 import type { DeviceAttribute } from './slice-shapes.ts'
@@ -11,7 +11,7 @@ const PRERELEASE = '(0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)'
 const BUILD = '[0-9a-zA-Z-]+'
 const VERSION = new RegExp(`^${NUMBER}\\.${NUMBER}\\.${NUMBER}(-${PRERELEASE}(\\.${PRERELEASE})*)?(\\+${BUILD}(\\.${BUILD})*)?$`)
 
-/** Rules on one attribute. */
+/** Rules for one attribute. */
 export function* validateAttribute(attribute: DeviceAttribute, at: Ref<DeviceAttribute>): Iterable<Finding> {
   if (attribute.string !== undefined) yield* validateText(attribute.string, at.string)
   if (attribute.version !== undefined) yield* validateVersion(attribute.version, at.version)
@@ -41,7 +41,7 @@ function* validateVersion(text: string, at: Ref<string>): Iterable<FieldError> {
   yield* validateText(text, at)
 }
 
-/** How many values attributes have, lists counted by their items. */
+/** The number of values of attributes, lists counted by their items. */
 export function countValues(attributes: Readonly<Record<string, DeviceAttribute>> | undefined): number {
   let count = 0
   for (const { bools = [], ints = [], strings = [], versions = [] } of Object.values(attributes ?? {}))
@@ -49,6 +49,6 @@ export function countValues(attributes: Readonly<Record<string, DeviceAttribute>
   return count
 }
 
-/** Whether an attribute holds a list. */
+/** Whether an attribute is a list. */
 export const isList = ({ bools, ints, strings, versions }: DeviceAttribute): boolean =>
   [bools, ints, strings, versions].some(list => list !== undefined)

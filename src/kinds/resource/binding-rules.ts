@@ -1,4 +1,4 @@
-/** Rules that devices and their allocations share: conditions before binding, and operations that nodes skip. */
+/** Common rules for devices and their allocations: binding conditions, and operations that nodes skip. */
 import { validateLabelKey } from '../../schema/meta-rules.ts'
 import { duplicate, type FieldError, invalid, type Ref, unsupported, withValue } from '../../schema/refs.ts'
 import { type Finding, late, validateList } from './findings.ts'
@@ -40,7 +40,7 @@ function* repeated(names: readonly string[], at: Ref<string[]>): Iterable<FieldE
 
 const OPERATIONS = ['*', 'NodePrepareResources', 'NodeUnprepareResources']
 
-/** What is not prepared need not be undone, but what is prepared must be. */
+/** Unprepare may be skipped only if prepare is skipped, too. */
 export function* validateSkippedOperations(skipped: readonly string[] | undefined, at: Ref<string[]>): Iterable<Finding> {
   if (skipped?.includes('NodePrepareResources') && !skipped.includes('NodeUnprepareResources') && !skipped.includes('*'))
     yield invalid(at, 'NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped')

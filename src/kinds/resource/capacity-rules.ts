@@ -1,4 +1,4 @@
-/** Rules on how much of a capacity requests may take from a device that is given out several times. */
+/** Rules for the capacity that requests may consume of a device with multiple allocations. */
 import {
   addQuantity,
   compareQuantity,
@@ -21,7 +21,7 @@ const MAX_ZEROS = 100
 
 type Gate = RequestContext['gate']
 
-/** A policy needs a device that is given out several times, and says either which amounts can be taken or from which range. */
+/** A policy requires a device with multiple allocations, and has either valid values or a valid range. */
 export function* validateCapacity(
   { value, requestPolicy: policy }: DeviceCapacity,
   at: Ref<DeviceCapacity>,
@@ -56,7 +56,7 @@ function* validateValues(policy: CapacityRequestPolicy, at: Ref<CapacityRequestP
       if (compareQuantity(parseQuantity(text), capacity) > 0) yield invalid(here, `option is larger than capacity value: ${capacity.text}`)
     },
   })
-  // Values that are too many are not looked through.
+  // Too many values are not searched.
   const known = values.length <= MAX_VALUES && parsed.some(value => compareQuantity(value, preset) === 0)
   if (!known) yield invalid(withValue(at.validValues, preset.text), 'default value is not valid according to the requestPolicy')
 }
@@ -123,7 +123,7 @@ function integerFault(part: Quantity): string | undefined {
 
 const hasFraction = ({ unscaled, scale }: Quantity): boolean => scale < 0 && unscaled % 10n ** BigInt(-scale) !== 0n
 
-/** A quantity as a plain decimal number, as long as that is not beyond measure. */
+/** A quantity as a plain decimal number, unless it is too large. */
 function decimalText({ unscaled, scale }: Quantity): string {
   if (scale > MAX_ZEROS) return `${unscaled}e${scale}`
   if (scale >= 0) return unscaled === 0n ? '0' : `${unscaled}${'0'.repeat(scale)}`

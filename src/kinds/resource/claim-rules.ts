@@ -1,4 +1,4 @@
-/** Rules on the spec of a claim. */
+/** Rules for the spec of a claim. */
 
 import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'
@@ -24,7 +24,7 @@ const MAX_CONSTRAINTS = 32
 const MAX_SUBREQUESTS = 8
 const MAX_DERIVED_ATTRIBUTES = 32
 
-/** Rules on a claim to be created. */
+/** Rules for a claim to be created. */
 export function* validateClaimSpec(
   { devices }: ResourceClaimSpec,
   at: Ref<ResourceClaimSpec>,
@@ -54,10 +54,10 @@ export function* validateClaimSpec(
     yield forbidden(at.devices, 'too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit')
 }
 
-/** What all derived attributes of a claim may cost together. */
+/** The total cost of all derived attributes of a claim. */
 type DerivedCost = { total: bigint }
 
-/** What the requests of a claim are checked with. */
+/** The context for checking the requests of a claim. */
 type Asked = ExpressionOptions & { readonly constrained: Constrained; readonly derived: DerivedCost }
 
 /** The requests of a claim, each with its alternatives. */
@@ -90,7 +90,7 @@ export function* validateRequestReference(reference: string, at: Ref<string>, na
     yield invalid(at, "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'")
 }
 
-/** By reference to a request, the attributes that its constraints compare; under the empty name those that all compare. */
+/** The attributes that constraints compare, by reference to a request; the empty name is for those that apply to all requests. */
 type Constrained = ReadonlyMap<string, ReadonlySet<string>>
 
 function constrainedAttributes(constraints: readonly DeviceConstraint[]): Constrained {
@@ -158,7 +158,7 @@ function* validateWanted(
   yield* validateList(tolerations, at.tolerations, { each: validateToleration })
 }
 
-/** Derived attributes are there for constraints to compare, and each is compared by one. */
+/** Derived attributes exist for constraints to compare, and each is compared by one. */
 function* validateDerivedAttributes(
   attributes: readonly DeviceDerivedAttribute[],
   at: Ref<DeviceDerivedAttribute[]>,

@@ -27,7 +27,7 @@ export type DeviceDerivedAttribute = Static<typeof DeviceDerivedAttribute>
 
 type Counted = { allocationMode?: string; count?: number | bigint }
 
-/** One device, unless the request says how many. */
+/** The default is one device. */
 function defaultCount(request: Counted): void {
   request.allocationMode ??= 'ExactCount'
   if (request.allocationMode === 'ExactCount') request.count ??= 1

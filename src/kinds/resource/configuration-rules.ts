@@ -1,4 +1,4 @@
-/** Rules on configuration for drivers, and on the expressions that select devices. */
+/** Rules for driver configuration, and for the expressions that select devices. */
 import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse } from '../../cel/kubernetes/devices.ts'
 import { isProblem } from '../../cel/kubernetes/expression.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
@@ -10,16 +10,16 @@ import { validateDeclaredDriverName } from './name-rules.ts'
 
 const MAX_SELECTORS = 32
 const MAX_EXPRESSION_BYTES = 10 * 1024
-/** How much free-form data for or from a driver may be, in bytes. */
+/** The limit of opaque data for or from a driver, in bytes. */
 const MAX_RAW_BYTES = 10 * 1024
 
 export type StoredOptions = {
-  /** What is stored already was valid once; limits that came later do not apply to it. */
+  /** Stored values were once valid; newer limits do not apply to them. */
   readonly isStored?: boolean
 }
 
 export type ExpressionOptions = StoredOptions & {
-  /** What expressions can access of devices depends on feature gates. */
+  /** The feature gates, which determine the fields of devices in expressions. */
   readonly gate: RequestContext['gate']
 }
 
@@ -32,7 +32,7 @@ export function* validateConfiguration({ opaque }: Configured, at: Ref<Configure
   yield* validateRawObject(opaque.parameters, at.opaque.parameters, options)
 }
 
-/** Free-form data is an object of limited size. */
+/** Opaque data is an object of limited size. */
 export function* validateRawObject(data: Json | undefined, at: Ref<any>, { isStored = false }: StoredOptions = {}): Iterable<FieldError> {
   if (data === null || data === undefined) yield required(at)
   else if (!isStored && jsonBytes(data) > MAX_RAW_BYTES) yield tooLong(at, MAX_RAW_BYTES)
@@ -64,12 +64,12 @@ export function* validateSelectors(
   })
 }
 
-/** An expression that selects devices: one that is stored was fine when it was written. */
+/** An expression that selects devices; a stored one was valid when it was written. */
 function* validateExpression(expression: string, at: Ref<string>, options: ExpressionOptions): Iterable<FieldError> {
   yield* checkExpression(expression, at, { ...options, use: 'selector' })
 }
 
-/** An expression that is an attribute of a device; gives what it may cost, that all of a claim be limited too. */
+/** An expression that computes a device attribute; returns its cost, since the total of a claim is limited, too. */
 export function* validateAttributeExpression(
   expression: string,
   at: Ref<string>,

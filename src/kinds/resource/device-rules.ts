@@ -1,4 +1,4 @@
-/** Rules on one device of a slice. */
+/** Rules for one device of a slice. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
@@ -41,14 +41,14 @@ const MAX_COUNTERS = 32
 const MAX_COMPATIBILITY_GROUPS = 2
 
 type DeviceOptions = {
-  /** The device of the same name as it is stored: what has not changed there passes. */
+  /** The stored device of the same name: unchanged values pass. */
   readonly old: Device | undefined
-  /** Each device says which nodes can use it. */
+  /** Each device selects its own nodes. */
   readonly selectsNodes: boolean
   readonly gate: RequestContext['gate']
 }
 
-/** Rules on a device. */
+/** Rules for a device. */
 export function* validateDevice(device: Device, at: Ref<Device>, { old, selectsNodes, gate }: DeviceOptions): Iterable<Finding> {
   const { name, attributes = {}, capacity = {}, taints, consumesCounters, allowMultipleAllocations: isShared = false } = device
   yield* invalidEach(at.name, isDNS1123Label(name))
@@ -103,7 +103,7 @@ function* validateCounters(counters: object | undefined, at: Ref<any>): Iterable
   for (const name of names) yield* late(invalidEach(withValue(at, name), shortNameFaults(name)))
 }
 
-/** Rules on a map by qualified names. Errors about a name point at the map, and paths through long names are shortened. */
+/** Rules for a map by qualified names. Errors about a name point at the map, and paths through long names are shortened. */
 function* validateNamed<T>(
   map: Readonly<Record<string, T>>,
   at: Ref<any>,
@@ -124,7 +124,7 @@ function shortened(name: string): string {
 }
 const ELLIPSIS = '...'
 
-/** Which nodes can use a device is set by the slice, or by each device. */
+/** The nodes of a device are selected by the slice, or by each device. */
 function* validateNodesOf(device: Device, at: Ref<Device>, selectsNodes: boolean): Iterable<Finding> {
   const { nodeName, nodeSelector, allNodes } = device
   if (!selectsNodes) {
@@ -146,7 +146,7 @@ function* validateNodesOf(device: Device, at: Ref<Device>, selectsNodes: boolean
   if (given.length > 1) yield invalid(withValue(at, `{${given.join(', ')}}`), oneOfThem)
 }
 
-/** Rules on all resources that a device counts as or takes from. */
+/** Rules for the node resources that a device counts as or consumes. */
 function* validateNodeResources({ nodeAllocatableResources = {}, capacity = {} }: Device, at: Ref<Device>): Iterable<Finding> {
   for (const [name, { mapping, overhead }] of Object.entries(nodeAllocatableResources)) {
     const here = entry<NodeAllocatableResource>(at.nodeAllocatableResources, name)

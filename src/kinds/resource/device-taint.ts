@@ -1,4 +1,4 @@
-/** Taints keep claims away from devices; tolerations let them in. */
+/** Device taints repel claims; tolerations accept them. */
 import { isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { validateLabelKey } from '../../schema/meta-rules.ts'
@@ -30,12 +30,12 @@ export type DeviceToleration = Static<typeof DeviceToleration>
 const EFFECTS = ['NoExecute', 'NoSchedule', 'None']
 const OPERATORS = ['Equal', 'Exists']
 
-/** Gives a taint without a time that of now. */
+/** Sets the time of a taint that has none. */
 export function stampTaint(taint: DeviceTaint, now: Date): void {
   taint.timeAdded ??= timestampOf(now)
 }
 
-/** Rules on a taint; an effect that is stored already passes. */
+/** Rules for a taint; a stored effect passes. */
 export function* validateTaint({ key, value, effect }: DeviceTaint, at: Ref<DeviceTaint>, old?: DeviceTaint): Iterable<Finding> {
   yield* validateLabelKey(at.key, key)
   if (value) yield* invalidEach(at.value, isValidLabelValue(value))
@@ -44,7 +44,7 @@ export function* validateTaint({ key, value, effect }: DeviceTaint, at: Ref<Devi
   else yield* validateEffect(effect, at.effect)
 }
 
-/** Rules on a toleration. */
+/** Rules for a toleration. */
 export function* validateToleration({ key, operator, value = '', effect }: DeviceToleration, at: Ref<DeviceToleration>): Iterable<Finding> {
   if (key) yield* late(invalidEach(at.key, isQualifiedName(key)))
   if (operator === 'Exists') {

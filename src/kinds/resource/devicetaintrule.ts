@@ -43,7 +43,7 @@ export const DeviceTaintRule = defineKind({
 
   defaults: ({ spec }, { now }) => stampTaint(spec.taint, now),
   prepareForUpdate({ spec: { taint } }, { spec: { taint: old } }, { now }) {
-    // Tolerations run from the moment the effect began.
+    // Toleration seconds count from the start of the effect.
     if (taint.effect !== old.effect && taint.timeAdded === old.timeAdded) taint.timeAdded = timestampOf(now)
   },
   *validate({ spec }, { spec: at }, { old }) {

@@ -1,4 +1,4 @@
-/** Feature gates of this group: what a feature adds is dropped while its gate is off, unless the stored object uses it already. */
+/** Feature gates of this group: fields of a disabled feature are dropped, unless the stored object uses them already. */
 import type { RequestContext } from '../../schema/request-context.ts'
 
 export type Feature<T> = {
@@ -8,7 +8,7 @@ export type Feature<T> = {
   readonly drop: (value: T) => void
 }
 
-/** Drops from `value` what belongs to features that are off and that `old` does not use. */
+/** Drops fields of disabled features from `value`, unless `old` uses them. */
 export function dropDisabled<T>(features: readonly Feature<T>[], value: T, old: T | undefined, { gate }: RequestContext): void {
   for (const { gates, isUsedBy, drop } of features) {
     if (gates.every(gate) || (old !== undefined && isUsedBy(old))) continue

@@ -1,6 +1,6 @@
 /**
- * The order of what is found wrong. Kubernetes has some rules of this group in code and others on its types, and answers with
- * those on types last, with different texts. A rule here says which it is; `inOrder` puts them into the order clients see.
+ * The order of errors. Kubernetes has hand-written and declarative rules in this group, and reports the declarative ones last, with
+ * different messages. A rule here tells which it is; `inOrder` sorts them as clients see them.
  */
 import { LIMITS } from '../../lib/limits.ts'
 import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../schema/refs.ts'
@@ -8,12 +8,12 @@ import { duplicate, type FieldError, type Ref, tooMany, withValue } from '../../
 /** A field error that may be sorted after all others. */
 export type Finding = FieldError & { readonly late?: true }
 
-/** Marks errors of rules that Kubernetes has on its types. */
+/** Marks errors of declarative validation. */
 export function* late(errors: Iterable<FieldError>): Iterable<Finding> {
   for (const error of errors) yield { ...error, late: true }
 }
 
-/** What remains where Kubernetes stops hand-written validation but continues declarative validation. */
+/** The remaining errors where Kubernetes stops hand-written validation but continues declarative validation. */
 export function* lateOnly(findings: Iterable<Finding>): Iterable<Finding> {
   for (const finding of findings) if (finding.late) yield finding
 }
@@ -23,7 +23,7 @@ export function* all(...parts: readonly Iterable<Finding>[]): Iterable<Finding> 
   for (const part of parts) yield* part
 }
 
-/** All errors in the order in which clients see them, as far as an answer can hold them. */
+/** All errors in the order of kube-apiserver, as many as a response can hold. */
 export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
   const last: FieldError[] = []
   for (const finding of findings) {
@@ -34,14 +34,16 @@ export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
   yield* last
 }
 
-/** Rules on a list: how long it may be, what no two items may share, and what holds for each. */
+/** Rules for a list: its maximum length, uniqueness, and the rules of its items. */
 export type ListRules<T> = {
   readonly max?: number
   readonly key?: (item: T) => string
   readonly each?: (item: T, at: Ref<T>) => Iterable<Finding>
 }
 
-/** A list whose size and duplicates are rules on types: duplicates are shown whole, and a list too long is not looked into. */
+/**
+ * A list whose size and uniqueness are declarative rules: errors show whole duplicates, and the items of too long a list are not checked.
+ */
 export function* validateList<T>(
   items: readonly T[] | null | undefined,
   at: Ref<T[]>,
@@ -52,7 +54,7 @@ export function* validateList<T>(
   yield* validateItems(items, at, each)
 }
 
-/** A list whose size and duplicates are rules in code: duplicates are shown by their key. */
+/** A list whose size and uniqueness are hand-written rules: errors show the keys of duplicates. */
 export function* validateCodedList<T>(
   items: readonly T[] | null | undefined,
   at: Ref<T[]>,

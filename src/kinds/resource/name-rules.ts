@@ -18,7 +18,7 @@ const MAX_POOL_BYTES = 253
 const MAX_DOMAIN_BYTES = 63
 const MAX_IDENTIFIER_BYTES = 32
 
-/** The longest a qualified name gets: domain, slash, identifier. */
+/** The maximum length of a qualified name: domain, slash, identifier. */
 export const MAX_QUALIFIED_NAME_BYTES = MAX_DOMAIN_BYTES + 1 + MAX_IDENTIFIER_BYTES
 
 /** The name of a driver: a DNS name in either case. */
@@ -29,7 +29,7 @@ export function* validateDriverName(name: string, at: Ref<any>): Iterable<FieldE
   yield* invalidEach(here, isDNS1123Subdomain(name.toLowerCase()))
 }
 
-/** The name of a driver, where that is a rule on types; `max` is how many characters it may have. */
+/** The name of a driver, as a declarative rule; `max` is its maximum length. */
 export function* validateDeclaredDriverName(name: string, at: Ref<string>, max = MAX_DRIVER_LENGTH): Iterable<Finding> {
   if (name === '') return yield* late([required(at)])
   yield* late(invalidEach(at, isDNS1123SubdomainCaseless(name)))
@@ -43,7 +43,7 @@ export function* validatePoolName(name: string, at: Ref<string>): Iterable<Field
   for (const part of name.split('/')) yield* invalidEach(withValue(at, part), isDNS1123Subdomain(part))
 }
 
-/** The name of a pool, where that is a rule on types and says which segment is wrong. */
+/** The name of a pool, as a declarative rule that names the wrong segment. */
 export function* validateDeclaredPoolName(name: string, at: Ref<string>): Iterable<Finding> {
   if (Buffer.byteLength(name) > MAX_POOL_BYTES) yield* late([tooLong(at, MAX_POOL_BYTES)])
   for (const [i, part] of name.split('/').entries()) {
@@ -120,9 +120,9 @@ export function* validateExtendedResourceName(name: string, at: Ref<string>): It
 const NATIVE_DOMAIN = 'kubernetes.io/'
 const QUOTA_PREFIX = 'requests.'
 
-/** What is wrong with a DNS name, with the error text of declarative validation. */
+/** The errors of a DNS name, in the words of declarative validation. */
 export const longNameFaults = (name: string): string[] => inBytes(isDNS1123Subdomain(name))
-/** What is wrong with a DNS label, with the error text of declarative validation. */
+/** The errors of a DNS label, in the words of declarative validation. */
 export const shortNameFaults = (name: string): string[] => inBytes(isDNS1123Label(name))
 
 /** Declarative validation counts bytes where hand-written validation counts characters. */

@@ -28,7 +28,7 @@ export const ResourceClaim = defineKind({
     if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
   *validate({ metadata, spec }, at, ctx) {
-    // What cannot change has been checked.
+    // The immutable spec has been checked.
     if (ctx.old) return
     const admin = adminRequestOf(spec.devices.requests ?? [])
     if (admin) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)

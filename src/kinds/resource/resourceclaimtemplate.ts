@@ -1,4 +1,4 @@
-/** ResourceClaimTemplate is what claims of pods are made from. */
+/** ResourceClaimTemplate is the template of claims that are created for pods. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'

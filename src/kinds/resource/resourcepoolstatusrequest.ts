@@ -95,7 +95,7 @@ export const ResourcePoolStatusRequest = defineKind({
   names: { plural: 'resourcepoolstatusrequests' },
   doc: 'A question about the pools of a driver, and its answer.',
   expectsMetadata: true,
-  // No answer differs from an empty one, so the status is a field like any other.
+  // An absent status differs from an empty one, so it is declared as a field.
   fields: {
     spec: [2, ResourcePoolStatusRequestSpec.orEmpty().required(), 'The request. Cannot change.'],
     status: [3, ResourcePoolStatusRequestStatus, 'The answer; absent until there is one, and final then.'],
@@ -176,7 +176,7 @@ const MAX_PARTITIONS = 32
 const MAX_CAPACITIES = 32
 const MAX_ERROR_BYTES = 256
 
-/** Rules on a question. */
+/** Rules for the spec of a request. */
 function* validateQuestion(
   spec: ResourcePoolStatusRequestSpec,
   at: Ref<ResourcePoolStatusRequestSpec>,
@@ -185,7 +185,7 @@ function* validateQuestion(
   yield* late(validateSpec(spec, at, ctx))
 }
 
-/** Rules on an answer, which is given once. */
+/** Rules for the status, which is set once. */
 function* validateAnswer(status: ResourcePoolStatusRequestStatus, at: Ref<ResourcePoolStatusRequestStatus>): Iterable<Finding> {
   yield* validateConditions(status.conditions, at.conditions)
   yield* late(validateStatus(status, at))

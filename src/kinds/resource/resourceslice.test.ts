@@ -9,7 +9,7 @@ const pool = { name: 'p', generation: 1, resourceSliceCount: 1 }
 const base = { driver: 'gpu.example.com', pool, nodeName: 'n1' }
 const lists = withGates('DRAListTypeAttributes')
 const faults = (spec: object, ctx: RequestContext = withGates()) => check(ResourceSlice, { spec: { ...base, ...spec } }, { ctx })
-/** What is wrong with one device, by its own paths. */
+/** The errors of one device, by its own paths. */
 const wrong = (device: object, ctx?: RequestContext, spec: object = {}) =>
   faults({ ...spec, devices: [{ name: 'd', ...device }] }, ctx).map(fault => fault.replace(/^spec\.devices\[0\]\.?/, ''))
 const attributes = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`a${i}`, { int: i }]))

@@ -78,7 +78,7 @@ const IMMUTABLE = 'field is immutable'
 
 type SliceOptions = { readonly old: ResourceSliceSpec | undefined; readonly gate: RequestContext['gate'] }
 
-/** Rules on a slice, and on its change from `old`. */
+/** Rules for a slice, and for its change from `old`. */
 function* validateSlice(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>, { old, gate }: SliceOptions): Iterable<Finding> {
   const { devices, sharedCounters } = spec
   yield* validateDriverName(spec.driver, at.driver)
@@ -108,14 +108,14 @@ function* validatePool({ name, resourceSliceCount, generation }: ResourcePool, a
   if (generation < 0) yield invalid(at.generation, 'must be greater than or equal to zero')
 }
 
-/** What a slice is of cannot change. */
+/** The driver, pool and nodes of a slice are immutable. */
 function* validateSame(spec: ResourceSliceSpec, old: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): Iterable<FieldError> {
   if (spec.pool.name !== old.pool.name) yield invalid(at.pool.name, IMMUTABLE)
   if (spec.driver !== old.driver) yield invalid(at.driver, IMMUTABLE)
   if (spec.nodeName !== old.nodeName) yield invalid(withValue(at.nodeName, spec.nodeName ?? null), IMMUTABLE)
 }
 
-/** Which nodes can use the devices is set in exactly one way. */
+/** The nodes of the devices are selected in exactly one way. */
 function* validateNodes(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): Iterable<FieldError> {
   const { nodeName, nodeSelector, allNodes, perDeviceNodeSelection } = spec
   if (nodeName === '') yield invalid(at.nodeName, 'must be either unset or set to a non-empty string')
@@ -123,7 +123,7 @@ function* validateNodes(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): It
   if (nodeSelector) {
     yield* validateNodeSelector(nodeSelector, at.nodeSelector)
     const shown = internalRepresentation(NodeSelector, nodeSelector) as { NodeSelectorTerms: unknown }
-    // One term each makes selectors of several slices easy to combine.
+    // Single terms make the selectors of several slices easy to combine.
     if (nodeSelector.nodeSelectorTerms?.length !== 1)
       yield invalid(withValue(at.nodeSelector.nodeSelectorTerms, shown.NodeSelectorTerms), 'must have exactly one node selector term')
   }
@@ -138,14 +138,14 @@ function* validateNodes(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>): It
   if (given.length > 1) yield invalid(withValue(at, `{${given.join(', ')}}`), `${one}, but multiple fields are set`)
 }
 
-/** Devices with taints, counters or lists take more to choose from, so there may be fewer. */
+/** Devices with taints, counters or lists are more expensive to allocate, so fewer are allowed. */
 const isCostly = ({ devices = [] }: ResourceSliceSpec): boolean =>
   devices.some(
     ({ taints, consumesCounters, attributes }) =>
       taints?.length || consumesCounters?.length || Object.values(attributes ?? {}).some(isList),
   )
 
-/** Every device that takes from counters says what kind of partition it is. */
+/** Every device that consumes counters has a partition type. */
 function* validatePartitionType(spec: ResourceSliceSpec, at: Ref<ResourceSliceSpec>, { old, gate }: SliceOptions): Iterable<Finding> {
   const name = spec.partitionTypeAttribute ?? ''
   const here = at.partitionTypeAttribute

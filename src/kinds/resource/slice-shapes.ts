@@ -1,4 +1,4 @@
-/** What a ResourceSlice offers: devices of one pool, what they can do and what they share. */
+/** Types of ResourceSlice: devices of one pool, their attributes, capacities and shared counters. */
 import { atomic, bool, int64, mapOf, message, quantity, type Static, set, string } from '../../schema/types.ts'
 import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { DeviceTaint } from './device-taint.ts'

@@ -1,4 +1,4 @@
-/** Whether two values of a type mean the same, though one may write an amount differently or leave out what is empty. */
+/** Semantic equality of two values of a type: quantities may be written differently, and empty fields left out. */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
@@ -6,7 +6,7 @@ import { unifiedDiff } from '../../lib/unified-diff.ts'
 import type { AnyType } from '../../schema/types.ts'
 import { internalRepresentation } from './internal-representation.ts'
 
-/** Amounts are compared by size, lists and maps without content are as good as none, everything else must be the same. */
+/** Quantities are compared by value, empty lists and maps equal absent ones, everything else must be the same. */
 export function meansTheSame(type: AnyType, a: any, b: any): boolean {
   if (a === b) return true
   const { shape, flags } = type
@@ -32,7 +32,7 @@ export function meansTheSame(type: AnyType, a: any, b: any): boolean {
   return deepEqual(a ?? undefined, b ?? undefined)
 }
 
-/** What changed between two values of a type: a difference of the indented JSON of how Kubernetes holds them. */
+/** The difference between two values of a type: of the indented JSON of Kubernetes' internal type. */
 export const describeChange = (type: AnyType, before: unknown, after: unknown): string =>
   unifiedDiff(linesOf(type, before), linesOf(type, after))
 

@@ -1,14 +1,14 @@
-/** Maps of keys to values as ConfigMap and Secret hold them, and their rules. */
+/** The data of ConfigMap and Secret, and its rules. */
 import { isConfigMapKey } from '../../lib/names.ts'
 import { entry, type FieldError, invalid, invalidEach, type Ref, withValue } from '../../schema/refs.ts'
 
-/** All values of one object together may take this many bytes. */
+/** The limit of all values of one object together. */
 export const MAX_DATA_BYTES = 1024 * 1024
 export const SEALED = 'field is immutable when `immutable` is set'
 
 type Data = Record<string, string> | null | undefined
 
-/** Keys become file names; those in `others` are taken by the other map. */
+/** Keys become file names; those in `others` are used by the other map. */
 export function* validateKeys(
   data: Data,
   at: Ref<Record<string, string>>,
@@ -24,10 +24,10 @@ export function* validateKeys(
   }
 }
 
-/** How many bytes the values take. */
+/** The number of bytes of all values. */
 export function sizeOf(data: Data, encoding: 'utf8' | 'base64'): number {
   let size = 0
-  // Of an object with many keys, Object.values would take several times as long.
+  // Object.values would take several times as long for an object with many keys.
   for (const key of Object.keys(data ?? {})) size += Buffer.byteLength(data![key]!, encoding)
   return size
 }

@@ -1,8 +1,8 @@
-/** Classes that objects get which name none: marked by an annotation, the newest one wins. */
+/** The default class for objects that name none: marked by an annotation, the newest one wins. */
 import { getOwn } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-/** Whether a class is marked as the default by one of some annotations. */
+/** Whether a class is marked as the default by one of these annotations. */
 const markedBy =
   (...annotations: readonly string[]) =>
   ({ metadata }: AnyObject): boolean =>
@@ -14,7 +14,7 @@ export const isDefaultStorageClass = markedBy(
 )
 export const isDefaultIngressClass = markedBy('ingressclass.kubernetes.io/is-default-class')
 
-/** Of the classes marked as default the newest; of those of the same second the first by name. */
+/** The newest of the default classes; the first by name of those with the same time. */
 export function newestDefault(classes: Iterable<AnyObject>, isDefault: (o: AnyObject) => boolean): AnyObject | undefined {
   const cached = chosen.get(classes)
   if (cached) return cached.found

@@ -1,4 +1,4 @@
-/** The rules on addresses at which something can be reached: some kinds of address make no sense there. */
+/** Rules for endpoint addresses: some types of addresses are invalid there. */
 import { type IPAddress, isLinkLocalMulticast, isLinkLocalUnicast, isLoopback, isUnspecified, parseIPSloppy } from '../../lib/ip.ts'
 import { type FieldError, invalid, type Ref } from '../../schema/refs.ts'
 
@@ -8,7 +8,7 @@ const SPECIAL: readonly (readonly [test: (ip: IPAddress) => boolean, message: st
   [isLinkLocalMulticast, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
 ]
 
-/** Whether a text is an IPv4 address as most are, with which no rule finds anything wrong; there can be tens of thousands. */
+/** Whether a string is an ordinary IPv4 address, which has no errors; there can be tens of thousands. */
 export const isOrdinaryIPv4 = (text: string): boolean => ORDINARY.test(text)
 const ORDINARY = /^(?:[1-9]\d?|1[01]\d|12[0-689]|1[3-5]\d|16[0-8]|1[7-9]\d|2[01]\d|22[0-3])(?:\.(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/
 

@@ -1,7 +1,7 @@
-/** Where errors are that no field has. */
+/** Error paths that are not those of a field. */
 import { pathOf, type Ref, refTo } from '../../schema/refs.ts'
 
-/** A path under `at` for errors that no field has, with `value` as the value. */
+/** A path under `at` that is not a field, with `value` as the value. */
 export const under = <T>(at: Ref<any>, name: string, value?: T): Ref<T> =>
   refTo(value, pathOf(at) === '' ? name : `${pathOf(at)}.${name}`) as Ref<T>
 

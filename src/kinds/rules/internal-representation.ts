@@ -1,6 +1,6 @@
 /**
- * Some errors show a value as Kubernetes holds it inside: fields under their Go names, everything absent written out.
- * The metadata of an object is shown as usual there, as are conditions.
+ * Values as kube-apiserver's internal type, which some errors show: fields under their Go names, absent ones included. Metadata and
+ * conditions are shown as usual.
  */
 import { compareText } from '../../lib/go-text.ts'
 import { type Json, setOwn } from '../../lib/json-value.ts'
@@ -53,7 +53,7 @@ const GO_NAMES: Readonly<Record<string, string>> = {
 }
 const SHOWN_AS_USUAL = new Set(['Condition', 'LabelSelector', 'ObjectMeta'])
 
-/** The value of a type as Kubernetes holds it. */
+/** A value as kube-apiserver's internal type. */
 export function internalRepresentation(type: AnyType, value: any): Json {
   const { shape, flags } = type
   if (value === undefined || value === null) {

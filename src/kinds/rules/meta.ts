@@ -1,4 +1,4 @@
-/** Shapes that many kinds share: selectors over labels, and conditions, with their rules. */
+/** Types that many kinds share: label selectors and conditions, with their rules. */
 import { isQualifiedName, isValidLabelValue, regexMessage } from '../../lib/names.ts'
 import { validateLabelKey, validateLabels } from '../../schema/meta-rules.ts'
 import {
@@ -47,13 +47,13 @@ export const Condition = message('Condition', {
 export type Condition = Static<typeof Condition>
 
 export type LabelSelectorOptions = {
-  /** Values that are no label values pass, for objects stored before they were checked. */
+  /** Accepts invalid label values, for objects stored before they were checked. */
   readonly allowInvalidValues?: boolean
-  /** Operators that are unknown to this server are accepted. */
+  /** Accepts unknown operators. */
   readonly allowUnknownOperators?: boolean
 }
 
-/** Rules on a selector; an absent one passes. */
+/** Rules for a selector; an absent one is valid. */
 export function* validateLabelSelector(
   selector: LabelSelector | null | undefined,
   at: Ref<LabelSelector>,
@@ -64,12 +64,12 @@ export function* validateLabelSelector(
     yield* validateRequirement(requirement, at.matchExpressions[i]!, options)
 }
 
-/** Whether a stored selector already breaks the rule on values, which updates then let pass. */
+/** Whether a stored selector has invalid values, which updates then may keep. */
 export function hasInvalidValues(selector: LabelSelector | null | undefined): boolean {
   return selector?.matchExpressions?.some(({ values }) => values?.some(value => isValidLabelValue(value).length > 0)) ?? false
 }
 
-/** Whether labels meet a selector: an absent one selects nothing, an empty one everything, one that cannot be read nothing. */
+/** Whether a selector matches labels: an absent one matches nothing, an empty one everything, an invalid one nothing. */
 export function matchesLabels(
   selector: LabelSelector | null | undefined,
   labels: Readonly<Record<string, string>> | null | undefined,
@@ -78,7 +78,7 @@ export function matchesLabels(
   return terms !== undefined && selector !== undefined && selector !== null && matchesLabelTerms(terms, labels)
 }
 
-/** Whether a selector can be read and labels do not meet it. */
+/** Whether a selector is valid and does not match labels. */
 export function rejectsLabels(
   selector: LabelSelector | null | undefined,
   labels: Readonly<Record<string, string>> | null | undefined,
@@ -87,18 +87,18 @@ export function rejectsLabels(
   return terms !== undefined && !(selector && matchesLabelTerms(terms, labels))
 }
 
-/** Whether a selector says nothing, and so selects everything. */
+/** Whether a selector is empty, and so matches everything. */
 export function isEmptySelector(selector: LabelSelector | null | undefined): boolean {
   return Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0
 }
 
-/** A selector as table cells show it: `<none>` when it says nothing, `<error>` when it cannot be read. */
+/** A selector in table cells: `<none>` when it is empty, `<error>` when it is invalid. */
 export function formatLabelSelector(selector: LabelSelector | null | undefined): string {
   const terms = labelTermsOf(selector)
   return terms === undefined ? '<error>' : printLabelSelector(terms) || '<none>'
 }
 
-/** A selector as text, for scale subresources; empty when it is invalid. */
+/** A selector as a string, for scale subresources; empty when it is invalid. */
 export function selectorText(selector: LabelSelector | null | undefined): string {
   return printLabelSelector(labelTermsOf(selector) ?? [])
 }
@@ -115,7 +115,7 @@ export function labelTermsOf(selector: LabelSelector | null | undefined): LabelT
   return terms.length === made.length ? sortedByKey(terms) : undefined
 }
 
-/** Rules on a list of conditions, one of each type. */
+/** Rules for a list of conditions, one of each type. */
 export function* validateConditions(conditions: readonly Condition[] | null | undefined, at: Ref<Condition[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, condition] of (conditions ?? []).entries()) {
@@ -125,7 +125,7 @@ export function* validateConditions(conditions: readonly Condition[] | null | un
   }
 }
 
-/** Rules on one condition. */
+/** Rules for one condition. */
 function* validateCondition(condition: Condition, at: Ref<Condition>): Iterable<FieldError> {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition
   if (!type) yield required(at.type, 'is required')
@@ -142,10 +142,10 @@ function* validateCondition(condition: Condition, at: Ref<Condition>): Iterable<
   if (Buffer.byteLength(message ?? '') > MAX_MESSAGE_BYTES) yield tooLong(at.message, MAX_MESSAGE_BYTES)
 }
 
-/** What is wrong with the reason of a condition. */
+/** The errors of a condition's reason. */
 export const conditionReasonFaults = (reason: string): string[] => (REASON.test(reason) ? [] : [REASON_MESSAGE])
 
-/** What a condition's status may say. */
+/** The valid values of a condition's status. */
 export const CONDITION_STATUSES: readonly string[] = ['False', 'True', 'Unknown']
 const MAX_REASON_BYTES = 1024
 const MAX_MESSAGE_BYTES = 32 * 1024
@@ -163,7 +163,7 @@ const REASON_MESSAGE = regexMessage(
 
 const OPERATORS = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } satisfies Record<string, LabelOperator>
 
-/** Rules on one condition of a selector. */
+/** Rules for one requirement of a selector. */
 export function* validateRequirement(
   { key, operator, values }: LabelSelectorRequirement,
   at: Ref<LabelSelectorRequirement>,

@@ -1,4 +1,4 @@
-/** References to other objects, shared by the kinds that point at something. */
+/** References to other objects. */
 import { message, type Static, string } from '../../schema/types.ts'
 
 export const localObjectReference = {

@@ -1,13 +1,13 @@
-/** What volumes and claims have in common: how their class is named, and how their use is written in tables. */
+/** Common parts of volumes and claims: their class, and access modes in tables. */
 import { getOwn } from '../../lib/json-value.ts'
 
-/** Where the class stood before it had a field. */
+/** The annotation that held the class before there was a field. */
 export const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class'
 export const OLD_CLASS_ADVICE = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 type Classed = { metadata: { annotations?: Record<string, string> }; spec: { storageClassName?: string } }
 
-/** The class of a volume or claim; undefined when none is named, not even the empty one. */
+/** The class of a volume or claim, which may be empty; undefined when it is not set. */
 export const classOf = ({ metadata, spec }: Classed): string | undefined =>
   getOwn(metadata.annotations ?? {}, CLASS_ANNOTATION) ?? spec.storageClassName
 
@@ -18,6 +18,6 @@ const SHORT = [
   ['ReadWriteOncePod', 'RWOP'],
 ] as const
 
-/** Access modes as tables show them: `RWO,ROX`. */
+/** Access modes in tables: `RWO,ROX`. */
 export const formatAccessModes = (modes: readonly string[] = []): string =>
   SHORT.flatMap(([mode, short]) => (modes.includes(mode) ? [short] : [])).join(',')

@@ -1,4 +1,4 @@
-/** Taints: marks on nodes that keep pods away unless they tolerate them. */
+/** Taints: nodes repel pods that do not tolerate them. */
 import { isValidLabelValue } from '../../lib/names.ts'
 import { validateLabelKey } from '../../schema/meta-rules.ts'
 import { duplicate, type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
@@ -18,7 +18,7 @@ export type Taint = Static<typeof Taint>
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-/** Rules on the taints of a node, each unique by key and effect. */
+/** Rules for the taints of a node, each unique by key and effect. */
 export function* validateTaints(taints: readonly Taint[], at: Ref<Taint[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { key, value = '', effect, timeAdded }] of taints.entries()) {

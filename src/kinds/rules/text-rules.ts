@@ -1,8 +1,8 @@
-/** The text rules that fields of pods share, as rules over a ref. */
+/** String rules that fields of pods share, as rules over a Ref. */
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidUserID, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 
-/** An error for each fault of a text; most have none, so that the ref is made last. */
+/** One error for each fault of a string; most have none, so that the Ref is created last. */
 const faulty = (value: string, at: Ref<any>, faults: readonly string[]): Iterable<FieldError> =>
   faults.length === 0 ? NONE : invalidEach(withValue(at, value), faults)
 const NONE: readonly FieldError[] = []
@@ -19,7 +19,7 @@ export const validateQualifiedName = (value: string, at: Ref<any>): Iterable<Fie
 /** The name of an object of a kind whose names are DNS names. */
 export const validateObjectName = (name: string, at: Ref<any>): Iterable<FieldError> => faulty(name, at, nameIsDNSSubdomain(name))
 
-/** A DNS label that must be there. */
+/** A required DNS label. */
 export function* validateRequiredLabelText(value: string | undefined, at: Ref<any>): Iterable<FieldError> {
   if (!value) yield required(at)
   else yield* validateLabelText(value, at)
@@ -36,12 +36,12 @@ export function* validateUser(user: number | bigint | undefined, at: Ref<any>): 
   if (user !== undefined) yield* invalidEach(at, isValidUserID(user))
 }
 
-/** A number that is not below zero; absent is zero. */
+/** A number that is not negative; absent is zero. */
 export function* validateNonNegative(value: number | bigint | undefined, at: Ref<any>): Iterable<FieldError> {
   if ((value ?? 0) < 0) yield invalid(at, 'must be greater than or equal to 0')
 }
 
-/** A number above zero; absent is zero. */
+/** A positive number; absent is zero. */
 export function* validatePositive(value: number | bigint | undefined, at: Ref<any>): Iterable<FieldError> {
   if ((value ?? 0) <= 0) yield invalid(withValue(at, value ?? 0), 'must be greater than zero')
 }

@@ -1,4 +1,4 @@
-/** Rules on where webhooks are called: at a URL, or at a service. */
+/** Rules for the address of a webhook: a URL, or a service. */
 import { isDNS1123Subdomain, isValidPortNum } from '../../lib/names.ts'
 import { parseUrl } from '../../lib/url.ts'
 import { type FieldError, invalid, type Ref, required, withValue } from '../../schema/refs.ts'
@@ -7,7 +7,7 @@ type Service = { name: string; namespace: string; port?: number; path?: string }
 
 const URL_LAYOUT = '; desired format: https://host[/path]'
 
-/** Where a webhook is called must be https and say nothing but where. */
+/** The URL of a webhook must be https, without user, query or fragment. */
 export function* validateWebhookUrl(text: string, at: Ref<string>): Iterable<FieldError> {
   const url = parseUrl(text)
   if ('problem' in url) return yield required(at, `url must be a valid URL: ${url.problem}${URL_LAYOUT}`)
@@ -18,7 +18,7 @@ export function* validateWebhookUrl(text: string, at: Ref<string>): Iterable<Fie
   if (url.query !== '') yield invalid(withValue(at, url.query), 'query parameters are not permitted in the URL')
 }
 
-/** A missing name is reported for the namespace and the other way round: as in kube-apiserver. */
+/** A missing name is reported for the namespace and vice versa, as in kube-apiserver. */
 export function* validateWebhookService({ name, namespace, port = 0, path }: Service, at: Ref<Service>): Iterable<FieldError> {
   if (!namespace) yield required(at.name)
   if (!name) yield required(at.namespace)

@@ -1,4 +1,4 @@
-/** What the kinds that keep pods running share: counts, conditions, rolling updates, the rules on their templates, columns. */
+/** Common parts of workload kinds: counts, conditions, rolling updates, template rules, columns. */
 import { isDNS1123Label, isValidPercent } from '../../lib/names.ts'
 import type { Cell, Column } from '../../schema/columns.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
@@ -14,7 +14,7 @@ import { warnAboutPodTemplate } from './pod/warnings.ts'
 /** A number of pods or seconds. */
 export const count = int32.min(0)
 
-/** A condition as workloads had it before the common Condition type; `word` is the type of its type and status. */
+/** A condition of workloads from before the common Condition type; `word` is the type of its type and status. */
 export const workloadCondition = (name: string, word = string.always()) =>
   message(name, {
     type: [1, word, 'What the condition is about.'],
@@ -26,35 +26,35 @@ export const workloadCondition = (name: string, word = string.always()) =>
 
 type Amount = number | string
 
-/** A number that is not below zero, or a percentage. */
+/** A non-negative number, or a percentage. */
 export function validateAmount(amount: Amount, at: Ref<Amount>): Iterable<FieldError> {
   if (typeof amount === 'string') return invalidEach(at, isValidPercent(amount))
   return amount < 0 ? [invalid(at, 'must be greater than or equal to 0')] : []
 }
 
-/** A percentage that is not beyond the whole. */
+/** A percentage of at most 100%. */
 export function* validateAtMostWhole(amount: Amount, at: Ref<Amount>): Iterable<FieldError> {
   if (typeof amount === 'string' && isValidPercent(amount).length === 0 && amountOf(amount) > 100)
     yield invalid(at, 'must not be greater than 100%')
 }
 
-/** The number in an amount, whether it counts pods or hundredths; 0 where there is none. */
+/** The number in an amount, whether it is a count or a percentage; 0 if absent. */
 export function amountOf(amount: Amount): number {
   if (typeof amount === 'number') return amount
   return /^[+-]?\d+%?$/.test(amount) ? Number.parseInt(amount, 10) : 0
 }
 
-/** How many of `total` an amount means: a number as it is, a percentage rounded up or down. */
+/** An amount of `total`: a number unchanged, a percentage rounded up or down. */
 export function scaledAmount(amount: Amount, total: number, rounding: 'up' | 'down'): number {
   if (typeof amount === 'number') return amount
   const part = (amountOf(amount) * total) / 100
   return rounding === 'up' ? Math.ceil(part) : Math.floor(part)
 }
 
-/** What rules on templates need of a write: the stored template on updates, and which features are on. */
+/** The context of template rules: the stored template on updates, and the feature gates. */
 export type Stored = { readonly old: PodTemplateSpec | undefined; readonly gate: RequestContext['gate'] }
 
-/** Rules on a template with restartPolicy Always: the selector must match it, and activeDeadlineSeconds is not allowed. */
+/** Rules for a template with restartPolicy Always: the selector must match it, and activeDeadlineSeconds is not allowed. */
 export function* validateTemplate(
   { selector, template }: { selector: LabelSelector | null; template: PodTemplateSpec },
   at: Ref<{ selector: LabelSelector; template: PodTemplateSpec }>,
@@ -66,7 +66,7 @@ export function* validateTemplate(
   yield* validateLastingTemplate(template, at.template, { owner, old, gate })
 }
 
-/** Rules on a template with restartPolicy Always: activeDeadlineSeconds is not allowed. */
+/** Rules for a template with restartPolicy Always: activeDeadlineSeconds is not allowed. */
 export function* validateLastingTemplate(
   template: PodTemplateSpec,
   at: Ref<PodTemplateSpec>,
@@ -76,20 +76,20 @@ export function* validateLastingTemplate(
   yield* validateLasting(template, at, owner)
 }
 
-/** Pods of a template that are to run for ever. */
+/** The pods of a template must run forever. */
 export function* validateLasting(template: PodTemplateSpec, at: Ref<PodTemplateSpec>, owner: string): Iterable<FieldError> {
   if (template.spec.restartPolicy !== 'Always') yield unsupported(at.spec.restartPolicy, 'Always')
   if (template.spec.activeDeadlineSeconds !== undefined)
     yield forbidden(at.spec.activeDeadlineSeconds, `activeDeadlineSeconds in ${owner} is not Supported`)
 }
 
-/** A selector that selects everything would make a workload take all pods for its own. */
+/** An empty selector would make a workload adopt all pods. */
 export function* validateNotEmpty(selector: LabelSelector | null, at: Ref<LabelSelector>, kind: string): Iterable<FieldError> {
   if (selector && isEmptySelector(selector)) yield invalid(at, `empty selector is invalid for ${kind}`)
 }
 
 type Replicated = { selector: LabelSelector; template: PodTemplateSpec }
-/** Rules on the selector and template of a workload made of replicas. */
+/** Rules for the selector and template of a workload with replicas. */
 export function* validateReplicated(spec: Replicated, at: Ref<Replicated>, stored: Stored): Iterable<FieldError> {
   const { selector } = spec
   if (selector) {
@@ -101,7 +101,7 @@ export function* validateReplicated(spec: Replicated, at: Ref<Replicated>, store
 }
 
 type Counts = { replicas?: number; readyReplicas?: number; availableReplicas?: number; [part: string]: any }
-/** No part of the replicas outnumbers the whole. `part` is the further part that the kind counts. */
+/** No count of some replicas exceeds the number of all. `part` is a further count of the kind. */
 export function* validateReplicaCounts(status: Counts, at: Ref<Counts>, part: string): Iterable<FieldError> {
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status
   for (const name of [part, 'readyReplicas', 'availableReplicas'])
@@ -109,7 +109,7 @@ export function* validateReplicaCounts(status: Counts, at: Ref<Counts>, part: st
   if (availableReplicas > readyReplicas) yield invalid(at.availableReplicas, 'cannot be greater than readyReplicas')
 }
 
-/** Drops the count of pods being deleted where that feature is off, unless it is stored already. */
+/** Drops the count of terminating pods where that feature is off, unless it is stored already. */
 export function dropTerminating(
   status: { terminatingReplicas?: number },
   old: { terminatingReplicas?: number },
@@ -118,7 +118,7 @@ export function dropTerminating(
   if (!ctx.gate('DeploymentReplicaSetTerminatingReplicas') && old.terminatingReplicas === undefined) delete status.terminatingReplicas
 }
 
-/** A count of collisions only grows. */
+/** The collision count only grows. */
 export function* validateCollisions(
   status: { collisionCount?: number },
   old: { collisionCount?: number },
@@ -128,7 +128,7 @@ export function* validateCollisions(
     yield invalid(withValue(at.collisionCount, status.collisionCount ?? 0), 'cannot be decremented')
 }
 
-/** Warnings about a template, whenever it is new or may have changed. */
+/** Warnings about a template that is new or may have changed. */
 export const warnAboutTemplate = warnAboutPodTemplate
 
 /** A warning about names that make poor host names. */
@@ -147,12 +147,12 @@ export const imagesColumn: Column<Workload> = [
   'Images referenced by each container in the template.',
   'wide',
 ]
-/** The selector of a workload, as one cell. */
+/** The selector of a workload, as a table cell. */
 export const selectorCell = (o: { spec: { selector: LabelSelector } }): Cell => formatLabelSelector(o.spec.selector)
 
 type Scaled = { spec: { replicas: number }; status: { replicas?: number } }
 
-/** The scale subresource of kinds with `spec.replicas` and `status.replicas`, but for the selector of their pods. */
+/** The scale subresource of kinds with `spec.replicas` and `status.replicas`, without the selector of their pods. */
 export const REPLICAS_SCALE: Omit<ScaleSubresource<Scaled>, 'selector'> = {
   replicas: o => o.spec.replicas,
   setReplicas(o, replicas) {

@@ -4,11 +4,11 @@ import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { forbidden, invalid, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, int32, string } from '../../schema/types.ts'
 
-/** Priorities above this are for the system. */
+/** Higher priorities are reserved for the system. */
 const HIGHEST_OF_USERS = 1_000_000_000
 const SYSTEM_PREFIX = 'system-'
 
-/** The classes that every server has; no others may bear the prefix. */
+/** The classes that every server has; other names must not have the prefix. */
 export const SYSTEM_PRIORITY_CLASSES = [
   {
     name: 'system-node-critical',
@@ -39,7 +39,7 @@ export const PriorityClass = defineKind({
       'PreemptLowerPriority, or Never to wait. Cannot change.',
     ],
   },
-  // Counted once, at the beginning: nothing that matters can change.
+  // The generation stays 1: no field that counts can change.
   generation: () => undefined,
 
   *validateUpdate(o, old, at) {

@@ -65,7 +65,7 @@ export const CSIDriver = defineKind({
   prepareForCreate: ({ spec }, ctx) => dropUnserved(spec, undefined, ctx),
   prepareForUpdate(o, old, ctx) {
     dropUnserved(o.spec, old.spec, ctx)
-    // Drivers begin without a generation; it counts changes alone.
+    // Drivers start without a generation; it only counts changes.
     const { generation = 0 } = old.metadata
     if (!deepEqual(o.spec, old.spec)) o.metadata.generation = typeof generation === 'bigint' ? generation + 1n : generation + 1
   },
@@ -123,7 +123,7 @@ export const CSIDriver = defineKind({
 /** An object of the kind CSIDriver. */
 export type CSIDriver = ObjectOf<typeof CSIDriver>
 
-/** A field of a feature that is off is kept only where it is already. */
+/** A field of a disabled feature is kept only if it is stored already. */
 function dropUnserved(spec: CSIDriverSpec, old: CSIDriverSpec | undefined, { gate }: RequestContext): void {
   if (!gate('VolumeLimitScaling') && old?.preventPodSchedulingIfMissing === undefined)
     delete (spec as Partial<CSIDriverSpec>).preventPodSchedulingIfMissing
@@ -144,7 +144,7 @@ function* validateSpec(spec: CSIDriverSpec, at: Ref<CSIDriverSpec>): Iterable<Fi
 const MIN_EXPIRATION = 600
 const MAX_EXPIRATION = 2 ** 32
 
-/** One token for each audience. */
+/** One token per audience. */
 function* validateTokenRequests(requests: readonly TokenRequest[], at: Ref<TokenRequest[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, { audience, expirationSeconds }] of requests.entries()) {

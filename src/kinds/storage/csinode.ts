@@ -137,7 +137,7 @@ function* validateTopologyKeys(keys: readonly string[], at: Ref<CSINodeDriver>):
   }
 }
 
-/** Of an existing driver, only the allocatable number of volumes may change. */
+/** Only the allocatable number of volumes of an existing driver may change. */
 function* validateKeptDrivers({ drivers }: CSINodeSpec, { drivers: before }: CSINodeSpec, at: Ref<CSINodeSpec>): Iterable<FieldError> {
   const known = new Map((before ?? []).map(driver => [driver.name, driver]))
   for (const { allocatable: _, ...driver } of drivers ?? []) {

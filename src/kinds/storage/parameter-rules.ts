@@ -1,4 +1,4 @@
-/** What classes of storage have in common: a driver that is named, and parameters that it understands. */
+/** Common rules of storage classes: their driver, and its parameters. */
 import { isQualifiedName } from '../../lib/names.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
 
@@ -14,7 +14,7 @@ export function* validateDriver(driver: string, at: Ref<string>): Iterable<Field
   }
 }
 
-/** Few enough, small enough, and each with a name. */
+/** Limited in number and size, each with a name. */
 export function* validateParameters(
   parameters: Readonly<Record<string, string>> | undefined,
   at: Ref<Record<string, string>>,
@@ -25,6 +25,6 @@ export function* validateParameters(
   if (bytesOf(parameters) > MAX_PARAMETER_BYTES) yield tooLong(at, MAX_PARAMETER_BYTES)
 }
 
-/** How many bytes names and values take together. */
+/** The number of bytes of names and values together. */
 export const bytesOf = (texts: Readonly<Record<string, string>> | undefined): number =>
   Object.entries(texts ?? {}).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)

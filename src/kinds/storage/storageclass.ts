@@ -1,4 +1,4 @@
-/** StorageClass says how volumes are made for the claims that name it. */
+/** StorageClass configures the provisioning of volumes for the claims that name it. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age, NAME_DOC } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -57,7 +57,7 @@ export const StorageClass = defineKind({
     if (!BINDING_MODES.includes(volumeBindingMode)) yield unsupported(at.volumeBindingMode, ...BINDING_MODES)
     yield* validateTopologies(allowedTopologies ?? [], at.allowedTopologies)
     if (!provisioner) yield required(at.provisioner)
-    // Clients are not shown the value that was refused.
+    // The error does not show the refused value.
     for (const field of ['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode'] as const)
       if (old && !deepEqual(o[field] ?? {}, old[field] ?? {})) yield invalid(withValue(at[field], null), 'field is immutable')
   },
@@ -101,11 +101,11 @@ export const StorageClass = defineKind({
 /** An object of the kind StorageClass. */
 export type StorageClass = ObjectOf<typeof StorageClass>
 
-/** Whether of all listed classes this is the one that claims without a class get. */
+/** Whether this class is the default among all listed ones. */
 const isInForce = (name: string | undefined, list: readonly AnyObject[] | undefined): boolean =>
   list !== undefined && newestDefault(list, isDefaultStorageClass)?.metadata.name === name
 
-/** Terms are well formed, and no two of them say the same. */
+/** Terms are valid and unique. */
 function* validateTopologies(terms: readonly Term[], at: Ref<Term[]>): Iterable<FieldError> {
   const seen = new Set<string>()
   for (const [i, term] of terms.entries()) {

@@ -1,4 +1,4 @@
-/** VolumeAttachment requests that a driver attach a volume to a node, and records whether that is done. */
+/** VolumeAttachment requests that a driver attach a volume to a node, and records the result. */
 import { inclusiveRangeMessage, isDNS1123SubdomainCaseless, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

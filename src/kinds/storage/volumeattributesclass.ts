@@ -1,4 +1,4 @@
-/** VolumeAttributesClass names properties of volumes that may change while they are used, such as their speed. */
+/** VolumeAttributesClass names mutable properties of volumes in use, such as their speed. */
 import { deepEqual } from '../../lib/json-value.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'

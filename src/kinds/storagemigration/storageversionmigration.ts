@@ -1,4 +1,4 @@
-/** StorageVersionMigration rewrites the stored objects of a resource in the version that is stored today. */
+/** StorageVersionMigration rewrites the stored objects of a resource in the current storage version. */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
@@ -49,7 +49,7 @@ export const StorageVersionMigration = defineKind({
     if (group) yield* joined(at.group, isDNS1123Subdomain(group))
   },
   *validateUpdate({ spec }, old, { spec: at }) {
-    // Clients are shown the spec under the name its field has inside a Kubernetes server.
+    // kube-apiserver shows the spec with the field name of its internal type.
     if (!deepEqual(spec, old.spec)) yield invalid(withValue(at, { Resource: spec.resource }), 'field is immutable')
   },
 

@@ -1,4 +1,7 @@
-/** Which volume suits a claim, and what says that both belong to each other. The scheduler and the controller of volumes agree on it. */
+/**
+ * Binding of claims and volumes: which volume matches a claim, and the fields and annotations that record the binding. The scheduler and
+ * the volume controller agree on it.
+ */
 import { getOwn } from '../../../lib/json-value.ts'
 import { compareQuantity, integerValue, parseQuantity, type Quantity } from '../../../lib/quantity.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -10,13 +13,13 @@ import type { PersistentVolumeClaimSpec } from './claim.ts'
 import type { PersistentVolumeClaimStatus } from './claim-status.ts'
 import type { PersistentVolumeSpec } from './volume.ts'
 
-/** On claims whose binding has been finished once. */
+/** On claims whose binding has been completed once. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
-/** On claims and volumes that were bound by the server's own decision: who wrote the reference by hand keeps it. */
+/** On claims and volumes that the server has bound itself: a reference written by a user is kept. */
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
-/** On claims: the node for which a volume is to be made. */
+/** On claims: the node for which a volume is to be provisioned. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
-/** On volumes: who has made them. */
+/** On volumes: their provisioner. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 /** The provisioner of classes without dynamic provisioning. */
 export const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
@@ -43,16 +46,16 @@ const storageOf = (amounts: Readonly<Record<string, string>> | undefined): Quant
 export const requestOf = ({ spec }: Pick<Claim, 'spec'>): Quantity => storageOf(spec.resources?.requests)
 export const capacityOf = ({ spec }: Pick<Volume, 'spec'>): Quantity => storageOf(spec.capacity)
 
-/** Whether a volume is bound to a claim or reserved for it. A reservation without a uid is for whoever has the name. */
+/** Whether a volume is bound to a claim or reserved for it. A reservation without a uid is for any claim of that name. */
 export function isBoundTo({ spec: { claimRef } }: Pick<Volume, 'spec'>, { metadata }: Pick<Claim, 'metadata'>): boolean {
   if (!claimRef || claimRef.name !== metadata.name || (claimRef.namespace ?? '') !== (metadata.namespace ?? '')) return false
   return !claimRef.uid || claimRef.uid === metadata.uid
 }
 
-/** Whether both sides are written, and nothing is left to be done. */
+/** Whether both sides are written, and the binding is complete. */
 export const isFullyBound = (claim: Claim): boolean => Boolean(claim.spec.volumeName) && hasAnnotation(claim, BIND_COMPLETED)
 
-/** Whether a volume can be mounted in all the ways that a claim asks for. */
+/** Whether a volume has all access modes that a claim requests. */
 export const hasModes = ({ spec }: Claim, volume: Volume): boolean =>
   (spec.accessModes ?? []).every(mode => volume.spec.accessModes?.includes(mode))
 export const sameVolumeMode = ({ spec }: Claim, volume: Volume): boolean =>
@@ -60,11 +63,11 @@ export const sameVolumeMode = ({ spec }: Claim, volume: Volume): boolean =>
 const sameAttributes = ({ spec }: Claim, volume: Volume): boolean =>
   (spec.volumeAttributesClassName ?? '') === (volume.spec.volumeAttributesClassName ?? '')
 
-/** Which nodes can use a volume; undefined when all can. */
+/** The nodes that can use a volume; undefined when all can. */
 export const nodesReaching = ({ spec: { nodeAffinity } }: Pick<Volume, 'spec'>): NodeTest | undefined =>
   nodeAffinity?.required && nodesSelectedBy(nodeAffinity.required)
 
-/** Why a claim cannot have the volume that it asks for by name; undefined when it can. */
+/** Why a claim cannot be bound to the volume that it names; undefined when it can. */
 export function mismatchOf(claim: Claim, volume: Volume): string | undefined {
   if (volume.metadata.deletionTimestamp) return `the volume is marked for deletion "${volume.metadata.name}"`
   if (integerValue(capacityOf(volume)) < integerValue(requestOf(claim))) return 'requested PV is too small'
@@ -78,12 +81,12 @@ export function mismatchOf(claim: Claim, volume: Volume): string | undefined {
 export type Candidates<V extends Volume> = {
   /** The volume that is bound to the claim or reserved for it. */
   readonly meant: V | undefined
-  /** Those that anybody of this class may have. */
+  /** The volumes that are available to any claim of this class. */
   readonly free: readonly Candidate<V>[]
 }
 export type Candidate<V extends Volume = Volume> = { readonly volume: V; readonly capacity: Quantity }
 
-/** The volumes that are large enough for a claim and of the modes, class and labels that it asks for, whatever their access modes. */
+/** The volumes that are large enough for a claim and have its volume mode, class and labels, whatever their access modes. */
 export function candidatesFor<V extends Volume>(claim: Claim, volumes: Iterable<V>): Candidates<V> {
   const request = requestOf(claim)
   const wanted = classOf(claim) ?? ''
@@ -104,14 +107,14 @@ export function candidatesFor<V extends Volume>(claim: Claim, volumes: Iterable<
   return { meant: undefined, free }
 }
 
-/** Smaller volumes first, equally large ones by their names. */
+/** Smaller volumes first, equally large ones by name. */
 export const bySize = (a: Candidate, b: Candidate): number =>
   compareQuantity(a.capacity, b.capacity) || ((a.volume.metadata.name ?? '') < (b.volume.metadata.name ?? '') ? -1 : 1)
 
-/** Where the volume of a claim is chosen only when it has a consumer, just one that is meant for it counts. */
+/** With `waits`, binding is delayed until there is a consumer: only a volume reserved for the claim counts. */
 export type MatchOptions = { readonly waits?: boolean }
 
-/** The volume that is meant for a claim, or else the smallest that suits it. */
+/** The volume reserved for a claim, or else the smallest that matches. */
 export function matchingVolume(claim: Claim, volumes: Iterable<Volume>, { waits = false }: MatchOptions = {}): Volume | undefined {
   const { meant, free } = candidatesFor(claim, volumes)
   if (meant || waits) return meant
@@ -120,7 +123,7 @@ export function matchingVolume(claim: Claim, volumes: Iterable<Volume>, { waits 
   return best?.volume
 }
 
-/** The same over volumes of any access modes: those with the fewest modes beyond what is asked for come first. */
+/** As matchingVolume, over volumes of any access modes: those with the fewest additional modes come first. */
 export function bestVolume(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
   const byModes = new Map<string, Volume[]>()
   for (const volume of volumes) {
@@ -138,7 +141,7 @@ export function bestVolume(claim: Claim, volumes: Iterable<Volume>, options: Mat
   return undefined
 }
 
-/** The volume as it is when a claim has it; undefined when nothing changes. */
+/** The volume after binding to a claim; undefined when nothing changes. */
 export function volumeBoundTo<V extends Volume>(volume: V, { metadata }: Pick<Claim, 'metadata'>): V | undefined {
   const isOurs = isBoundTo(volume, { metadata })
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata
@@ -151,7 +154,7 @@ export function volumeBoundTo<V extends Volume>(volume: V, { metadata }: Pick<Cl
   return { ...(isMarked ? volume : annotated(volume, { [BOUND_BY_CONTROLLER]: 'yes' })), spec: { ...volume.spec, claimRef } }
 }
 
-/** The same object with more annotations. */
+/** The object with more annotations. */
 export const annotated = <O extends { readonly metadata: ObjectMeta }>(object: O, annotations: Readonly<Record<string, string>>): O => ({
   ...object,
   metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },

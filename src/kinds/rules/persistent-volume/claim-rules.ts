@@ -1,4 +1,4 @@
-/** Rules on the spec of a persistent volume claim. */
+/** Rules for the spec of a persistent volume claim. */
 
 import { isDNS1123Label, isDNS1123Subdomain } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
@@ -21,11 +21,11 @@ import type { TypedObjectReference } from '../references.ts'
 import { validateObjectName } from '../text-rules.ts'
 import type { PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate } from './claim.ts'
 
-/** In the order errors list them. */
+/** In the order of error messages. */
 export const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] as const
 export const VOLUME_MODES = ['Block', 'Filesystem'] as const
 
-/** What is forgiven because it is stored already. */
+/** Errors that a stored claim may keep. */
 export type ClaimOptions = {
   readonly allowInvalidSelectorValues?: boolean
   readonly allowInvalidSourceGroup?: boolean
@@ -57,7 +57,7 @@ const META_WITHOUT_TEMPLATES = [
   'managedFields',
 ] as const
 
-/** Metadata of an object yet to be made, of which only labels and annotations are taken over. */
+/** Metadata of an object yet to be created, of which only labels and annotations are used. */
 export function* validateTemplateMeta(meta: ObjectMeta, at: Ref<ObjectMeta>): Iterable<FieldError> {
   yield* validateAnnotations(meta.annotations, at.annotations)
   yield* validateLabels(meta.labels, at.labels)
@@ -65,7 +65,7 @@ export function* validateTemplateMeta(meta: ObjectMeta, at: Ref<ObjectMeta>): It
     if ((meta[field] ?? undefined) !== undefined) yield forbidden(field === 'uid' ? under(at, 'uID') : at[field], 'cannot be set')
 }
 
-/** Which volume is wanted: how it is used, how large, of which class and filled from what. */
+/** The requested volume: its modes, size, class and data source. */
 export function* validatePersistentVolumeClaimSpec(
   spec: PersistentVolumeClaimSpec,
   at: Ref<PersistentVolumeClaimSpec>,
@@ -115,7 +115,7 @@ function* validateDataSources(
     if (dataSourceRef.namespace) yield* invalidEach(at.dataSourceRef.namespace, isDNS1123Label(dataSourceRef.namespace))
   }
   if (!dataSource || !dataSourceRef) return
-  // The value shown is that of a path, which has none.
+  // The error shows the value of a path, which has none.
   const whole = withValue(at, {})
   if (dataSourceRef.namespace) yield invalid(whole, 'may not be specified when dataSourceRef.namespace is specified')
   else if (!isSameSource(dataSource, dataSourceRef)) yield invalid(whole, 'must match dataSourceRef')

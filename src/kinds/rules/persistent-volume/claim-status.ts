@@ -62,7 +62,7 @@ export const PersistentVolumeClaimStatus = message(
 )
 export type PersistentVolumeClaimStatus = Static<typeof PersistentVolumeClaimStatus>
 
-/** A claim inside another object, which always says what it is. */
+/** A claim inside another object, always with apiVersion and kind. */
 export const EmbeddedPersistentVolumeClaim = message(
   'PersistentVolumeClaim',
   {

@@ -1,4 +1,4 @@
-/** Rules on persistent volumes, as objects of their own and inside attachments. */
+/** Rules for persistent volumes, as objects and inside attachments. */
 
 import { nameIsDNSLabel } from '../../../lib/names.ts'
 import { integerValue, parseQuantity } from '../../../lib/quantity.ts'
@@ -69,7 +69,7 @@ const INLINE = 'in the context of inline volumes'
 type VolumeOptions = {
   /** The name of the volume. */
   readonly name?: string
-  /** Values of node labels that are no label values pass. */
+  /** Accepts invalid values of node labels. */
   readonly allowInvalidNodeValues?: boolean
 }
 
@@ -103,7 +103,7 @@ export function* validateInlineVolumeSpec(spec: PersistentVolumeSpec, at: Ref<Pe
   yield* validateModes(spec, at)
   if (policy && policy !== 'Retain') yield forbidden(at.persistentVolumeReclaimPolicy, `may only be Retain ${INLINE}`)
   if (nodeAffinity) yield forbidden(at.nodeAffinity, `may not be specified ${INLINE}`)
-  // Affinity is refused above, so that storage of one node never has what it needs.
+  // Affinity is refused above, so that a local volume never has the affinity it needs.
   yield* validateVolumeSource(rest, at, '')
   if (spec.hostPath && isRoot(spec.hostPath.path) && policy === 'Recycle')
     yield forbidden(at.persistentVolumeReclaimPolicy, "may not be 'recycle' for a hostPath mount of '/'")
@@ -152,7 +152,7 @@ function* validateAttributesClass(spec: PersistentVolumeSpec, at: Ref<Persistent
   if (!csi) yield required(at.csi, 'has to be specified when using volumeAttributesClassName')
 }
 
-/** Whether a path, however written, is the root directory. */
+/** Whether a path, in any notation, is the root directory. */
 function isRoot(path: string): boolean {
   let depth = 0
   if (!path.startsWith('/')) return false
@@ -162,7 +162,7 @@ function isRoot(path: string): boolean {
   return depth === 0
 }
 
-/** What may change of a volume: neither where it is, nor from where it is reached. */
+/** Rules for changes of a volume: its source and its nodes are immutable. */
 export function* validatePersistentVolumeChange(
   spec: PersistentVolumeSpec,
   old: PersistentVolumeSpec,
@@ -170,7 +170,7 @@ export function* validatePersistentVolumeChange(
   { mutableNodeAffinity = false }: { readonly mutableNodeAffinity?: boolean } = {},
 ): Iterable<FieldError> {
   const [source, before] = [sourceOf(spec), sourceOf(old)]
-  // The secret for growing the volume may be given later.
+  // The secret for expanding the volume may be set later.
   if (source.csi && before.csi && !before.csi.controllerExpandSecretRef) {
     const { controllerExpandSecretRef: _, ...csi } = source.csi
     source.csi = csi
@@ -190,7 +190,7 @@ export function* validatePersistentVolumeChange(
 const sourceOf = (spec: PersistentVolumeSpec): PersistentVolumeSource =>
   Object.fromEntries(volumeSourceNames.flatMap(name => (spec[name] ? [[name, spec[name]]] : [])))
 
-/** What node labels are called since they left beta. */
+/** The new names of node labels that were in beta. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
@@ -199,7 +199,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
   ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
 ])
 
-/** Whether two affinities mean the same, also when labels of the old one are now called by their new names. */
+/** Whether two affinities are the same, also when labels of the old one have their new names now. */
 function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffinity): boolean {
   const terms = now?.required?.nodeSelectorTerms ?? []
   const renamed = (list: NodeSelectorRequirement[] | undefined, others: NodeSelectorRequirement[] | undefined) =>
@@ -215,14 +215,14 @@ function isSameAffinity(now: VolumeNodeAffinity | undefined, old: VolumeNodeAffi
   return meansTheSame(VolumeNodeAffinity, now, old.required ? { required: { nodeSelectorTerms } } : old)
 }
 
-/** An affinity as errors print it. */
+/** An affinity in errors. */
 const shownAffinity = (affinity: VolumeNodeAffinity | undefined) => internalRepresentation(VolumeNodeAffinity, affinity)
 
 type Source = keyof PersistentVolumeSource
 type Content<S extends Source> = NonNullable<PersistentVolumeSource[S]>
 type SourceRule<S extends Source> = (source: Content<S>, at: Ref<Content<S>>, volumeName: string) => Iterable<FieldError>
 
-/** In the order in which sources are looked at; the first one set is the source of the volume. */
+/** In the order in which sources are checked; the first one set is the source of the volume. */
 const RULES: { readonly [S in Source]: SourceRule<S> } = {
   hostPath: validateHostPath,
   gcePersistentDisk: validateGCEPersistentDisk,
@@ -252,7 +252,7 @@ const RULES: { readonly [S in Source]: SourceRule<S> } = {
 const CHECKED_AS: Readonly<Partial<Record<Source, string>>> = { gcePersistentDisk: 'persistentDisk' }
 const REFUSED_AS: Readonly<Partial<Record<Source, string>>> = { cephfs: 'cephFS' }
 
-/** A volume has one source, and that is complete. `name` is that of the volume. */
+/** A volume has one complete source. `name` is that of the volume. */
 function* validateVolumeSource(spec: PersistentVolumeSpec, at: Ref<PersistentVolumeSpec>, name: string): Iterable<FieldError> {
   let sources = 0
   for (const source of Object.keys(RULES) as Source[]) {

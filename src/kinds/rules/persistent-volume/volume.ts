@@ -1,4 +1,4 @@
-/** A piece of storage: how large it is, how it can be used, and where it really is. */
+/** Types of persistent volumes: size, access modes, and source. */
 import { atomic, bool, inlined, type Message, mapOf, message, quantity, type Static, string } from '../../../schema/types.ts'
 import { roundAmounts } from '../pod/resources/resources.ts'
 import { NodeSelector } from '../pod/scheduling/node-selector.ts'

@@ -1,4 +1,4 @@
-/** Rules on the annotations that affect pods, and on the fields that replaced them. */
+/** Rules for the annotations that affect pods, and for the fields that replaced them. */
 
 import { goQuote } from '../../../lib/go-text.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -26,11 +26,11 @@ const UNCONFINED = 'unconfined'
 
 type Annotations = Record<string, string>
 
-/** The annotation of that key, if there is one of the object's own. */
+/** The annotation of that key, if the object has it. */
 export const annotationOf = (meta: ObjectMeta | undefined, key: string): string | undefined =>
   meta?.annotations && Object.hasOwn(meta.annotations, key) ? meta.annotations[key] : undefined
 
-/** Rules on the annotations of a pod or a template of pods. */
+/** Rules for the annotations of a pod or a pod template. */
 export function* validatePodAnnotations(
   meta: ObjectMeta,
   at: Ref<Annotations>,
@@ -51,7 +51,7 @@ function* validateTolerationsText(text: string, at: Ref<Annotations>, options: P
   else yield* validateTolerations(parsed, under(at, TOLERATIONS_ANNOTATION, parsed), options)
 }
 
-/** Tolerations from JSON text, or what is wrong with it. Only strings and numbers of the expected fields are used. */
+/** Tolerations parsed from JSON, or the error. Only strings and numbers of the expected fields are used. */
 function parseTolerations(text: string): Toleration[] | string {
   let parsed: unknown
   try {
@@ -72,7 +72,7 @@ function parseTolerations(text: string): Toleration[] | string {
 }
 const TOLERATION_FIELDS = ['key', 'operator', 'value', 'effect', 'tolerationSeconds'] as const
 
-/** Whether the cost of deleting a pod, if it is given, is a 32-bit integer as one writes it. */
+/** Whether the pod deletion cost, if set, is a canonical 32-bit integer. */
 export function hasValidDeletionCost(meta: ObjectMeta | undefined): boolean {
   const cost = annotationOf(meta, DELETION_COST)
   if (cost === undefined || cost === '0') return true

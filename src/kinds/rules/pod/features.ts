@@ -1,4 +1,4 @@
-/** Fields of pods of feature gates that may be off: they are dropped, unless the stored object has them already. */
+/** Pod fields of feature gates that may be off: they are dropped, unless the stored object has them already. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { containersOf } from './containers/container.ts'
 import type { HTTPGetAction, Probe } from './containers/probes.ts'
@@ -10,7 +10,7 @@ type Gate = (name: string) => boolean
 type Holder = Record<string, unknown> | undefined
 type Feature<T> = readonly [gate: string, keys: readonly string[], holders: (value: T) => Iterable<Holder>]
 
-/** Drops what is not served from a template; on updates `old` is the stored template. */
+/** Drops disabled fields from a template; on updates `old` is the stored template. */
 export function dropDisabledTemplateFields(template: PodTemplateSpec, old: PodTemplateSpec | undefined, gate: Gate): void {
   dropDisabled(SPEC_FEATURES, template.spec, old?.spec, gate)
   dropInitContainerAnnotations(template.metadata)
@@ -18,14 +18,14 @@ export function dropDisabledTemplateFields(template: PodTemplateSpec, old: PodTe
 
 type PodParts = { metadata: ObjectMeta; spec: PodSpec; status: PodStatus }
 
-/** Drops what is not served from a pod; on updates `old` is the stored pod. */
+/** Drops disabled fields from a pod; on updates `old` is the stored pod. */
 export function dropDisabledPodFields(pod: PodParts, old: PodParts | undefined, gate: Gate): void {
   dropDisabled(SPEC_FEATURES, pod.spec, old?.spec, gate)
   dropDisabled(STATUS_FEATURES, pod.status, old?.status, gate)
   dropInitContainerAnnotations(pod.metadata)
 }
 
-/** Before init containers had a field they were annotations, which must not take effect again. */
+/** Init containers were annotations before they had a field; the annotations must not take effect again. */
 export function dropInitContainerAnnotations({ annotations }: { annotations?: Record<string, string> }): void {
   if (annotations) for (const key of INIT_CONTAINER_ANNOTATIONS) delete annotations[key]
 }
@@ -92,7 +92,7 @@ function* httpRequestsOf(spec: PodSpec): Iterable<HTTPGetAction | undefined> {
   }
 }
 
-/** All that makes files in volumes: each may say who owns them. */
+/** All sources of files in volumes: each may set their owner. */
 function* filesOf(volumes: readonly Volume[]): Iterable<Holder> {
   for (const { secret, configMap, downwardAPI, projected } of volumes) {
     yield* [secret, configMap, downwardAPI, projected] as Holder[]

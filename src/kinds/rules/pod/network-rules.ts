@@ -1,4 +1,4 @@
-/** Rules on how a pod names and finds itself and others. */
+/** Rules for host names, DNS and the host network of a pod. */
 
 import { isValidIPForLegacyField } from '../../../lib/ip.ts'
 import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
@@ -13,7 +13,7 @@ const MAX_NAMESERVERS = 3
 const MAX_SEARCHES = 32
 const MAX_SEARCH_CHARACTERS = 2048
 
-/** Name servers and search paths within what resolvers can take; a pod without the cluster's names brings its own. */
+/** Name servers and search paths within the limits of resolvers; a pod with DNS policy None has its own. */
 export function* validateDNSConfig({ dnsConfig, dnsPolicy }: PodSpec, at: Ref<PodDNSConfig>): Iterable<FieldError> {
   if (dnsPolicy === 'None') {
     if (!dnsConfig) return yield required(at, 'must provide `dnsConfig` when `dnsPolicy` is None')
@@ -42,7 +42,7 @@ export function* validateHostAliases(aliases: readonly HostAlias[] | null | unde
   }
 }
 
-/** On the network of the node, containers listen where they say; pods must, templates need not say it yet. */
+/** In the host network, container ports are host ports; pods must set both, templates need not yet. */
 export function* validateHostNetworkPorts(spec: PodSpec, at: Ref<PodSpec>, { pod }: PodOptions): Iterable<FieldError> {
   if (!spec.hostNetwork) return
   for (const [c, { ports }] of (spec.containers ?? []).entries())
@@ -65,7 +65,7 @@ export function* validateHostUsers(spec: PodSpec, at: Ref<PodSpec>, options: Pod
 
 const MAX_HOSTNAME = 64
 
-/** A host name that replaces the one made from name and subdomain. */
+/** A host name that overrides the one derived from name and subdomain. */
 export function* validateHostnameOverride(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   const { hostnameOverride: name } = spec
   if (name === undefined) return

@@ -1,7 +1,7 @@
-/** What the rules of pods take for granted: features in force, and what is forgiven because it is stored already. */
+/** Options of the rules for pods: enabled features, and errors that a stored object may keep. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 
-/** Settings of the rules. Those that begin with `allow` forgive what an existing object already has. */
+/** Options of the rules. Those that begin with `allow` accept errors of the stored object. */
 export type PodOptions = {
   /** The metadata of the pod when the spec is that of a pod; absent in templates. */
   readonly pod?: ObjectMeta
@@ -22,7 +22,7 @@ export type PodOptions = {
   readonly allowInvalidAffinitySelectors: boolean
   readonly allowInvalidNodeAffinityValues: boolean
   readonly allowInvalidSpreadSelectors: boolean
-  /** The stored object breaks the rule in force on keys of spread constraints, so the one before it applies. */
+  /** The stored object violates the current rule on keys of spread constraints, so the former one applies. */
   readonly allowOtherSpreadKeyRule: boolean
   readonly allowIndivisibleHugePages: boolean
   readonly allowNonLocalTokenPaths: boolean
@@ -33,7 +33,7 @@ export type PodOptions = {
   readonly allowSysAdminWithoutEscalation: boolean
 }
 
-/** Kubernetes 1.37 with its default features, for objects that are new. */
+/** Kubernetes 1.37 with its default features, for new objects. */
 export const POD_OPTIONS: PodOptions = Object.freeze({
   privileged: true,
   podLevelResources: true,

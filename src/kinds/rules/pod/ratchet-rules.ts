@@ -1,4 +1,4 @@
-/** What the rules of pods forgive an existing object: rules became stricter over time, and what is stored must stay writable. */
+/** Ratcheting of pods: rules became stricter over time, and stored objects must stay writable. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { type FieldError, refTo } from '../../../schema/refs.ts'
 import { validateLabelSelector } from '../meta.ts'
@@ -15,10 +15,10 @@ import { hostSysctlFault } from './security/security-rules.ts'
 import type { PodSpec } from './spec.ts'
 import { validateLocalNonReservedPath } from './volumes/path-rules.ts'
 
-/** The part of a pod or template that rules look at. */
+/** The part of a pod or template that rules need. */
 type Stored = { readonly metadata: ObjectMeta; readonly spec: PodSpec }
 
-/** The options that feature gates choose. */
+/** The options that feature gates determine. */
 export function gatedPodOptions(gate: (name: string) => boolean): PodOptions {
   return {
     ...POD_OPTIONS,
@@ -37,7 +37,7 @@ export function gatedPodOptions(gate: (name: string) => boolean): PodOptions {
   }
 }
 
-/** The options for a write over a stored pod or template; without one, `base` as it is. */
+/** The options for a write over a stored pod or template; without one, `base`. */
 export function podOptionsFor(old: Stored | undefined, base: PodOptions = POD_OPTIONS): PodOptions {
   if (!old) return base
   const { metadata, spec } = old

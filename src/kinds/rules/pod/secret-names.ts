@@ -1,9 +1,9 @@
-/** The secrets that a pod uses, wherever it names them. */
+/** The secrets that a pod uses. */
 import type { Container, EphemeralContainer } from './containers/container.ts'
 import { containersOf } from './containers/container.ts'
 import type { PodSpec } from './spec.ts'
 
-/** Where the environment of a container names a secret: the variable, or all of a secret's keys. */
+/** A secret in a container's environment: the variable, or all of a secret's keys. */
 export type SecretInEnvironment = { readonly secret: string; readonly variable: string | undefined }
 
 /** The secrets in a container's environment. */

@@ -1,4 +1,4 @@
-/** Rules on the spec of a pod, alone and inside a template: everything that is wrong with it, in the order of kube-apiserver. */
+/** Rules for the spec of a pod, alone and inside a template: all errors, in the order of kube-apiserver. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { inclusiveRangeMessage, isPrefixedLabelKey } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
@@ -51,14 +51,14 @@ const MAX_RESPONDERS = 10
 const MAX_RESPONDER_PRIORITY = 100_000
 const RESERVED_PRIORITIES = 1000
 
-/** Rules on a template of pods; its metadata are only labels and annotations. */
+/** Rules for a pod template; its metadata has only labels and annotations. */
 export function* validatePodTemplateSpec(
   template: PodTemplateSpec,
   at: Ref<PodTemplateSpec>,
   options: PodOptions = POD_OPTIONS,
 ): Iterable<FieldError> {
   const { metadata, spec } = template
-  // Errors leave out that labels and annotations are metadata.
+  // Error paths leave out `metadata` before labels and annotations.
   const annotations = under(at, 'annotations', metadata.annotations ?? {})
   yield* validateLabels(metadata.labels, under(at, 'labels', metadata.labels ?? {}))
   yield* validateAnnotations(metadata.annotations, annotations)
@@ -69,7 +69,7 @@ export function* validatePodTemplateSpec(
   if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'ephemeral containers not allowed in pod template')
 }
 
-/** Rules on the spec of a pod. */
+/** Rules for the spec of a pod. */
 export function* validatePodSpec(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions = POD_OPTIONS): Iterable<FieldError> {
   if (spec.terminationGracePeriodSeconds === undefined) yield required(at.terminationGracePeriodSeconds)
   const volumes = new Map<string, Volume>()
@@ -135,7 +135,7 @@ function* validateResourceClaims(
   }
 }
 
-/** What a pod waits for before it is ready, and before it is scheduled. */
+/** Rules for readiness gates and scheduling gates. */
 function* validateGates({ readinessGates, schedulingGates }: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   for (const [i, { conditionType = '' }] of (readinessGates ?? []).entries())
     yield* validateQualifiedName(conditionType, at.readinessGates[i]!.conditionType)
@@ -168,7 +168,7 @@ function* validateClasses(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions):
   if (priorityClassName) yield* validateObjectName(priorityClassName, at.priorityClassName)
   if (runtimeClassName !== undefined) yield* validateObjectName(runtimeClassName, at.runtimeClassName)
   if (preemptionPolicy !== undefined) yield* validateChoice(preemptionPolicy, at.preemptionPolicy, 'PreemptLowerPriority', 'Never')
-  // Overhead is checked as if it were limits, and error paths say limits.
+  // Overhead is checked like limits, and error paths say limits.
   if (overhead)
     yield* validateContainerResources({ limits: overhead }, withValue<ResourceRequirements>(at.overhead, { limits: overhead }), options)
 }
@@ -194,7 +194,7 @@ function* validateFileVariables(spec: PodSpec, at: Ref<PodSpec>): Iterable<Field
     }
 }
 
-/** Rules on eviction responders and their order. */
+/** Rules for eviction responders and their order. */
 function* validateEvictionResponders(responders: readonly EvictionResponder[], at: Ref<EvictionResponder[]>): Iterable<FieldError> {
   if (responders.length > MAX_RESPONDERS) return yield tooMany(at, responders.length, MAX_RESPONDERS)
   const names = new Set<string>()

@@ -60,7 +60,7 @@ export const EvictionResponder = message('EvictionResponder', {
 }).atomic()
 export type EvictionResponder = Static<typeof EvictionResponder>
 
-/** The two names of the service account are one; the newer wins. */
+/** The two names of the service account are kept equal; the newer field wins. */
 function fillPodSpec(spec: { serviceAccountName?: string; serviceAccount?: string; overhead?: Record<string, string> }): void {
   const account = spec.serviceAccountName || spec.serviceAccount
   if (account) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })

@@ -27,7 +27,7 @@ export function* warnAboutPod(pod: Template): Iterable<string> {
   for (const container of containersOf(pod.spec)) yield* warnAboutTakenOver(container, pod)
 }
 
-/** Warnings about the template of a workload; `at` is where it is. */
+/** Warnings about the template of a workload; `at` is its path. */
 export const warnAboutPodTemplate = (template: PodTemplateSpec, at: Ref<PodTemplateSpec>): Iterable<string> => warnAbout(template, at)
 
 function* warnAbout({ metadata, spec }: Template, at: Ref<Template>): Iterable<string> {
@@ -80,7 +80,7 @@ function* warnAboutPlacement(spec: PodSpec, at: Ref<PodSpec>): Iterable<string> 
   }
 }
 
-/** Values of preferences are not checked, so that a wrong one only never matches. */
+/** Values of preferences are not validated, so that a wrong one merely never matches. */
 function* warnAboutNodeTerm(term: NodeSelectorTerm, at: Ref<NodeSelectorTerm>, about: 'keys' | 'keys and values'): Iterable<string> {
   for (const [i, { key, values }] of (term.matchExpressions ?? []).entries()) {
     const itemAt = at.matchExpressions[i]!
@@ -142,7 +142,7 @@ function* warnAboutContainer(placed: ContainerWithRef, owner: Template, ownerAt:
   if (container.env) yield* warnAboutHiddenVariables(container, placed.at)
 }
 
-/** By now a profile given by annotation is in the field, as if it had been written there. */
+/** A profile from an annotation has already been copied to the field. */
 function* warnAboutTakenOver({ name, securityContext }: Pick<Container, 'name' | 'securityContext'>, pod: Template): Iterable<string> {
   const own = securityContext?.appArmorProfile
   const annotation = getOwn(pod.metadata.annotations ?? {}, APP_ARMOR_ANNOTATION + name)
@@ -151,7 +151,7 @@ function* warnAboutTakenOver({ name, securityContext }: Pick<Container, 'name' |
     yield `metadata.annotations[${APP_ARMOR_ANNOTATION}${name}]: ${APP_ARMOR_ADVICE}`
 }
 
-/** Whether an annotation says what neither the container nor the pod says. */
+/** Whether an annotation differs from the container and the pod. */
 function saysOtherwise(annotation: string, { securityContext }: Container, spec: PodSpec): boolean {
   const own = securityContext?.appArmorProfile
   const profile = appArmorProfileOf(annotation)
@@ -201,7 +201,7 @@ function* warnAboutNumbers(ports: readonly PortAt[]): Iterable<string> {
       else if (hostPort === otherPort && (hostIP === '') !== (otherIP === ''))
         yield `${path}: dangerously ambiguous port definition with ${otherPath}`
     }
-    // Past a few, more of the same warnings do not help, and comparing all with all would take long.
+    // Beyond a few, more of the same warnings do not help, and comparing all pairs would take long.
     if (others.length < MAX_COMPARED) seen.set(number, [...others, { port, path }])
   }
 }
@@ -219,6 +219,6 @@ function* warnAboutNames(ports: readonly PortAt[]): Iterable<string> {
 
 const MAX_COMPARED = 20
 
-/** As Go prints a structure: the warnings of kube-apiserver contain it. */
+/** A structure as Go prints it, in the warnings of kube-apiserver. */
 const printed = ({ name = '', hostPort = 0, containerPort, protocol, hostIP = '' }: ContainerPort): string =>
   `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`

@@ -3,7 +3,7 @@ import type { Ref } from '../../../../schema/refs.ts'
 import type { PodSpec } from '../spec.ts'
 import type { Container } from './container.ts'
 
-/** A container and its field path. The ref is created on demand: rules look at every container, and report few. */
+/** A container and its field path. The Ref is created on demand: rules visit every container, and report few. */
 export class ContainerWithRef {
   readonly container: Container
   readonly #list: Ref<Container[]>
@@ -20,7 +20,7 @@ export class ContainerWithRef {
   }
 }
 
-/** Every container: first those that initialise, then those that run, then those added for debugging. */
+/** All containers: init containers, then containers, then ephemeral ones. */
 export function containersWithRefs(spec: PodSpec, at: Ref<PodSpec>): readonly ContainerWithRef[] {
   const placed: ContainerWithRef[] = []
   const withRefs = (containers: readonly Container[] | undefined, list: Ref<Container[]>) =>

@@ -1,4 +1,4 @@
-/** Rules on containers: those that run, those that run before them, and those added to look inside. */
+/** Rules for containers: containers, init containers and ephemeral containers. */
 import {
   duplicate,
   type FieldError,
@@ -23,7 +23,7 @@ import { type Volumes, validateVolumeDevices, validateVolumeMounts } from './mou
 import { validateContainerPorts, validateHostPortConflicts } from './ports.ts'
 import { validateLifecycle, validateProbes } from './probes.ts'
 
-/** What containers are checked against: the pod around them. */
+/** The pod around the containers. */
 type Surroundings = {
   readonly spec: PodSpec
   /** The valid volumes of the pod. */
@@ -33,7 +33,7 @@ type Surroundings = {
   readonly options: PodOptions
 }
 
-/** There is a container, each is well formed, and neither names nor ports of the node are used twice. */
+/** There is a container, each is valid, and neither names nor host ports are used twice. */
 export function* validateContainers(at: Ref<Container[]>, around: Surroundings): Iterable<FieldError> {
   const { spec, options } = around
   const containers = spec.containers ?? []
@@ -51,7 +51,7 @@ export function* validateContainers(at: Ref<Container[]>, around: Surroundings):
   yield* validateHostPortConflicts(containers, at)
 }
 
-/** Init containers run one by one, so each has all ports; only sidecars have a life to be probed. */
+/** Init containers run one by one, so each has all ports; only sidecars may have probes. */
 export function* validateInitContainers(at: Ref<Container[]>, around: Surroundings): Iterable<FieldError> {
   const { spec, options } = around
   const names = new Set((spec.containers ?? []).map(container => container.name))
@@ -88,7 +88,7 @@ const NOT_FOR_EPHEMERAL = [
   'lifecycle',
 ] as const
 
-/** Containers added for a while: no part of the service, so without what services need. */
+/** Ephemeral containers: for debugging, so without the fields that services need. */
 export function* validateEphemeralContainers(at: Ref<EphemeralContainer[]>, around: Surroundings): Iterable<FieldError> {
   const { spec } = around
   const message = 'cannot be set for an Ephemeral Container'
@@ -110,12 +110,12 @@ export function* validateEphemeralContainers(at: Ref<EphemeralContainer[]>, arou
   }
 }
 
-/** In pods, though not in templates, the image has no space around it. */
+/** In pods, but not in templates, the image has no space around it. */
 export function* validateImagePadding({ image = '' }: { image?: string }, at: Ref<string>): Iterable<FieldError> {
   if (image.trim() !== image) yield invalid(at, 'must not have leading or trailing whitespace')
 }
 
-/** Requirements are always there, but may hold nothing. */
+/** Requirements are always present, but may be empty. */
 const isSet = (field: (typeof NOT_FOR_EPHEMERAL)[number], container: EphemeralContainer): boolean =>
   field === 'resources' ? Object.keys(container.resources ?? {}).length > 0 : (container[field] ?? undefined) !== undefined
 
@@ -125,10 +125,10 @@ function* validateLife(container: Container, at: Ref<Container>, spec: PodSpec):
   yield* validateProbes(container, at, grace)
 }
 
-/** Rules on every container. */
+/** Rules for every container. */
 function* validateContainer(container: Container, at: Ref<Container>, around: Surroundings): Iterable<FieldError> {
   const { spec, volumes, claims, options } = around
-  // Refs cost more than most of these checks: they are made only for what the container has.
+  // Refs cost more than most of these checks: they are created only for fields that are set.
   yield* validateRequiredLabelText(container.name, at.name)
   if (!container.image) yield required(at.image)
   if (!isOneOf(MESSAGE_POLICIES, container.terminationMessagePolicy))
@@ -187,13 +187,13 @@ function* validateRestartRule(
   if (count > MAX_EXIT_CODES) yield tooMany(at.exitCodes.values, count, MAX_EXIT_CODES)
 }
 
-/** The same for init containers, whose exceptions need a policy too. */
+/** As validateContainerRestartPolicy for init containers, whose rules need a policy too. */
 function* validateInitRestartPolicy(container: Container, at: Ref<Container>, options: PodOptions): Iterable<FieldError> {
   if (container.restartPolicy !== undefined) yield* validateContainerRestartPolicy(container, at, options)
   else if (container.restartPolicyRules?.length) yield required(at.restartPolicy, 'must specify restartPolicy when restart rules are used')
 }
 
-/** How a change of each resource is brought about; in pods that never restart, without a restart. */
+/** The resize policy of each resource; pods that never restart cannot have RestartContainer. */
 function* validateResizePolicies(
   policies: readonly ContainerResizePolicy[] | null | undefined,
   at: Ref<ContainerResizePolicy[]>,
@@ -210,7 +210,7 @@ function* validateResizePolicies(
   }
 }
 
-/** The list as a whole is reported, whichever item is wrong. */
+/** The error is about the whole list, whichever item is wrong. */
 function* validateWord(word: string, at: Ref<any>, ...words: readonly string[]): Iterable<FieldError> {
   if (word === '') yield required(at)
   else if (!words.includes(word)) yield unsupported(withValue(at, word), ...words)

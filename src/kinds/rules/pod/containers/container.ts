@@ -76,7 +76,7 @@ const containerFields = {
   tty: [18, bool, 'Whether it has a terminal.'],
 } as const
 
-/** An image that moves with its tag is pulled every time. */
+/** Images with the tag latest are pulled every time. */
 function fillPullPolicy(container: { image?: string; imagePullPolicy?: string }): void {
   container.imagePullPolicy ??= defaultPullPolicy(container.image)
 }
@@ -104,7 +104,7 @@ type ContainerLists = {
 /** Init containers first, then containers, then ephemeral ones, as they are started. */
 export function containersOf(lists: ContainerLists): readonly (Container | EphemeralContainer)[] {
   const { initContainers, containers, ephemeralContainers } = lists
-  // Most pods have the usual ones only, and all containers of a pod are wanted many times in a write.
+  // Most pods have only containers, and the list is used many times in a write.
   if (!initContainers && !ephemeralContainers) return containers ?? []
   return [...(initContainers ?? []), ...(containers ?? []), ...(ephemeralContainers ?? [])]
 }

@@ -1,4 +1,4 @@
-/** What a pod may read about itself: its own fields and the resources of its containers. */
+/** The downward API: fields of the pod itself and resources of its containers. */
 
 import { parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
 import { type FieldError, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
@@ -40,11 +40,11 @@ const READABLE_FIELDS: ReadonlySet<string> = new Set([
   'spec.restartPolicy',
   'spec.schedulerName',
   'status.phase',
-  // What spec.nodeName was called once.
+  // The former name of spec.nodeName.
   'spec.host',
 ])
 
-/** A field of the pod among those offered here. */
+/** A field of the pod, one of those available here. */
 export function* validateFieldSelector(
   { apiVersion, fieldPath }: ObjectFieldSelector,
   at: Ref<ObjectFieldSelector>,
@@ -59,7 +59,7 @@ export function* validateFieldSelector(
   else if (!offered.includes(path)) yield unsupported(withValue(at.fieldPath, path), ...offered)
 }
 
-/** Why a field cannot be read from a pod of a version. */
+/** Why a field is not available in a version of the pod. */
 function unreadable(apiVersion: string, fieldPath: string): string | undefined {
   if (apiVersion !== 'v1') return `unsupported pod version: ${apiVersion}`
   const { path, subscript } = splitSubscript(fieldPath)

@@ -1,9 +1,6 @@
 /** Names of container images: `[domain[:port]/]path[:tag][@digest]`. */
 
-/**
- * The tag of an image: `latest` when it names neither tag nor digest, empty when it names only a digest,
- * undefined when the text is no image name.
- */
+/** The tag of an image: `latest` when it has neither tag nor digest, empty when it has only a digest, undefined for an invalid name. */
 export function imageTag(image: string): string | undefined {
   if (/^[a-f0-9]{64}$/.test(image)) return undefined
   const [domain, remote] = splitDomain(image)
@@ -36,7 +33,7 @@ function splitDomain(image: string): [domain: string | undefined, remote: string
 function isName(domain: string | undefined, path: string): boolean {
   if (!path.split('/').every(isPathComponent)) return false
   if (domain === undefined || isDomain(domain)) return path.length <= MAX_PATH
-  // What looked like a domain may be the first component of the path.
+  // The apparent domain may be the first component of the path.
   return isPathComponent(domain) && domain.length + 1 + path.length <= MAX_PATH
 }
 

@@ -1,14 +1,14 @@
-/** Rules on what a container mounts, and which block devices it is given. */
+/** Rules for volume mounts and block devices of a container. */
 import { duplicate, type FieldError, forbidden, invalid, notFoundValue, type Ref, required, unsupported } from '../../../../schema/refs.ts'
 import { under } from '../../error-paths.ts'
 import { hasBacksteps, validateLocalDescendingPath } from '../volumes/path-rules.ts'
 import type { Volume } from '../volumes/volumes.ts'
 import type { Container, VolumeDevice, VolumeMount } from './container.ts'
 
-/** The volumes of a pod that are valid, by name. */
+/** The valid volumes of a pod, by name. */
 export type Volumes = ReadonlyMap<string, Volume>
 
-/** Mounts name a volume of the pod, and no path is mounted over twice or given to a device too. */
+/** Mounts name a volume of the pod, and no path is mounted twice or also used by a device. */
 export function* validateVolumeMounts(container: Container, at: Ref<VolumeMount[]>, volumes: Volumes): Iterable<FieldError> {
   const devices = pathsByName(container.volumeDevices, device => device.devicePath)
   const mounted = new Set<string>()
@@ -64,7 +64,7 @@ function* validateBindMountOptions({ name, bindMountOptions }: VolumeMount, at: 
     yield invalid(at.bindMountOptions, 'bindMountOptions may not be used with image volumes')
 }
 
-/** Devices name a volume that can be one, and neither name nor path is used twice or mounted too. */
+/** Devices name a volume that supports block mode, and neither name nor path is used twice or also mounted. */
 export function* validateVolumeDevices(container: Container, at: Ref<VolumeDevice[]>, volumes: Volumes): Iterable<FieldError> {
   const mounts = pathsByName(container.volumeMounts, mount => mount.mountPath)
   const names = new Set<string>()
@@ -87,7 +87,7 @@ export function* validateVolumeDevices(container: Container, at: Ref<VolumeDevic
   }
 }
 
-/** Of duplicate names, the last path counts. */
+/** The last path of duplicate names counts. */
 function pathsByName<T extends { name: string }>(items: readonly T[] | null | undefined, pathOf: (item: T) => string) {
   const byName = new Map((items ?? []).map(item => [item.name ?? '', pathOf(item) ?? '']))
   return { names: byName, paths: new Set(byName.values()) }

@@ -13,7 +13,7 @@ export const ContainerPort = message('ContainerPort', {
 })
 export type ContainerPort = Static<typeof ContainerPort>
 
-/** Ports are in range, and no name is used twice. */
+/** Ports are in range, and names are unique. */
 export function* validateContainerPorts(
   ports: readonly ContainerPort[] | null | undefined,
   at: Ref<ContainerPort[]>,
@@ -34,7 +34,7 @@ export function* validateContainerPorts(
   }
 }
 
-/** No two containers of the list take the same port of the node. */
+/** No two containers of the list use the same host port. */
 export function* validateHostPortConflicts<C extends { ports?: ContainerPort[] | null }>(
   containers: readonly C[],
   at: Ref<C[]>,
@@ -49,7 +49,7 @@ export function* validateHostPortConflicts<C extends { ports?: ContainerPort[] |
     }
 }
 
-/** A port by number or by the name a container gives it. */
+/** A port by number or by its name in a container. */
 export function* validatePortNumOrName(port: number | string | undefined, at: Ref<any>): Iterable<FieldError> {
   if (typeof port === 'string') yield* invalidEach(at, isValidPortName(port))
   else yield* invalidEach(withValue(at, port ?? 0), isValidPortNum(port ?? 0))

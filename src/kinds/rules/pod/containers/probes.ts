@@ -68,7 +68,7 @@ const LifecycleHandler = message('LifecycleHandler', {
 type LifecycleHandler = Static<typeof LifecycleHandler>
 
 const WINDOWS_SIGNALS = ['SIGKILL', 'SIGTERM']
-/** Every signal that stops a container, on any system: all of them are signals of Linux. */
+/** All stop signals of Linux, which include those of other systems. */
 export const STOP_SIGNALS = [
   ...['ABRT', 'ALRM', 'BUS', 'CHLD', 'CLD', 'CONT', 'FPE', 'HUP', 'ILL', 'INT', 'IO', 'IOT', 'KILL', 'PIPE', 'POLL', 'PROF', 'PWR', 'QUIT'],
   ...['RTMAX', 'RTMIN', 'SEGV', 'STKFLT', 'STOP', 'SYS', 'TERM', 'TRAP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'USR1', 'USR2', 'VTALRM'],
@@ -89,7 +89,7 @@ export type Lifecycle = Static<typeof Lifecycle>
 type Grace = number | bigint | undefined
 type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'> & Pick<LifecycleHandler, 'sleep'>
 
-/** Rules on the three probes of a container. */
+/** Rules for the three probes of a container. */
 export function* validateProbes(
   { livenessProbe, readinessProbe, startupProbe }: { livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   at: { readonly livenessProbe: Ref<Probe>; readonly readinessProbe: Ref<Probe>; readonly startupProbe: Ref<Probe> },
@@ -164,7 +164,7 @@ function* validateGRPC({ port, mode }: GRPCAction, at: Ref<GRPCAction>): Iterabl
 /** The operating system that the pod names. */
 type OperatingSystem = { readonly name: string }
 
-/** What runs after a container starts and before it stops, and the signal that stops it. */
+/** The hooks after a container starts and before it stops, and the signal that stops it. */
 export function* validateLifecycle(
   { postStart, preStop, stopSignal }: Lifecycle,
   at: Ref<Lifecycle>,

@@ -1,4 +1,4 @@
-/** Whether pod-level resources cover the containers together with what resource claims take from the node for them. */
+/** Checks that pod-level resources cover the containers together with their resource claims on the node. */
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, quantityOf } from '../../../../lib/quantity.ts'
 import type { PodSpec } from '../spec.ts'
 import type { NodeAllocatableResourceClaimStatus, PodStatus } from '../status/status.ts'
@@ -7,7 +7,7 @@ import { isHugePageResource, isPodLevelResource } from './resource-rules.ts'
 
 type Totals = Map<string, Quantity>
 
-/** What is not covered, as error text; undefined if everything is. */
+/** The error message for uncovered resources; undefined if everything is covered. */
 export function coverageFault(spec: PodSpec, { nodeAllocatableResourceClaimStatuses: claims = [] }: PodStatus): string | undefined {
   return requestFault(spec, claims) ?? hugePageFault(spec, claims) ?? containerFault(spec, claims)
 }
@@ -54,10 +54,10 @@ function containerFault(spec: PodSpec, claims: Claims): string | undefined {
   return undefined
 }
 
-/** What claims take for all their containers. */
+/** The amounts of claims for all their containers. */
 const takenTogether = (claims: Claims): Totals => taken(claims, claim => BigInt(claim.containers?.length ?? 0))
 
-/** What claims take for one of their containers. */
+/** The amounts of claims for one of their containers. */
 const takenFor = (claims: Claims): Totals => taken(claims, () => 1n)
 
 function taken(claims: Claims, times: (claim: NodeAllocatableResourceClaimStatus) => bigint): Totals {

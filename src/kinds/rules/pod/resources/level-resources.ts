@@ -19,8 +19,8 @@ type Bound = 'requests' | 'limits'
 type Totals = Map<string, Quantity>
 
 /**
- * The maximum that the containers request at one time: containers and sidecars run together, and each init container
- * runs beside the sidecars that were started before it.
+ * The maximum that the containers request at one time: containers and sidecars run together, and each init container runs beside the
+ * sidecars that were started before it.
  */
 export function containerTotals(spec: PodSpec, bound: Bound): Totals {
   const running: Totals = new Map()
@@ -44,8 +44,8 @@ export function containerTotals(spec: PodSpec, bound: Bound): Totals {
 }
 
 /**
- * Completes the resources of a pod that names some: limits of huge pages and requests from its containers, requests from
- * limits, and limits where every container has one.
+ * Completes the pod-level resources, if there are any: limits of huge pages and requests from the containers, requests from limits, and
+ * limits where every container has one.
  */
 export function fillPodLevelResources(spec: PodSpec): void {
   const { resources } = spec
@@ -89,7 +89,7 @@ function add(totals: Totals, amounts: Iterable<[string, Quantity]>): void {
   }
 }
 
-/** Takes the greater amount of each resource. */
+/** Raises each total to the amount, if that is greater. */
 export function raise(totals: Totals, amounts: ReadonlyMap<string, Quantity>): void {
   for (const [name, amount] of amounts) {
     const total = totals.get(name)
@@ -97,7 +97,7 @@ export function raise(totals: Totals, amounts: ReadonlyMap<string, Quantity>): v
   }
 }
 
-/** Rules on the resources of the pod itself: they cover the requests of its containers. */
+/** Rules for pod-level resources: they cover the requests of the containers. */
 export function* validatePodResources(
   spec: PodSpec,
   at: Ref<PodSpec>,

@@ -14,20 +14,20 @@ type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number]
 export type RequestingPod = { readonly spec: PodSpec; readonly status?: PodStatus }
 
 export type TotalOptions = {
-  /** What a container is taken to say where it says nothing. */
+  /** The amounts of containers that set none. */
   readonly missing?: Amounts
-  /** Whether what the pod says as a whole counts. */
+  /** Whether pod-level resources count. */
   readonly podLevel?: boolean
 }
 
-/** The most of what the spec says and of what the node says that it has given to the pod; what the node has refused does not count. */
+/** The maximum of the spec and of the resources that the node has allocated to the pod; an infeasible resize does not count. */
 export function podRequests(pod: RequestingPod, options: TotalOptions = {}): Totals {
   const requests = totalsOf(pod, 'requests', options)
   for (const [name, amount] of quantitiesIn(pod.spec.overhead)) add(requests, name, amount)
   return requests
 }
 
-/** The same for limits; running the pod costs something only where it is limited. */
+/** As podRequests for limits; overhead counts only where there is a limit. */
 export function podLimits(pod: RequestingPod, options: TotalOptions = {}): Totals {
   const limits = totalsOf(pod, 'limits', options)
   for (const [name, amount] of quantitiesIn(pod.spec.overhead))
@@ -54,13 +54,13 @@ function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing 
 
 type ContainerInputs = { readonly bound: Bound; readonly missing: Amounts; readonly isRefused: boolean }
 
-/** In which ways the node says what it has given to a container, from the weakest: what it has set aside, and what is in effect. */
+/** The resources of a container in its status, the weakest first: allocated, and actual. */
 const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefined) => Amounts | undefined)[]>> = {
   requests: [status => status?.allocatedResources, status => status?.resources?.requests ?? status?.allocatedResources],
   limits: [status => status?.resources?.limits],
 }
 
-/** What the node says, if anything: about the pod as a whole, or about its containers. */
+/** The resources in the status, if any: of the pod, or of its containers. */
 function givenTotals(
   spec: PodSpec,
   status: PodStatus,

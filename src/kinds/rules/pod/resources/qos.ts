@@ -29,7 +29,7 @@ function classOfResource({ requests = {}, limits = {} }: ResourceRequirements, n
   return quantitySign(request) === 0 ? 'BestEffort' : 'Guaranteed'
 }
 
-/** The class all have, or Burstable where they differ. */
+/** The common class, or Burstable where they differ. */
 const agreed = (classes: readonly QosClass[]): QosClass => {
   const [first = 'BestEffort', ...others] = classes
   return others.every(other => other === first) ? first : 'Burstable'

@@ -1,4 +1,4 @@
-/** Rules on resource names, amounts and requirements. */
+/** Rules for resource names, amounts and requirements. */
 import { isQualifiedName } from '../../../../lib/names.ts'
 import { compareQuantity, integerValue, isQuantity, milliValue, parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
 import {
@@ -55,7 +55,7 @@ export const isQuotaHugePageResource = (name: string): boolean =>
 /** Whether a resource is native to Kubernetes: unqualified names are. */
 export const isNativeResource = (name: string): boolean => !name.includes('/') || name.includes(NATIVE_NAMESPACE)
 
-/** Whether more of a resource may be promised than there is. */
+/** Whether a resource may be overcommitted. */
 export const isOvercommitAllowed = (name: string): boolean => isNativeResource(name) && !isHugePageResource(name)
 
 /** Whether the name can be that of an extended resource. */
@@ -65,16 +65,16 @@ export const isExtendedResourceName = (name: string): boolean =>
 export const isStandardResourceName = (name: string): boolean => STANDARD_RESOURCES.has(name) || isQuotaHugePageResource(name)
 const isStandardContainerResourceName = (name: string): boolean => CONTAINER_RESOURCES.has(name) || isHugePageResource(name)
 
-/** Whether amounts of the resource are whole. */
+/** Whether amounts of the resource are integers. */
 export const isIntegerResource = (name: string): boolean => COUNTED_RESOURCES.has(name) || isExtendedResourceName(name)
 
-/** Whether a pod as a whole may request the resource. */
+/** Whether the resource may be requested at pod level. */
 export const isPodLevelResource = (name: string): boolean => name === 'cpu' || name === 'memory' || isHugePageResource(name)
 
 /** Whether resource claims may be accounted as this resource of a node. */
 export const isNodeAllocatableResource = isPodLevelResource
 
-/** A rule on the name of a resource. */
+/** A rule for the name of a resource. */
 export type ResourceNameRule = (name: string, at: Ref<any>) => Iterable<FieldError>
 
 /** A standard resource, or a qualified name. */
@@ -94,7 +94,7 @@ export function* validateContainerResourceName(name: string, at: Ref<any>): Iter
     yield invalid(withValue(at, name), "doesn't follow extended resource name standard")
 }
 
-/** A resource that a pod as a whole may request. */
+/** A resource that may be requested at pod level. */
 export function* validatePodResourceName(name: string, at: Ref<any>): Iterable<FieldError> {
   let named = true
   for (const error of validateResourceName(name, at)) {
@@ -114,14 +114,14 @@ export function* validatePositiveQuantity(amount: string, at: Ref<any>): Iterabl
   if (quantitySign(parseQuantity(amount)) <= 0) yield invalid(withValue(at, amount), 'must be greater than zero')
 }
 
-/** An amount fit for the resource: not below zero, and whole where the resource is counted. */
+/** A valid amount of the resource: not negative, and an integer for integer resources. */
 export function* validateResourceQuantity(name: string, amount: string, at: Ref<any>): Iterable<FieldError> {
   yield* validateNonNegativeQuantity(amount, at)
   if (isIntegerResource(name) && milliValue(parseQuantity(amount)) % 1000n !== 0n)
     yield invalid(withValue(at, amount), 'must be an integer')
 }
 
-/** Whether an amount of huge pages is a whole number of pages of the size its name says. */
+/** Whether an amount of huge pages is a whole number of pages of the size in its name. */
 export function isWholeHugePages(name: string, amount: string): boolean {
   const size = name.slice(HUGE_PAGES_PREFIX.length)
   if (!isQuantity(size)) return false
@@ -137,7 +137,7 @@ export type RequirementOptions = {
   readonly allowIndivisibleHugePages?: boolean
 }
 
-/** Limits and requests that are well named, well measured and agree with each other, and claims that exist. */
+/** Limits and requests with valid names and amounts that are consistent, and claims that exist. */
 export function* validateResourceRequirements(
   { limits = {}, requests = {}, claims = [] }: ResourceRequirements,
   at: Ref<ResourceRequirements>,

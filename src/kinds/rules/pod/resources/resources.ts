@@ -1,4 +1,4 @@
-/** Amounts of compute resources that pods and containers request. */
+/** Compute resources that pods and containers request. */
 import { setOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../../../lib/quantity.ts'
 import { keyed, mapOf, message, quantity, type Static, string } from '../../../../schema/types.ts'
@@ -8,7 +8,7 @@ export function roundAmounts(...lists: (Record<string, string> | null | undefine
   for (const list of lists)
     for (const [name, amount] of Object.entries(list ?? {})) if (mayBeFiner.test(amount)) setOwn(list!, name, roundedUp(amount))
 }
-/** Canonical texts of amounts finer than thousandths have one of these. */
+/** The canonical form of amounts finer than thousandths contains one of these. */
 const mayBeFiner = /[nu.]|e-/
 
 function roundedUp(amount: string): string {

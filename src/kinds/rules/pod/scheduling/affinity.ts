@@ -90,7 +90,7 @@ export const TopologySpreadConstraint = message('TopologySpreadConstraint', {
 })
 export type TopologySpreadConstraint = Static<typeof TopologySpreadConstraint>
 
-/** Affinity to nodes, to pods and against pods. */
+/** Node affinity, pod affinity and pod anti-affinity. */
 export function* validateAffinity(
   { nodeAffinity, podAffinity, podAntiAffinity }: Affinity,
   at: Ref<Affinity>,
@@ -110,7 +110,7 @@ function* validateNodeAffinity(affinity: NodeAffinity, at: Ref<NodeAffinity>, op
   for (const [i, { weight, preference }] of (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
     const itemAt = at.preferredDuringSchedulingIgnoredDuringExecution[i]!
     yield* validateWeight(weight, itemAt.weight)
-    // Preferred terms may have values that no label can have.
+    // Preferred terms may have values that are invalid in labels.
     yield* validateNodeSelectorTerm(preference ?? {}, itemAt.preference, { allowInvalidValues: true })
   }
 }
@@ -150,7 +150,7 @@ export function* validateTermSelectors(
 /** A selector, and the keys that are merged into it. */
 export type KeyedSelector = { matchLabelKeys?: string[]; mismatchLabelKeys?: string[]; labelSelector?: LabelSelector }
 
-/** Keys whose values are taken from the pod: they need a selector, must not be in it already, and exclude each other. */
+/** Keys whose values come from the pod: they need a selector, must not be in it already, and exclude each other. */
 export function* validateLabelKeys(term: KeyedSelector, at: Ref<KeyedSelector>): Iterable<FieldError> {
   const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
   yield* validateKeys(matchLabelKeys, at.matchLabelKeys, labelSelector)
@@ -159,7 +159,7 @@ export function* validateLabelKeys(term: KeyedSelector, at: Ref<KeyedSelector>):
     const positions = new Map(matchLabelKeys.map((key, i) => [key, i]))
     const selected = new Set(Object.keys(labelSelector.matchLabels ?? {}))
     for (const { key } of labelSelector.matchExpressions ?? []) {
-      // The selector has got a requirement for each key by now, so a key that the user has in the selector too is a duplicate.
+      // The selector already has a requirement for each key, so a key that the user also has in the selector is a duplicate.
       const position = positions.get(key)
       if (position !== undefined && selected.has(key))
         yield invalid(indexed(at, position, key), 'exists in both matchLabelKeys and labelSelector')

@@ -1,4 +1,4 @@
-/** The ports of its node that a pod takes. */
+/** The host ports of a pod. */
 import { isSidecar } from '../containers/container.ts'
 import type { PodSpec } from '../spec.ts'
 
@@ -6,7 +6,7 @@ export type HostPort = { readonly ip: string; readonly protocol: string; readonl
 
 export const ANY_ADDRESS = '0.0.0.0'
 
-/** Ports of the node that the containers take for as long as the pod runs. */
+/** The host ports that the containers use as long as the pod runs. */
 export function hostPortsOf({ containers, initContainers }: PodSpec): readonly HostPort[] {
   const lasting = [...(initContainers ?? []).filter(isSidecar), ...(containers ?? [])]
   return lasting.flatMap(({ ports = [] }) =>
@@ -16,6 +16,6 @@ export function hostPortsOf({ containers, initContainers }: PodSpec): readonly H
   )
 }
 
-/** Whether two ports cannot be taken at once; one that listens on every address conflicts with all. */
+/** Whether two ports conflict; one that listens on every address conflicts with all. */
 export const isSamePort = (a: HostPort, b: HostPort): boolean =>
   a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_ADDRESS || b.ip === ANY_ADDRESS)

@@ -1,6 +1,6 @@
-/** Labels of nodes that have been given other names. */
+/** Deprecated node labels. */
 
-/** What to use instead of a label of nodes; undefined for those in use. */
+/** The replacement of a deprecated node label; undefined for other labels. */
 export const deprecatedNodeLabel = (label: string): string | undefined => DEPRECATED.get(label)
 
 const DEPRECATED: ReadonlyMap<string, string> = new Map([

@@ -1,13 +1,13 @@
-/** Which nodes a pod may be on, or had better be on, by its node selector and node affinity. */
+/** Evaluates the node selector and node affinity of a pod. */
 import { type LabelOperator, type LabelTerms, labelTerm, matchesLabelTerms } from '../../../../schema/selectors.ts'
 import type { PodSpec } from '../spec.ts'
 import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from './node-selector.ts'
 
-/** Requirements on a node: its name and labels. */
+/** The name and labels of a node. */
 export type NodeIdentity = { readonly name: string; readonly labels: Readonly<Record<string, string>> }
 export type NodeTest = (node: NodeIdentity) => boolean
 
-/** What a pod demands of nodes by labels and name; undefined when it demands nothing. */
+/** The nodes that a pod requires by labels and name; undefined when it has no requirements. */
 export function requiredNodes({ nodeSelector, affinity }: Pick<PodSpec, 'nodeSelector' | 'affinity'>): NodeTest | undefined {
   const labels = Object.entries(nodeSelector ?? {})
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
@@ -22,7 +22,7 @@ export function nodesSelectedBy({ nodeSelectorTerms = [] }: NodeSelector): NodeT
   return node => terms.some(matches => matches(node))
 }
 
-/** What a pod prefers, with weights. */
+/** The nodes that a pod prefers, with weights. */
 export function preferredNodes({ affinity }: Pick<PodSpec, 'affinity'>): { readonly weight: number; readonly matches: NodeTest }[] {
   const preferred = affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   return preferred.flatMap(({ weight, preference }) => {
@@ -31,7 +31,7 @@ export function preferredNodes({ affinity }: Pick<PodSpec, 'affinity'>): { reado
   })
 }
 
-/** The names to which every term restricts the pod; undefined when one of them does not. */
+/** The node names to which every term restricts the pod; undefined when one of them does not. */
 export function requiredNodeNames({ affinity }: Pick<PodSpec, 'affinity'>): ReadonlySet<string> | undefined {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   if (terms.length === 0) return undefined
@@ -54,7 +54,7 @@ const OPERATORS: Readonly<Record<string, LabelOperator>> = {
   Lt: 'lt',
 }
 
-/** Undefined for a term that says nothing or makes no sense, which matches no node. */
+/** Undefined for an empty or invalid term, which matches no node. */
 function termTest({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm): NodeTest | undefined {
   if (matchExpressions.length === 0 && matchFields.length === 0) return undefined
   const labels = labelTerms(matchExpressions)

@@ -23,11 +23,11 @@ export const NodeSelector = message('NodeSelector', {
 export type NodeSelector = Static<typeof NodeSelector>
 
 export type NodeSelectorOptions = {
-  /** Values that are no label values pass. */
+  /** Accepts invalid label values. */
   readonly allowInvalidValues?: boolean
 }
 
-/** There is a term, and each is well formed. */
+/** There is a term, and each is valid. */
 export function* validateNodeSelector(
   selector: NodeSelector,
   at: Ref<NodeSelector>,
@@ -88,7 +88,7 @@ function* validateFieldRequirement(
   else for (const [i, value] of (values ?? []).entries()) yield* invalidEach(at.values[i]!, nameIsDNSSubdomain(value))
 }
 
-/** Whether some required value is no label value, as objects stored long ago may have. */
+/** Whether a required value is no valid label value, as in objects stored long ago. */
 export const hasInvalidNodeValues = (selector: NodeSelector | undefined): boolean =>
   (selector?.nodeSelectorTerms ?? []).some(term =>
     term.matchExpressions?.some(({ values }) => values?.some(value => isValidLabelValue(value).length > 0)),

@@ -1,4 +1,4 @@
-/** Which taints of nodes the tolerations of a pod accept. */
+/** Matches tolerations of a pod with taints of nodes. */
 import type { Taint } from '../../taints.ts'
 import type { Toleration } from './affinity.ts'
 
@@ -6,7 +6,7 @@ import type { Toleration } from './affinity.ts'
 export const isTolerated = (taint: Taint, tolerations: readonly Toleration[] = []): boolean =>
   tolerations.some(toleration => accepts(toleration, taint))
 
-/** The first taint that keeps a pod from being placed: one that no toleration accepts. */
+/** The first taint that no toleration accepts, which keeps a pod from being scheduled. */
 export const untoleratedTaint = (taints: readonly Taint[] = [], tolerations: readonly Toleration[] = []): Taint | undefined =>
   taints.find(taint => (taint.effect === 'NoSchedule' || taint.effect === 'NoExecute') && !isTolerated(taint, tolerations))
 
@@ -27,7 +27,7 @@ function accepts({ key, operator, value = '', effect }: Toleration, taint: Taint
   }
 }
 
-/** Both as decimal integers without leading zeros; what is none is not comparable. */
+/** Compares canonical decimal integers; other strings are not comparable. */
 function isLess(a: string | undefined, b: string | undefined): boolean {
   const [left, right] = [integerOf(a), integerOf(b)]
   return left !== undefined && right !== undefined && left < right

@@ -1,19 +1,19 @@
-/** Rules on which taints of nodes are tolerated. */
+/** Rules for tolerations. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { isDecimalInteger, isValidLabelValue } from '../../../../lib/names.ts'
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
 import { type FieldError, invalid, invalidEach, type Ref, unsupported, withValue } from '../../../../schema/refs.ts'
 import type { Toleration } from './affinity.ts'
 
-/** In the order errors list them. */
+/** In the order of error messages. */
 const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
 
 export type TolerationOptions = {
-  /** Taints may be compared as numbers. */
+  /** Numeric comparison of taints is enabled. */
   readonly numericTolerations: boolean
 }
 
-/** Each toleration says clearly what it tolerates. */
+/** Each toleration is valid and unambiguous. */
 export function* validateTolerations(
   tolerations: readonly Toleration[] | null | undefined,
   at: Ref<Toleration[]>,
@@ -60,7 +60,7 @@ function* validateComparison(
   }
 }
 
-/** Why a text is no 64-bit integer; what has too many digits needs no conversion. */
+/** Why a string is no 64-bit integer; one with too many digits is not converted. */
 function int64Fault(text: string): string | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return 'invalid syntax'
   const digits = text.replace(/^[+-]?0*/, '') || '0'

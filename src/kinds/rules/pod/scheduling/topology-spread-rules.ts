@@ -1,4 +1,4 @@
-/** Rules on how pods are spread over a cluster. */
+/** Rules for topology spread constraints. */
 
 import { validateLabelKey } from '../../../../schema/meta-rules.ts'
 import { duplicate, type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
@@ -9,7 +9,7 @@ import type { PodOptions } from '../options.ts'
 import type { TopologySpreadConstraint } from './affinity.ts'
 import { type KeyedSelector, validateLabelKeys } from './affinity.ts'
 
-/** Each constraint is complete, and none is given twice. */
+/** Each constraint is complete and unique. */
 export function* validateTopologySpread(
   constraints: readonly TopologySpreadConstraint[] | null | undefined,
   at: Ref<TopologySpreadConstraint[]>,
@@ -23,7 +23,7 @@ export function* validateTopologySpread(
     if (!topologyKey) yield required(itemAt.topologyKey, 'can not be empty')
     if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway')
       yield unsupported(itemAt.whenUnsatisfiable, 'DoNotSchedule', 'ScheduleAnyway')
-    // The earlier of two is blamed.
+    // The error is about the earlier of two.
     if (last.get(identityOf(constraint)) !== i)
       yield duplicate(under(itemAt, '{topologyKey, whenUnsatisfiable}', `{${topologyKey}, ${whenUnsatisfiable}}`))
     if (minDomains !== undefined) {
@@ -42,7 +42,7 @@ export function* validateTopologySpread(
 const identityOf = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint): string =>
   JSON.stringify([topologyKey, whenUnsatisfiable])
 
-/** Where keys are merged into the selector, they are looked for as in affinity; else they must not be in it. */
+/** Keys that are merged into the selector are checked as in affinity; others must not be in it. */
 function* validateSpreadKeys(
   constraint: TopologySpreadConstraint,
   at: Ref<TopologySpreadConstraint>,
@@ -53,7 +53,7 @@ function* validateSpreadKeys(
   else yield* validateUnmergedKeys(constraint, at)
 }
 
-/** Keys that stay out of the selector, so they must not be in it. */
+/** Keys that are not merged into the selector must not be in it. */
 export function* validateUnmergedKeys(
   { matchLabelKeys = [], labelSelector }: TopologySpreadConstraint,
   at: Ref<TopologySpreadConstraint>,

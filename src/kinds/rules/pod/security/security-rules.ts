@@ -1,4 +1,4 @@
-/** Rules on the identity and rights of the processes of a pod. */
+/** Rules for the security contexts of a pod. */
 import { isValidGroupID, isValidUserID } from '../../../../lib/names.ts'
 import {
   duplicate,
@@ -19,7 +19,7 @@ import { validateLocalDescendingPath } from '../volumes/path-rules.ts'
 import { type AppArmorProfile, type PodSecurityContext, SeccompProfile, SecurityContext } from './security.ts'
 import { validateWindowsOptions } from './windows-rules.ts'
 
-/** Rules on the security context of one container. */
+/** Rules for the security context of one container. */
 export function* validateSecurityContext(
   context: SecurityContext,
   at: Ref<SecurityContext>,
@@ -49,7 +49,7 @@ function* validatePrivilegeEscalation(context: SecurityContext, at: Ref<Security
       yield invalid(whole(), 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN')
 }
 
-/** Rules on the security context of the pod as a whole. */
+/** Rules for the security context of the whole pod. */
 export function* validatePodSecurityContext(spec: PodSpec, at: Ref<PodSecurityContext>, options: PodOptions): Iterable<FieldError> {
   const context = spec.securityContext
   if (!context) return
@@ -119,7 +119,7 @@ function* validateSysctls(spec: PodSpec, at: Ref<PodSecurityContext>, options: P
   }
 }
 
-/** Segment by segment, because the whole pattern can take forever in an engine that backtracks. */
+/** Segment by segment, because the whole pattern can take forever in a backtracking engine. */
 const isSysctlName = (name: string): boolean => name.length <= MAX_SYSCTL && name.split(/[./]/).every(segment => SEGMENT.test(segment))
 const SEGMENT = /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/
 
@@ -129,7 +129,7 @@ const IPC_SYSCTLS: ReadonlySet<string> = new Set([
   ...['max', 'mnb', 'mni', ''].map(end => `kernel.msg${end}`),
 ])
 
-/** Why a pod may not set a parameter of the kernel: it would change it for the whole node. */
+/** Why a pod may not set a sysctl: it would change it for the whole node. */
 export function hostSysctlFault(sysctl: string, spec: PodSpec): string | undefined {
   const [prefix = ''] = normalSysctl(sysctl).split('*', 1)
   if (spec.hostNetwork && prefix.startsWith('net.')) return "may not be specified when 'hostNetwork' is true"
@@ -137,7 +137,7 @@ export function hostSysctlFault(sysctl: string, spec: PodSpec): string | undefin
   return undefined
 }
 
-/** Parameters may be written with dots or slashes between segments; the first separator decides. */
+/** Sysctls may have dots or slashes between segments; the first separator decides. */
 function normalSysctl(name: string): string {
   const separator = name.search(/[./]/)
   if (separator < 0 || name[separator] === '.') return name

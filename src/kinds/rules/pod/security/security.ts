@@ -1,4 +1,4 @@
-/** Under which identity and with which rights the processes of a pod run. */
+/** Types of security contexts: the identity and privileges of a pod's processes. */
 
 import { deepEqual } from '../../../../lib/json-value.ts'
 import { atomic, bool, int64, message, type Static, string } from '../../../../schema/types.ts'
@@ -93,10 +93,10 @@ export const PodSecurityContext = message('PodSecurityContext', {
 })
 export type PodSecurityContext = Static<typeof PodSecurityContext>
 
-/** Before the name of a container: the annotation with its profile. */
+/** The prefix, before the name of a container, of the annotation with its profile. */
 export const APP_ARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/'
 
-/** The profile that an annotation denotes; undefined if the field cannot represent it. */
+/** The profile of an annotation; undefined if the field cannot represent it. */
 export function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }

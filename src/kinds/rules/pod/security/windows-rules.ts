@@ -1,4 +1,4 @@
-/** Rules on pods for one operating system, and on fields for Windows only. */
+/** Rules for pods of one operating system, and for fields of Windows only. */
 import { isDNS1123Subdomain } from '../../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { containersWithRefs } from '../containers/container-list-rules.ts'
@@ -29,7 +29,7 @@ const DNS_LABEL = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/
 const ONLY_DOTS_AND_SPACES = /^[. ]+$/
 const FORBIDDEN_IN_USERS = /["/\\:;|=,+*?<>@[\]]/
 
-/** What is wrong with `USER` or `DOMAIN\USER`. */
+/** The errors of `USER` or `DOMAIN\USER`. */
 function userNameFaults(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
   if (CONTROL.test(name)) return ['runAsUserName cannot contain control characters']
@@ -49,7 +49,7 @@ function userNameFaults(name: string): string[] {
   return faults
 }
 
-/** Containers that are processes of the host: all or none, and only on the network of the host. */
+/** Host processes: all containers or none, and only in the host network. */
 export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options: PodOptions): Iterable<FieldError> {
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess
   let containers = 0
@@ -72,7 +72,7 @@ export function* validateHostProcesses(spec: PodSpec, at: Ref<PodSpec>, options:
   if (!options.privileged) yield forbidden(at, 'hostProcess containers are disallowed by cluster policy')
 }
 
-/** The operating system is supported, and nothing is set that it does not have. */
+/** The operating system is supported, and only its own fields are set. */
 export function* validateOS(spec: PodSpec, at: Ref<PodSpec>): Iterable<FieldError> {
   if (!spec.os) return
   const { name } = spec.os

@@ -1,4 +1,4 @@
-/** What is observed of one container of a pod. */
+/** The status of one container of a pod. */
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, string, time } from '../../../../schema/types.ts'
 import { STOP_SIGNALS } from '../containers/probes.ts'
 import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'

@@ -1,4 +1,4 @@
-/** What is observed of a pod. */
+/** The status of a pod. */
 import { atomic, int64, keyed, mapOf, message, quantity, type Static, set, string, time } from '../../../../schema/types.ts'
 import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'
 import { ContainerStatus } from './container-status.ts'
@@ -74,7 +74,7 @@ export const PodVolumeHealth = message('PodVolumeHealth', {
 })
 export type PodVolumeHealth = Static<typeof PodVolumeHealth>
 
-/** The one address and the first of the list are the same; where they differ, the one address is right. */
+/** podIP and the first of podIPs are kept equal; where they differ, podIP wins. */
 function fillPodStatus(status: { podIP?: string; podIPs?: PodIP[]; allocatedResources?: Record<string, string> }): void {
   const first = status.podIPs?.[0]?.ip
   if (!status.podIP) {

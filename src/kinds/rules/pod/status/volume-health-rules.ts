@@ -1,4 +1,4 @@
-/** Rules on the reported health of volumes. */
+/** Rules for the reported health of volumes. */
 import {
   duplicate,
   type FieldError,

@@ -1,4 +1,4 @@
-/** Rules on the names of certificate signers and of the trust bundles for them. */
+/** Rules for the names of certificate signers and of their trust bundles. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isDomainPrefixedKey, type NameRole, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { MAX_ANNOTATIONS_BYTES } from '../../../../schema/meta-rules.ts'
@@ -21,7 +21,7 @@ export function* validateSignerName(name: string | undefined, at: Ref<any>): Ite
   if (Buffer.byteLength(name) > MAX_DOMAIN + 1 + MAX_PATH) yield tooLong(at, MAX_DOMAIN + 1 + MAX_PATH)
 }
 
-/** The first bad part is enough: the errors of further ones could not be distinguished. */
+/** The first invalid part is enough: the errors of further ones could not be distinguished. */
 function* validateParts(parts: readonly string[], at: Ref<string>, rule: (part: string) => string[]): Iterable<FieldError> {
   for (const part of parts) {
     const faults = rule(part)
@@ -47,7 +47,7 @@ export function isKubernetesSigner(name: string): boolean {
   return host === 'kubernetes.io' || host.endsWith('.kubernetes.io')
 }
 
-/** What is wrong with the name of a trust bundle; those of a signer begin with its name. */
+/** The errors of a trust bundle's name; those of a signer begin with its name. */
 export function trustBundleNameFaults(name: string, signer: string, role?: NameRole): string[] {
   if (signer === '')
     return name.includes(':') ? ['ClusterTrustBundle without signer name must not have ":" in its name'] : nameIsDNSSubdomain(name, role)

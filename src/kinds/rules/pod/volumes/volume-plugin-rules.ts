@@ -1,4 +1,4 @@
-/** Rules on storage of networks and clouds, shared by volumes of pods and persistent volumes. */
+/** Rules for network and cloud storage, shared by volumes of pods and persistent volumes. */
 import { isDNS1123Subdomain } from '../../../../lib/names.ts'
 import { entry, type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { under } from '../../error-paths.ts'
@@ -28,7 +28,7 @@ import type {
 
 type Rule<T> = (source: T, at: Ref<T>) => Iterable<FieldError>
 
-/** A rule that some fields must say something. */
+/** A rule that some fields are required. */
 const needs = <T>(...fields: readonly (keyof T & string)[]): Rule<T> =>
   function* (source, at) {
     for (const field of fields) {
@@ -54,7 +54,7 @@ const needsDisk = needs<AzureDiskVolumeSource>('diskName', 'diskURI')
 
 const PARTITION_MESSAGE = 'must be between 1 and 255, inclusive'
 export const LUN_MESSAGE = 'must be between 0 and 255, inclusive'
-/** Whether a number of a logical unit or partition fits a byte. */
+/** Whether a logical unit number or partition fits a byte. */
 export const isByte = (value: number): boolean => value >= 0 && value <= 255
 
 export function* validateNFS(source: NFSVolumeSource, at: Ref<NFSVolumeSource>): Iterable<FieldError> {
@@ -86,7 +86,7 @@ export function* validateCinder(
   if (source.secretRef && !source.secretRef.name) yield required(at.secretRef.name)
 }
 
-/** What storage of iSCSI has in common, in pods and in persistent volumes. */
+/** The common fields of iSCSI volumes in pods and in persistent volumes. */
 type ISCSI = Pick<ISCSIVolumeSource, 'targetPortal' | 'iqn' | 'lun' | 'chapAuthDiscovery' | 'chapAuthSession' | 'initiatorName'> & {
   secretRef?: { name?: string }
 }
@@ -103,7 +103,7 @@ export function* validateISCSI(source: ISCSI, at: Ref<ISCSIVolumeSource>): Itera
 
 const MAX_ISCSI_NAME = 64
 
-/** With an initiator, the name of the volume and its portal become one name, which has a limit; `at` is what is blamed. */
+/** With an initiator, the names of volume and portal form one name of limited length; `at` is the path of the error. */
 export function* validateISCSITargetLength(
   { targetPortal = '', initiatorName }: Pick<ISCSIVolumeSource, 'targetPortal' | 'initiatorName'>,
   volumeName: string,
@@ -119,7 +119,7 @@ const NOT_IN_IQN = /[,;*&$|\t\n\f\r ]/
 const EUI = /^eui.[a-zA-Z0-9]{16}$/u
 const NAA = /^naa.[a-zA-Z0-9]{32}$/u
 
-/** Whether the text names a target or an initiator of iSCSI. */
+/** Whether the string names an iSCSI target or initiator. */
 export const isISCSIName = (name: string): boolean => iscsiNameFaults(name).length === 0
 
 function iscsiNameFaults(name: string): string[] {
@@ -129,13 +129,16 @@ function iscsiNameFaults(name: string): string[] {
   return ['must be valid format starting with iqn, eui, or naa']
 }
 
-/** Somewhere in the text a date, a naming authority, a colon and an identifier to the end. Read in steps: one pattern would backtrack for too long. */
+/**
+ * Somewhere in the string a date, a naming authority, a colon and an identifier to the end. Matched in steps: one pattern would backtrack
+ * too long.
+ */
 function isIQN(name: string): boolean {
   let tail = name.length
   while (tail > 0 && !NOT_IN_IQN.test(name[tail - 1]!)) tail--
   let read = 0
   for (const { index, 0: date } of name.matchAll(IQN_DATE)) {
-    // An earlier date read on to where this one would.
+    // The match of an earlier date reached past this one.
     if (index < read) continue
     IQN_AUTHORITY.lastIndex = index + date.length
     if (!IQN_AUTHORITY.test(name)) continue
@@ -166,7 +169,7 @@ export function* validateQuobyte({ registry, tenant, volume }: QuobyteVolumeSour
   if (!volume) yield required(at.volume)
 }
 
-/** `host:port`, with a host of colons in brackets; either part may be empty. */
+/** `host:port`, with an IPv6 host in brackets; either part may be empty. */
 function isHostPort(text: string): boolean {
   const colon = text.lastIndexOf(':')
   if (colon < 0) return false

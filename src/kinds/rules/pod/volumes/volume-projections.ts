@@ -1,4 +1,4 @@
-/** Files that a volume makes out of secrets, config maps, tokens, certificates and the pod itself. */
+/** Volumes whose files come from secrets, config maps, tokens, certificates and the pod itself. */
 
 import { type FieldError, forbidden, invalid, type Ref, required, unsupported, withValue } from '../../../../schema/refs.ts'
 import { atomic, bool, inlined, int32, int64, mapOf, message, type Static, string } from '../../../../schema/types.ts'
@@ -113,7 +113,7 @@ export function* validateDefaults(
   yield* validateUser(defaultUser, at.defaultUser)
 }
 
-/** A key of a ConfigMap or Secret, and the file it becomes. */
+/** A key of a ConfigMap or Secret, and its file. */
 export function* validateKeyToPath({ key, path = '', mode, user }: KeyToPath, at: Ref<KeyToPath>): Iterable<FieldError> {
   if (!key) yield required(at.key)
   if (!path) yield required(at.path)
@@ -122,7 +122,7 @@ export function* validateKeyToPath({ key, path = '', mode, user }: KeyToPath, at
   yield* validateUser(user, at.user)
 }
 
-/** A file about the pod itself; `at` is the list of files, which is all that errors name. */
+/** A file of the downward API; errors only name `at`, the list of files. */
 export function* validateDownwardFile(file: DownwardAPIVolumeFile, list: Ref<any>): Iterable<FieldError> {
   const { path = '', fieldRef, resourceFieldRef, mode, user } = file
   const at = withValue(list, file)
@@ -137,7 +137,7 @@ export function* validateDownwardFile(file: DownwardAPIVolumeFile, list: Ref<any
   yield* validateUser(user, at.user)
 }
 
-/** Files of many sources in one volume: each source of one type, and no file made twice. */
+/** A volume with files of many sources: each source has one type, and file paths are unique. */
 export function* validateProjected(
   volume: ProjectedVolumeSource,
   at: Ref<ProjectedVolumeSource>,
@@ -153,7 +153,7 @@ export function* validateProjected(
   }
 }
 
-/** The files made so far; the volume as a whole is to blame for one made twice. */
+/** The files so far; the error of a duplicate is about the whole volume. */
 class Files {
   readonly #at: Ref<ProjectedVolumeSource>
   readonly #paths = new Set<string>()

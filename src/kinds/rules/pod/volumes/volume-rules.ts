@@ -1,4 +1,4 @@
-/** Rules on the volumes of a pod: what each source must say. Network and cloud storage is in volume-plugin-rules.ts. */
+/** Rules for the volumes of a pod by source. Network and cloud storage is in volume-plugin-rules.ts. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { isDNS1123Subdomain, nameIsDNSSubdomain } from '../../../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../../../lib/quantity.ts'
@@ -55,7 +55,7 @@ import type {
   Volume,
 } from './volumes.ts'
 
-/** Each volume has a unique name and one source; puts those that are valid into `valid`, for containers to mount. */
+/** Each volume has a unique name and one source; adds the valid ones to `valid`, for containers to mount. */
 export function* validateVolumes(
   volumes: readonly Volume[] | null | undefined,
   at: Ref<Volume[]>,
@@ -92,7 +92,7 @@ type Source = Exclude<keyof Volume, 'name'>
 type VolumeRef = { readonly [K in keyof Volume]-?: Ref<NonNullable<Volume[K]>> }
 type SourceRule = (volume: Volume, at: VolumeRef, options: PodOptions) => Iterable<FieldError>
 
-/** In the order in which sources are looked at; the first one set is the source of the volume. */
+/** In the order in which sources are checked; the first one set is the source of the volume. */
 const SOURCE_RULES: readonly (readonly [Source, SourceRule])[] = [
   ['emptyDir', (v, at) => validateEmptyDir(v.emptyDir!, at.emptyDir)],
   ['hostPath', (v, at) => validateHostPath(v.hostPath!, at.hostPath)],
@@ -129,7 +129,7 @@ const SOURCE_RULES: readonly (readonly [Source, SourceRule])[] = [
   ['image', (v, at, options) => validateImage(v.image!, at.image, options)],
 ]
 
-/** Two sources are refused under names of their own. */
+/** The error paths of two sources have names of their own. */
 const REFUSED_AS: Readonly<Partial<Record<Source, string>>> = { cephfs: 'cephFS', downwardAPI: 'downwarAPI' }
 
 function* validateVolumeSource(volume: Volume, at: Ref<Volume>, options: PodOptions): Iterable<FieldError> {
@@ -154,7 +154,7 @@ function* validateEmptyDir({ sizeLimit, mode }: EmptyDirVolumeSource, at: Ref<Em
 
 const HOST_PATH_TYPES = ['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket']
 
-/** A path of the node. */
+/** A path on the node. */
 export function* validateHostPath({ path, type }: HostPathVolumeSource, at: Ref<HostPathVolumeSource>): Iterable<FieldError> {
   if (!path) return yield required(at.path)
   yield* validateNoBacksteps(path, at.path)

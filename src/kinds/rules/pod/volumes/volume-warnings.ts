@@ -1,4 +1,4 @@
-/** Advice on volumes: removed volume plugins, and files with conflicting paths. */
+/** Warnings about volumes: removed volume plugins, and files with conflicting paths. */
 import { goQuote } from '../../../../lib/go-text.ts'
 import { getOwn } from '../../../../lib/json-value.ts'
 import { milliValue, parseQuantity } from '../../../../lib/quantity.ts'
@@ -70,7 +70,7 @@ function filesOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
 
 const filed = (items: readonly { path: string }[], source: string): File[] => items.map(({ path }) => ({ path, source }))
 
-/** Every file is compared with those before it; with so many that the rest would only repeat the advice, not with all. */
+/** Compares every file with earlier ones, up to a limit after which warnings would only repeat. */
 function* overlapsIn(files: readonly File[]): Iterable<string> {
   const seen: File[] = []
   for (const { path, source } of files) {

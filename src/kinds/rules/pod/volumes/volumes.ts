@@ -146,7 +146,7 @@ const volumeSources = {
 export type VolumeSource = Message<typeof volumeSources>
 const sourceNames = Object.keys(volumeSources) as (keyof VolumeSource)[]
 
-/** A volume that says nothing is an empty directory. */
+/** A volume without a source is an emptyDir. */
 function fillVolume(volume: VolumeSource): void {
   if (sourceNames.every(name => volume[name] === undefined)) volume.emptyDir = {}
   if (volume.image) volume.image.pullPolicy ??= defaultPullPolicy(volume.image.reference)
