@@ -1,4 +1,4 @@
-// Servers for tests of Jest: `const { useKeelson } = require('keelson/jest')`.
+// Servers for Jest tests: `const { useKeelson } = require('keelson/jest')`.
 /* global afterAll, afterEach, beforeAll, beforeEach */
 const { fixtureFor } = require('../dist/keelson.cjs')
 

@@ -1,4 +1,4 @@
-// Servers for tests of node:test: `import { useKeelson } from 'keelson/node-test'`.
+// Servers for node:test tests: `import { useKeelson } from 'keelson/node-test'`.
 import { after, afterEach, before, beforeEach } from 'node:test'
 import { fixtureFor } from '../dist/keelson.js'
 

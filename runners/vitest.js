@@ -1,4 +1,4 @@
-// Servers for tests of Vitest: `import { useKeelson } from 'keelson/vitest'`.
+// Servers for Vitest tests: `import { useKeelson } from 'keelson/vitest'`.
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { fixtureFor } from '../dist/keelson.js'
 

@@ -38,17 +38,17 @@ const shared = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  // Native code cannot be bundled; what is used seldom is loaded from its own package.
+  // Native code cannot be bundled; rarely used modules are loaded from their own packages.
   external: ['lmdb', 'pino', 'ws'],
   define: { KEELSON_VERSION: JSON.stringify(version) },
   legalComments: 'none',
   logLevel: 'warning',
-  // The bundle's comments name its parts by path: with packages behind a link they would name a place on this machine.
+  // The bundle's comments name its parts by path: with symbolic links to packages they would contain a path of this machine.
   preserveSymlinks: true,
 }
-// Sources that change from here on are not in what is built.
+// Sources that change from here on are not in this build.
 const begun = new Date()
-// Everything is made aside and then put in place file by file: whoever runs the last build meanwhile never finds a part of one.
+// Everything is built in a temporary folder and then moved file by file: a process that runs the last build never finds an incomplete one.
 const aside = mkdtempSync('.build-')
 try {
   await bundle(join(aside, 'dist'))
@@ -59,7 +59,7 @@ try {
   rmSync(aside, { recursive: true, force: true })
 }
 
-/** The program of a worker, as text: one file is simpler to ship, and to bundle again, than one that has to find another. */
+/** The program of a worker, as a string: one file is simpler to ship, and to bundle again, than one that has to find another. */
 async function workerText(entry) {
   const { outputFiles } = await build({
     ...shared,
@@ -71,7 +71,7 @@ async function workerText(entry) {
   return outputFiles[0].text
 }
 
-/** Compressed, as every start would read what few servers need. */
+/** Compressed, since every start would read code that few servers need. */
 function packed(text) {
   return deflateRawSync(text, { level: 9 }).toString('base64')
 }
@@ -80,9 +80,9 @@ async function bundle(folder) {
   shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await workerText('src/codec/transcode-worker.ts'))
   shared.define.KEELSON_VALIDATION_WORKER = JSON.stringify(packed(await workerText('src/server/validation/validation-worker.ts')))
   shared.define.KEELSON_COMMAND_WORKER = JSON.stringify(packed(await workerText('src/nodes/script/command-worker.ts')))
-  // Only sources that are not bundled look for a file beside them.
+  // Only unbundled sources look for a file beside them.
   shared.define['import.meta.url'] = '""'
-  // CommonJS starts faster, can use V8's compile cache, and is what every version of Node and every test runner can load.
+  // CommonJS starts faster, can use V8's compile cache, and can be loaded by every version of Node and every test runner.
   const commonjs = { ...shared, format: 'cjs', supported: { 'dynamic-import': false } }
   const bundles = await Promise.allSettled([
     build({
@@ -93,12 +93,12 @@ async function bundle(folder) {
       external: ['pino', 'ws'],
       plugins: [bundleLmdb, lazyBuiltins],
     }),
-    // Loaded before the command, to find where its compiled code may be kept.
+    // Loaded before the command, to find the folder of its compiled code.
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
-    // Names stay as they are, for stack traces.
+    // Names are kept, for stack traces.
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'library.cjs'), minifyWhitespace: true, minifySyntax: true }),
   ])
-  // One that fails does not stop the other, which would go on writing to where everything has been cleared away.
+  // A failed build does not stop the other, which would continue to write into the removed folder.
   for (const { reason } of bundles) if (reason) throw reason
   for (const file of ['cli.cjs', 'library.cjs']) writeInAscii(join(folder, file))
   const digest = createHash('sha256')
@@ -110,14 +110,14 @@ async function bundle(folder) {
   for (const types of ['keelson.d.ts', 'keelson.d.cts']) copyFileSync('src/public.d.ts', join(folder, types))
 }
 
-/** The values that the library exports, as its types declare them. */
+/** The values that the library exports, according to its types. */
 function exportedNames(types) {
   return [...types.matchAll(/^export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
 }
 
 /**
- * The library as an ES module. One copy serves both kinds of modules: an error of one is an instance of the other's class. Names are
- * written out: `export *` would have Node read the whole bundle for them.
+ * The library as an ES module. One copy serves both module systems: an error of one is an instance of the other's class. Names are listed:
+ * for `export *` Node would parse the whole bundle.
  */
 function moduleText(names) {
   return `import { createRequire } from 'node:module'
@@ -126,23 +126,23 @@ export const { ${names.join(', ')} } = createRequire(import.meta.url)('./keelson
 `
 }
 
-/** bin/start.js reads the command as ASCII, which is faster. Only in patterns does esbuild leave anything else. */
+/** bin/start.js reads the command as ASCII, which is faster. esbuild leaves other characters only in regular expressions. */
 function writeInAscii(file) {
   const escaped = character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII has them.
   writeFileSync(file, readFileSync(file, 'utf8').replace(/[^\u0000-\u007f]/g, escaped))
 }
 
-/** Replaces each file by its new one at once, then drops those that there are no more. */
+/** Replaces each file atomically, then removes those that no longer exist. */
 function putInPlace(from, to) {
   const filesIn = folder =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())
       .map(entry => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
   mkdirSync(to, { recursive: true })
-  // V8 knows kept code by little more than the length of its source, so none may stand beside another bundle.
+  // V8 identifies compiled code by little more than the length of its source, so none may stand beside another bundle.
   for (const file of readdirSync(to)) if (file.startsWith('cli.cjs.')) rmSync(join(to, file), { force: true })
-  // The bundle comes first, before its kept code.
+  // The bundle comes first, before its compiled code.
   const files = filesIn(from).sort()
   for (const file of files) {
     mkdirSync(dirname(join(to, file)), { recursive: true })
@@ -151,12 +151,12 @@ function putInPlace(from, to) {
   for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
 }
 
-/** Starts and ends a server once: what V8 compiles for that is kept beside the bundle (bin/start.js), where Node does not do it. */
+/** Starts and stops a server once: V8's compiled code is kept beside the bundle (bin/start.js), where Node does not do it. */
 async function keepCompiled(folder) {
   if (module.enableCompileCache) return
   cpSync('bin', join(folder, 'bin'), { recursive: true })
   const data = mkdtempSync(join(tmpdir(), 'keelson-build-'))
-  // What runs after the start is compiled when it is needed: reading it with every start would take longer.
+  // Code that runs after the start is compiled when needed: reading it with every start would take longer.
   const first = '--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,serviceaccount-token-controller'
   const args = ['serve', '--data-dir', data, '--secure-port', '0', '--nodes=0', first]
   const server = spawn(process.execPath, [join(folder, 'bin/keelson.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })

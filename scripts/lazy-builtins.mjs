@@ -1,4 +1,4 @@
-// Modules of Node that a start does without are loaded when something of them is first used.
+// Loads modules of Node that a start does not need when they are first used.
 const SELDOM = /^node:(https|worker_threads|timers\/promises)$/
 
 /** As a plugin of esbuild. */

@@ -1,5 +1,5 @@
 // The entry of the library, dist/keelson.cjs: loads its bundle with V8's compiled code of an earlier run, which takes a third of the time.
-// Like the command (bin/start.js) it uses such code only from a folder that nobody else can write to.
+// Like the command (bin/start.js) it uses compiled code only from a folder that no other user can write to.
 if (parseInt(process.versions.node, 10) < 20) throw new Error(`keelson needs Node 20 or newer; this is ${process.version}`)
 
 const { existsSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
@@ -9,10 +9,10 @@ const { runInThisContext, Script } = require('node:vm')
 const { threadId } = require('node:worker_threads')
 
 const bundle = join(__dirname, 'library.cjs')
-/** Of the bundle, written by the build: V8 itself knows compiled code by little more than the length of its source. */
+/** The digest of the bundle, set by the build: V8 itself identifies compiled code by little more than the length of its source. */
 const DIGEST = 'digest of the bundle'
 
-// Test runners such as Jest run modules among globals of their own, and bundlers put the library into another file: both load it as usual.
+// Test runners such as Jest run modules with globals of their own, and bundlers put the library into another file: both load it as usual.
 const isOwn = runInThisContext('Array') === Array && existsSync(bundle)
 module.exports = isOwn ? loadWithCompiledCode() : require('./library.cjs')
 
@@ -30,7 +30,7 @@ function loadWithCompiledCode() {
   return module.exports
 }
 
-/** Whoever cannot write there compiles anew each time. */
+/** Without write permission the code is compiled each time. */
 function keep(file, script) {
   const draft = `${file}.${process.pid}-${threadId}`
   try {

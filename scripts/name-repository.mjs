@@ -1,7 +1,7 @@
-// Writes the address of the repository into what is published: node scripts/name-repository.mjs https://github.com/OWNER/NAME [REF]
+// Writes the URL of the repository into the published package: node scripts/name-repository.mjs https://github.com/OWNER/NAME [REF]
 //
-// Nothing in the sources names an address, as forks and mirrors publish, too: the release workflow knows where it runs. package.json gets
-// `repository`, `homepage` and `bugs`; relative links of the published pages lead to the files of that release.
+// The sources contain no URL, as forks and mirrors publish, too: the release workflow knows where it runs. package.json gets `repository`,
+// `homepage` and `bugs`; relative links of the published pages lead to the files of that release.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 
@@ -27,7 +27,7 @@ export function withAbsoluteLinks(page, address, ref) {
   )
 }
 
-/** The address as it is written everywhere: without a slash or `.git` at its end. */
+/** The normalized URL: without a slash or `.git` at its end. */
 export function checkedAddress(address) {
   const isAddress = address !== undefined && /^https:\/\/[^/\s]+\/[^\s?#]+$/.test(address)
   if (!isAddress)

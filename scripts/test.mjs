@@ -43,11 +43,11 @@ const failures = existsSync(failed) ? readFileSync(failed, 'utf8') : ''
 rmSync(folder, { recursive: true })
 if (failures !== '') console.error(`\nFAILED:\n${failures}`)
 if (notRun.length > 0) console.error(`\n${notRunLine(notRun)}`)
-// Whoever tests for others must have everything that can be had; whoever works here is told.
+// In CI every test has to run; elsewhere a missing program is only reported.
 const isIncomplete = notRun.some(({ isOptional }) => !isOptional)
 process.exit(isIncomplete && process.env.CI === 'true' ? status || 1 : status)
 
-/** One line on what was not tested (test/programs.ts tells), with the way to change that. */
+/** One line about tests that were not run (test/programs.ts records them), and how to run them. */
 function notRunLine(tests) {
   const programs = [...new Map(tests.map(({ program, hint }) => [program, `${program} (${hint})`])).values()]
   const count = tests.length === 1 ? '1 TEST WAS' : `${tests.length} TESTS WERE`

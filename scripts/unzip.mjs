@@ -6,7 +6,7 @@ const END_LENGTH = 22
 const DIRECTORY_ENTRY = 0x02014b50
 const DEFLATED = 8
 
-/** The files of an archive, by the directory at its end. */
+/** The files of an archive, by its central directory. */
 export function* unzip(archive) {
   let end = archive.length - END_LENGTH
   while (end >= 0 && archive.readUInt32LE(end) !== END_OF_DIRECTORY) end--

@@ -1,4 +1,4 @@
-/** The command line: which commands there are. Each is loaded when it is run. */
+/** The command line: the list of commands. Each is loaded when it is run. */
 
 import type { Command } from './commands/command.ts'
 import type { Described } from './commands/help.ts'
@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   history: {
     usage: 'history KIND/NAME [-n NS]',
-    doc: 'print what an object was at every revision that is still known, what changed, and who changed it',
+    doc: 'print an object at every revision in the history, with changes and users',
     load: async () => (await import('./commands/history.ts')).history,
   },
   envtest: {
@@ -39,7 +39,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   'kube-apiserver': {
     usage: 'kube-apiserver [flags]',
-    doc: 'serve with the flags of kube-apiserver; harnesses start it; --help lists them',
+    doc: 'serve with the flags of kube-apiserver, for test harnesses; --help lists them',
     load: async () => (await import('./commands/kube-apiserver.ts')).kubeApiServer,
   },
   migrate: {
@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   completion: {
     usage: 'completion SHELL',
-    doc: 'print what completes commands and flags in bash, zsh or fish',
+    doc: 'print a script that completes commands and flags in bash, zsh or fish',
     load: async () => (await import('./commands/completion.ts')).completionOf([...Object.keys(COMMANDS), 'help', 'version']),
   },
 }
@@ -81,7 +81,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** What stands after `--`, or is meant for kubectl, is not for us. */
+/** Arguments after `--` and those of kubectl belong to another program. */
 function asksForHelp(name: string, args: readonly string[]): boolean {
   if (['kubectl', 'kube-apiserver'].includes(name)) return false
   const end = args.indexOf('--')

@@ -1,6 +1,6 @@
 /**
- * The library: everything that `import 'keelson'` and `require('keelson')` give. The package ships this file as its types, so it
- * imports nothing, and compiles without the types of Node.
+ * The library: everything that `import 'keelson'` and `require('keelson')` export. The package ships this file as its types, so it imports
+ * nothing, and compiles without the types of Node.
  *
  *     import { start } from 'keelson'
  *     const server = await start()
@@ -8,15 +8,15 @@
  *     await server.close()
  */
 
-/** Starts a server. Unless told otherwise it keeps everything in memory and picks a free port. Throws ConfigError. */
+/** Starts a server. By default it keeps everything in memory and picks a free port. Throws ConfigError. */
 export function start(options?: StartOptions): Promise<RunningServer>
 
-/** An option that does not exist or has a value that makes no sense; the message names the option. */
+/** An unknown option or an invalid value; the message names the option. */
 export class ConfigError extends Error {}
 
 /** A data directory that cannot be opened: another server uses it, or it is damaged. */
 export class StoreUnavailable extends Error {
-  /** What is wrong, without names of files. */
+  /** The error, without file names. */
   readonly problem: string
   constructor(message: string, options?: { cause?: unknown; problem?: string })
 }
@@ -27,50 +27,50 @@ export const VERSION: string
 export interface RunningServer extends AsyncDisposal {
   /** `https://HOST:PORT`. */
   readonly url: string
-  /** The admin's kubeconfig, as text: write it to a file, or give it to a client library. */
+  /** The admin's kubeconfig, as YAML: write it to a file, or pass it to a client library. */
   readonly kubeconfig: string
   /** Sends a request as the admin. Paths are those of the API: `/api/v1/namespaces`. */
   readonly fetch: (path: string, init?: FetchInit) => Promise<FetchResponse>
   /** Ends watches, lets requests finish, closes the store. */
   close(): Promise<void>
   /**
-   * Creates or changes objects, those of files and of folders of YAML or JSON among them, as `kubectl apply --server-side` does.
-   * Namespaces and definitions of custom kinds come first, and custom kinds are waited for. Resolves with what is stored.
+   * Creates or updates objects, files and folders of YAML or JSON, as `kubectl apply --server-side` does. Namespaces and
+   * CustomResourceDefinitions come first, and custom kinds are waited for. Resolves with the stored objects.
    */
   apply(...sources: readonly (string | object)[]): Promise<StoredObject[]>
-  /** Makes everything that is stored what it was when the server had started. Faults and records are forgotten, too. */
+  /** Restores the state after the start. Clears faults and recordings, too. */
   reset(): Promise<void>
-  /** Keeps all that is stored now. */
+  /** Saves everything that is currently stored. */
   snapshot(): Promise<Snapshot>
-  /** Makes everything that is stored what it was. Revisions go on, and watches see the changes. */
+  /** Restores a saved state. Revisions continue, and watches receive the changes. */
   restore(snapshot: Snapshot): Promise<void>
-  /** The server as another user sees it. */
+  /** Access to the server as another user. */
   as(user: string, groups?: readonly string[]): UserAccess
-  /** The kubeconfig of another user, as text. */
+  /** The kubeconfig of another user, as YAML. */
   kubeconfigFor(user: string, groups?: readonly string[]): string
   /**
-   * Waits until an object `exists` or is `deleted`, has a condition (`Available`, `Ready=False`), or a function of it says so.
-   * The object is named as `deployment/web`, or by what has its apiVersion, kind and name. Rejects at once where no such kind is
-   * served, and with the object as it is after ten seconds unless told otherwise. Resolves with the object.
+   * Waits until an object `exists` or is `deleted`, has a condition (`Available`, `Ready=False`), or a function of it returns true. The
+   * object is named as `deployment/web`, or by an object with apiVersion, kind and name. Rejects immediately if no such kind is served, and
+   * with the current object after the timeout, ten seconds by default. Resolves with the object.
    */
   waitFor(
     object: ObjectReference | string,
     condition?: string | ((object: any) => unknown),
     options?: {
       readonly timeoutMs?: number
-      /** Where the object is; `default`, or what the reference says, unless told. */
+      /** The namespace of the object. Default: that of the reference, or `default`. */
       readonly namespace?: string
     },
   ): Promise<any>
-  /** Resolves when the server's own controllers have nothing to do but to wait for a time to pass. */
+  /** Resolves when the server's own controllers have no work except for timers. */
   settled(): Promise<void>
-  /** The requests that clients have sent since the start or the last reset, oldest first; the last 10,000 at least. */
+  /** The requests that clients have sent since the start or the last reset, oldest first; at least the last 10,000. */
   requests(): readonly RecordedRequest[]
-  /** What has changed since then, whoever changed it. */
+  /** The changes since then, by clients and by the server. */
   changes(): readonly RecordedChange[]
-  /** The time that the server lives by. */
+  /** The server's clock. */
   readonly clock: TestClock
-  /** What is to go wrong. */
+  /** Fault injection. */
   readonly faults: TestFaults
 }
 
@@ -82,24 +82,24 @@ export interface RunnerHooks {
   readonly afterEach: (run: () => Promise<void>) => unknown
 }
 
-/** Makes `useKeelson` for a test runner; `keelson/vitest`, `keelson/jest` and `keelson/node-test` have theirs. */
+/** Creates `useKeelson` for a test runner; `keelson/vitest`, `keelson/jest` and `keelson/node-test` export theirs. */
 export function fixtureFor(hooks: RunnerHooks): (options?: FixtureOptions) => KeelsonFixture
 
-/** Options of a server for tests; those of `start` among them. */
+/** Options of a server for tests, including those of `start`. */
 export interface FixtureOptions extends StartOptions {
-  /** Whether each file has its server, or all files that a worker runs share one, which is reset between them. Default: file. */
+  /** Whether each file has its own server, or all files of a worker share one, which is reset between them. Default: file. */
   readonly per?: 'file' | 'worker'
-  /** What is applied before the first test. */
+  /** Manifests to apply before the first test. */
   readonly apply?: readonly (string | object)[]
 }
 
 export interface KeelsonFixture {
   readonly server: RunningServer
-  /** The namespace of the test that runs; it is deleted after it. */
+  /** The namespace of the current test; it is deleted afterwards. */
   readonly namespace: string
 }
 
-/** An object as it is stored. */
+/** A stored object. */
 export interface StoredObject {
   readonly apiVersion: string
   readonly kind: string
@@ -116,11 +116,11 @@ export interface StoredObject {
 export interface ObjectReference {
   readonly apiVersion: string
   readonly kind: string
-  /** The namespace is `default` unless told. */
+  /** The default namespace is `default`. */
   readonly metadata: { readonly name: string; readonly namespace?: string }
 }
 
-/** What a server had stored; for `restore` of the same server. */
+/** A saved state; for `restore` of the same server. */
 export interface Snapshot {
   readonly objects: number
 }
@@ -146,9 +146,9 @@ export interface RecordedRequest {
   readonly name: string
   readonly user: string
   readonly userAgent: string
-  /** 0 while it is not answered. */
+  /** 0 until there is a response. */
   readonly status: number
-  /** As text, unless it is larger than 64 KiB. */
+  /** As a string, unless it is larger than 64 KiB. */
   readonly body: string | undefined
 }
 
@@ -160,33 +160,33 @@ export interface RecordedChange {
   readonly namespace: string
   readonly name: string
   readonly revision: string
-  /** Of a deletion: what it was last. */
+  /** For a deletion: the last state. */
   readonly object: any
-  /** What it was before, while that is known. */
+  /** The state before, if it is known. */
   readonly previous: any
 }
 
 export interface TestClock {
-  /** What time it is for the server. */
+  /** The current time of the server. */
   now(): Date
   /**
-   * Puts the time forward by milliseconds or by a duration such as `1h30m`. What falls due on the way happens in its order and at its
-   * time: leases, cron jobs, time limits, expiry. The time of the machine and of clients stays.
+   * Advances the time by milliseconds or by a duration such as `1h30m`. Timers on the way fire in order and at their time: leases, cron
+   * jobs, time limits, expiry. The time of the machine and of clients does not change.
    */
   advance(duration: number | string): Promise<void>
 }
 
 export interface TestFaults {
-  /** Adds a fault; calling the result takes it away. The first fault that is for a request and strikes is the one that counts. */
+  /** Adds a fault; the returned function removes it. The first fault that matches a request and strikes is applied. */
   add(fault: Fault): () => void
   clear(): void
-  /** From here on the same requests in the same order are struck by the same faults. Default: 1. */
+  /** Seeds the random numbers: from here on the same requests in the same order get the same faults. Default: 1. */
   seed(seed: number): void
-  /** How many requests or events each fault was for, and how many it struck. */
+  /** The number of requests or events that each fault matched, and the number it was applied to. */
   report(): FaultReport[]
 }
 
-/** Which requests a fault is for, how often it strikes, and what happens then. */
+/** The requests that a fault matches, its frequency, and its effect. */
 export interface Fault extends FaultEffect {
   readonly verb?: string | readonly string[]
   /** `pods`, or `deployments.apps`. */
@@ -197,37 +197,37 @@ export interface Fault extends FaultEffect {
   readonly namespace?: string
   readonly name?: string
   readonly user?: string
-  /** How likely it strikes. Default: 1. */
+  /** The probability that it is applied. Default: 1. */
   readonly probability?: number
-  /** How often it strikes at most. */
+  /** The maximum number of times that it is applied. */
   readonly times?: number
-  /** How many are spared at first. */
+  /** The number of matches to skip first. */
   readonly skip?: number
 }
 
 export interface FaultEffect {
-  /** The request is handled that much later. */
+  /** Delays the request. */
   readonly delayMs?: number
-  /** It is answered with an error: 409, 410, 429, 500, 503, 504 as Kubernetes has them, or another. It changes nothing. */
+  /** Responds with an error: 409, 410, 429, 500, 503, 504 as in Kubernetes, or another. The request changes nothing. */
   readonly status?: number
   readonly message?: string
   readonly retryAfterSeconds?: number
-  /** The connection ends without an answer, and the request changes nothing. */
+  /** Closes the connection without a response, and the request changes nothing. */
   readonly disconnect?: boolean
-  /** The request takes effect, and the connection ends without an answer. */
+  /** The request takes effect, but the connection closes without a response. */
   readonly loseAnswer?: boolean
   /**
-   * The server restarts before the request takes effect, or after, and does not answer it. All connections are cut, and watches can be
-   * resumed only from what is stored then (410). Other requests under way have happened or have not.
+   * The server restarts before or after the request takes effect, and does not respond. All connections are cut, and watches can only be
+   * resumed from the state stored then (410). Other requests in flight have taken effect or have not.
    */
   readonly restart?: 'before' | 'after'
-  /** How long new connections are cut, too. Default: as long as it takes. */
+  /** How long new connections are cut, too. Default: until the restart is complete. */
   readonly downMs?: number
-  /** The answer comes that slowly. */
+  /** Limits the speed of the response. */
   readonly bytesPerSecond?: number
-  /** A get or list answers with what was stored so many revisions ago. */
+  /** A get or list returns the state of that many revisions ago. */
   readonly staleBy?: number
-  /** An event of a watch is lost, is late, or the watch ends: with 410 (`gone`), or cleanly. */
+  /** A watch event is lost, is delayed, or the watch ends: with 410 (`gone`), or cleanly. */
   readonly events?: 'drop' | 'gone' | 'end' | { readonly delayMs: number }
 }
 
@@ -241,16 +241,16 @@ export interface FaultReport {
 export interface FetchInit {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Taken for JSON unless a header says otherwise. */
+  /** JSON by default, unless a header says otherwise. */
   readonly body?: string | Uint8Array
   readonly signal?: FetchSignal
 }
 
-/** Every option has the default of the flag of `keelson serve`, except where it says otherwise. */
+/** Every option has the default of the flag of `keelson serve`, except where noted. */
 export interface StartOptions {
   /**
-   * `memory` is gone when the server is closed; `etcd` is a cluster that other servers may use at the same time. Default:
-   * `embedded` if there is a data directory, else `memory`.
+   * `memory` is lost when the server is closed; `etcd` is a cluster that other servers may use at the same time. Default: `embedded` if
+   * there is a data directory, else `memory`.
    */
   readonly store?: 'embedded' | 'memory' | 'etcd'
   /** URLs of members of the etcd cluster, such as `http://127.0.0.1:2379`. */
@@ -268,7 +268,7 @@ export interface StartOptions {
   readonly host?: string
   /** Port to serve HTTPS on; 0 picks a free one. Default: 0. */
   readonly port?: number
-  /** Address at which others reach this server. Default: detected from where it listens. */
+  /** Address at which others reach this server. Default: detected from the listening address. */
   readonly advertiseAddress?: string | undefined
   /** Additional names and addresses for the server certificate. */
   readonly tlsSans?: readonly string[]
@@ -298,7 +298,7 @@ export interface StartOptions {
   readonly authenticationTokenWebhookConfigFile?: string | undefined
   /** Version of the TokenReviews for that webhook. Default: v1beta1. */
   readonly authenticationTokenWebhookVersion?: 'v1' | 'v1beta1'
-  /** How long its answers are cached, in milliseconds. Default: 120,000. */
+  /** How long its responses are cached, in milliseconds. Default: 120,000. */
   readonly authenticationTokenWebhookCacheMs?: number
   /** PEM file of the key that signs service account tokens. Default: a generated one. */
   readonly serviceAccountSigningKeyFile?: string | undefined
@@ -306,11 +306,11 @@ export interface StartOptions {
   readonly serviceAccountKeyFiles?: readonly string[]
   /** Issuer of tokens of service accounts, and after it further issuers that are accepted. */
   readonly serviceAccountIssuers?: readonly string[]
-  /** Longest validity of service account tokens, in milliseconds: an hour to 2^32 seconds, or 0 for as long as is requested. Default: 0. */
+  /** Maximum validity of service account tokens, in milliseconds: an hour to 2^32 seconds, or 0 for the requested time. Default: 0. */
   readonly serviceAccountMaxTokenExpirationMs?: number
-  /** Whether tokens that pods get by default hold for a year. Default: true. */
+  /** Whether default tokens of pods are valid for a year. Default: true. */
   readonly serviceAccountExtendTokenExpiration?: boolean
-  /** Audiences of which a token must name one. Default: the issuer. */
+  /** Audiences, one of which a token must have. Default: the issuer. */
   readonly apiAudiences?: readonly string[]
   /** OpenID provider whose ID tokens are accepted. */
   readonly oidc?: OidcOptions
@@ -344,7 +344,7 @@ export interface StartOptions {
   readonly nodeDevices?: readonly string[]
   /** Milliseconds that a kubelet may send no heartbeat before its node is unhealthy. Default: 50,000. */
   readonly nodeMonitorGraceMs?: number
-  /** The same for a kubelet that has not sent a heartbeat yet. Default: 60,000. */
+  /** As `nodeMonitorGraceMs`, for a kubelet that has not sent a heartbeat yet. Default: 60,000. */
   readonly nodeStartupGraceMs?: number
   /** PEM file of the CA of kubelet certificates. Default: they are not verified. */
   readonly kubeletCertificateAuthority?: string | undefined
@@ -421,27 +421,29 @@ export interface StartOptions {
   readonly authorizationWebhookConfigFile?: string | undefined
   /** Version of the SubjectAccessReviews for that webhook. Default: v1beta1. */
   readonly authorizationWebhookVersion?: 'v1' | 'v1beta1'
-  /** How long answers of the webhook that allow are cached, in milliseconds. Default: 300,000. */
+  /** How long responses of the webhook that allow are cached, in milliseconds. Default: 300,000. */
   readonly authorizationWebhookCacheAuthorizedMs?: number
-  /** How long its other answers are cached, in milliseconds. Default: 30,000. */
+  /** How long its other responses are cached, in milliseconds. Default: 30,000. */
   readonly authorizationWebhookCacheUnauthorizedMs?: number
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
-  /** What is logged to standard error. Default: warn. */
+  /** The lowest level that is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** How lines of the log are written. Default: text on a terminal, JSON elsewhere. */
+  /** The format of log lines. Default: text on a terminal, JSON elsewhere. */
   readonly loggingFormat?: 'json' | 'text' | undefined
-  /** How long `close` goes on serving, unready, so that balancers notice, in milliseconds. Default: 0. */
+  /** How long `close` continues to serve, unready, so that load balancers notice, in milliseconds. Default: 0. */
   readonly shutdownDelayMs?: number
-  /** How long `close` waits for requests under way, in milliseconds. Default: 10,000. */
+  /** How long `close` waits for requests in flight, in milliseconds. Default: 10,000. */
   readonly drainMs?: number
   /** How far back watches can start and pages can be continued, in milliseconds. Default: 480,000. */
   readonly historyMs?: number
-  /** How many bytes the store may use before it takes deletions only; negative for no limit. Default: a quarter of the memory there is. */
+  /**
+   * How many bytes the store may use before it accepts only deletions; negative for no limit. Default: a quarter of the available memory.
+   */
   readonly quotaBackendBytes?: number | undefined
   /** How often watches that allow bookmarks get one, in milliseconds. Default: 30,000. */
   readonly bookmarkMs?: number
-  /** With the next option: the seats that priority levels share; both 0 for no limit. Default: 400. */
+  /** Together with the next option: the seats that priority levels share; both 0 for no limit. Default: 400. */
   readonly maxRequestsInflight?: number
   /** Added to `maxRequestsInflight`. Default: 200. */
   readonly maxMutatingRequestsInflight?: number
@@ -469,7 +471,7 @@ export interface OidcOptions {
   readonly signingAlgorithms?: readonly string[]
 }
 
-/** The Response of the global fetch; where its type is not known, what is used of it most. */
+/** The Response of the global fetch; its most used members where its type is not known. */
 export type FetchResponse = typeof globalThis extends { Response: { prototype: infer R } } ? R : PlainResponse
 
 export interface PlainResponse {
@@ -484,7 +486,7 @@ export interface PlainResponse {
 /** An AbortSignal, where its type is known. */
 export type FetchSignal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : object
 
-/** `await using server = await start()`, where the types of TypeScript know of it. */
+/** `await using server = await start()`, where TypeScript's libraries have it. */
 export type AsyncDisposal = typeof Symbol extends { readonly asyncDispose: infer S extends symbol }
   ? { readonly [K in S]: () => Promise<void> }
   : object

@@ -1,4 +1,4 @@
-/** Checks the options of the library: names and types, before the server checks what they mean. */
+/** Checks the names and types of the library's options, before the server checks their values. */
 import { nearestName } from './lib/nearest-name.ts'
 import type { OidcOptions, StartOptions } from './public.d.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
@@ -136,7 +136,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
 /** The names of all options, for the page that documents them. */
 export const OPTION_NAMES: readonly string[] = [...Object.keys(OPTIONS), ...Object.keys(OIDC).map(name => `oidc.${name}`)]
 
-/** The settings that options ask for, the others as they are by default. Throws ConfigError. */
+/** The configuration of these options, with defaults for the others. Throws ConfigError. */
 export function configOf(options: StartOptions): Config {
   const given = checked(options, OPTIONS, '')
   const oidc = checked(given.oidc ?? {}, OIDC, 'oidc.')
@@ -152,7 +152,7 @@ export function inOptionNames(message: string): string {
   return message.replace(/--([a-z]+(?:-[a-z0-9]+)*)/g, (written, flag) => names.get(flag) ?? written)
 }
 
-/** Those that are given, each known and of its type; undefined is as if it were not there. */
+/** The given options, each known and of its type; undefined counts as absent. */
 function checked<T extends object>(options: T, known: Readonly<Record<string, Option>>, prefix: string): Partial<T> {
   if (!isObject(options)) throw new ConfigError(`options must be an object, not ${shown(options)}`)
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
@@ -164,7 +164,7 @@ function checked<T extends object>(options: T, known: Readonly<Record<string, Op
   return Object.fromEntries(given) as Partial<T>
 }
 
-/** An option that is written nearly so, or that a flag of this name sets. */
+/** An option with a similar name, or the one that a flag of this name sets. */
 function suggestion(name: string, known: Readonly<Record<string, Option>>, prefix: string): string {
   const options = new Map(Object.entries(known).flatMap(([option, { flag }]) => [[flag, option] as const, [option, option] as const]))
   const near = nearestName(name, options.keys())

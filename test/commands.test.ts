@@ -53,7 +53,7 @@ test('run says what is wrong: no command, a command that is not there, manifests
   const folder = temporaryDirectory(t)
   assert.deepEqual(await keelson('run', '--nodes=0').then(r => [r.code, r.stderr]), [
     2,
-    'keelson: which command? Write it after two dashes: keelson run -- go test ./...\n',
+    'keelson: no command; write it after two dashes: keelson run -- go test ./...\n',
   ])
   const missing = await keelson('run', '--', 'no-such-program-here')
   assert.deepEqual([missing.code, missing.stderr], [1, 'keelson: no-such-program-here is not on the PATH\n'])
@@ -107,7 +107,7 @@ testWith('kubectl', 'keelson kubectl finds the server of a data directory', pati
   )
   assert.deepEqual([code, stdout], [0, 'namespace/default\n'])
   const nowhere = await run(process.execPath, [KEELSON, 'kubectl', 'get', 'pods'], { env, cwd: temporaryDirectory(t) })
-  assert.match(nowhere.stderr, /^keelson: .*admin\.kubeconfig is not there; it is written when a server starts/)
+  assert.match(nowhere.stderr, /^keelson: .*admin\.kubeconfig does not exist; it is written when a server starts/)
 })
 
 test('history shows every revision of an object with what changed and who changed it', patient, async t => {
@@ -146,15 +146,12 @@ test('history shows every revision of an object with what changed and who change
   for (const wrong of ['', '0', '1,', 'x', '1'.repeat(20), new Array(1001).fill(1).join()]) assert.equal((await writes(wrong)).status, 400)
   assert.equal((await ask(server, '/keelson/writes?revisions=1', { method: 'POST', body: {} })).status, 405)
   const none = await keelson('history', 'configmap/none', '--data-dir', server.dataDir)
-  assert.deepEqual(
-    [none.code, none.stderr],
-    [1, 'keelson: ConfigMap none is not there, and was not within the history that the server keeps\n'],
-  )
+  assert.deepEqual([none.code, none.stderr], [1, "keelson: ConfigMap none does not exist, and is not in the server's history\n"])
   assert.match((await keelson('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
   await server.stop()
   server = await startProcess(t, { dataDir: server.dataDir })
   await patch({ size: '3' }, 'joe')
-  const later = await sectionsOf(/^keelson: the users of 3 revisions are not known: a server remembers those of its own last writes/)
+  const later = await sectionsOf(/^keelson: the users of 3 revisions are not known: a server keeps those of its own last writes/)
   assert.match(later[0]![0]!, / {2}by jane {2}/)
   assert.match(later[1]![0]!, /^revision \d+ {2}joe Update {2}user not known {2}\d{4}-/)
   assert.match((await keelson('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
@@ -222,7 +219,7 @@ test('kubeconfig prints the context of the server alone, and one for any user', 
   assert.deepEqual((await keelson('kubeconfig', '--group', 'dev')).code, 2)
   assert.match(
     (await keelson('kubeconfig', ...flags, '--data-dir', join(folder, 'none'), '--user', 'bob')).stderr,
-    /holds no authority that could certify bob/,
+    /has no certificate authority to issue a certificate for bob/,
   )
   await Promise.all([one.stop(), two.stop()])
 })

@@ -5,18 +5,18 @@ import type { Access } from '../server/credentials/kubeconfig.ts'
 import { trustingAgent } from '../transport/trusting-agent.ts'
 
 export type ApiClient = {
-  /** What a GET is answered with; the caller knows what there is at the path. */
+  /** The response to a GET; the caller knows its type. */
   get<Body>(path: string, accept?: string): Promise<Answer<Body>>
   /** The lines of a watch that ends by itself. Throws ConfigError. */
   lines<Line>(path: string): Promise<Line[]>
 }
 
-/** A body, or why there is none: what the Status says, or the code where there is no Status. */
+/** A body, or an error: the message of the Status, or the code where there is no Status. */
 export type Answer<Body> =
   | { readonly ok: true; readonly body: Body }
   | { readonly ok: false; readonly status: number; readonly message: string }
 
-/** The client of a server, as its admin. */
+/** The client of a server, with the admin's credentials. */
 export function apiClient({ server, ca, cert, key }: Access): ApiClient {
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '')
   const agent = trustingAgent({ host, ca, servername: '', client: { cert, key }, skipsVerification: false }, { keepAlive: false })
@@ -28,11 +28,11 @@ export function apiClient({ server, ca, cert, key }: Access): ApiClient {
         answer.on('error', reject)
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }))
       })
-      sent.on('error', error => reject(new ConfigError(`no server answers at ${server}: ${error.message}`)))
+      sent.on('error', error => reject(new ConfigError(`no server responds at ${server}: ${error.message}`)))
       sent.end()
     })
   const refusal = (status: number, text: string) => {
-    const { message = `the server answered with ${status}` } = JSON.parse(text || '{}') as { message?: string }
+    const { message = `the server responded with ${status}` } = JSON.parse(text || '{}') as { message?: string }
     return { ok: false, status, message } as const
   }
   return {
@@ -53,12 +53,12 @@ export function apiClient({ server, ca, cert, key }: Access): ApiClient {
 
 export type FoundResource = {
   readonly path: (namespace: string, name: string) => string
-  /** The path of all of them in a namespace. */
+  /** The path of the collection in a namespace. */
   readonly list: (namespace: string) => string
   readonly kind: string
 }
 
-/** What this needs of an APIGroupDiscoveryList. */
+/** The part of an APIGroupDiscoveryList that is used here. */
 type Discovery = {
   readonly items?: readonly {
     readonly metadata: { readonly name: string }
@@ -75,7 +75,7 @@ type DiscoveredResource = {
 
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-/** The resource that a user means by `deploy`, `deployments`, `deployment.apps` or `Deployment`. */
+/** The resource that a user names `deploy`, `deployments`, `deployment.apps` or `Deployment`. */
 export async function findResource(api: ApiClient, wanted: string): Promise<FoundResource> {
   const [name = '', ...rest] = wanted.toLowerCase().split('.')
   const group = rest.join('.')

@@ -1,4 +1,4 @@
-/** `--apply`: what commands put into a server before anybody else can. */
+/** `--apply`: applies manifests before the server is announced as ready. */
 import { ConfigError } from '../server/config.ts'
 import type { Server } from '../server/start.ts'
 

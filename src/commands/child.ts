@@ -1,10 +1,10 @@
-/** Programs that a command runs in its own place: same terminal, same signals, same exit code. */
+/** Runs a program in place of the command: same terminal, same signals, same exit code. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { ConfigError } from '../server/config.ts'
 
 export type Child = {
-  /** The exit code; 128 and the signal's number where one has ended it, as shells say it. */
+  /** The exit code; 128 plus the number of the signal that ended it, as in shells. */
   readonly exited: Promise<number>
   kill(signal: NodeJS.Signals): void
 }

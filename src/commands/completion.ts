@@ -1,4 +1,4 @@
-/** `keelson completion SHELL`: a script with which a shell completes commands and flags. */
+/** `keelson completion SHELL`: prints a script that completes commands and flags in a shell. */
 import { UsageError } from '../flags/usage-error.ts'
 import type { Command } from './command.ts'
 import { flagNamesOf } from './help.ts'
@@ -19,7 +19,7 @@ type Commands = readonly (readonly [name: string, flags: readonly string[]])[]
 
 const namesOf = (commands: Commands): string => commands.map(([name]) => name).join(' ')
 
-/** What follows a flag may be a file, which shells complete by themselves. */
+/** The value of a flag may be a file, which shells complete by themselves. */
 const bash = (commands: Commands): string => `_keelson() {
   local words
   if [ "$COMP_CWORD" -eq 1 ]; then

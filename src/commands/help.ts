@@ -1,13 +1,13 @@
-/** The texts of `keelson help`, every command, and `keelson help COMMAND`, every flag of one. */
+/** The output of `keelson help` (all commands) and `keelson help COMMAND` (all flags of one). */
 import { FLAGS } from '../flags/serve-flags.ts'
 
-/** A command as the usage lists it. */
+/** A command in the usage. */
 export type Described = { readonly usage: string; readonly doc: string }
 type DescribedFlag = readonly [flag: string, doc: string]
 
 const SERVE_FLAGS: readonly DescribedFlag[] = FLAGS.map(({ name, takes, doc }) => [`--${name} ${takes}`.trimEnd(), doc])
 
-/** Flags that a command has in common with serve. */
+/** Flags that a command shares with serve. */
 const asForServe = (...names: readonly string[]): readonly DescribedFlag[] => {
   const starts = names.map(name => `--${name} `)
   return SERVE_FLAGS.filter(([flag]) => starts.some(start => `${flag} `.startsWith(start)))
@@ -15,40 +15,40 @@ const asForServe = (...names: readonly string[]): readonly DescribedFlag[] => {
 
 const SERVER: readonly DescribedFlag[] = [
   ['--data-dir DIR', 'data directory of the server (default ./keelson-data)'],
-  ['--kubeconfig FILE', 'the kubeconfig that the server was told to write (default DATA_DIR/admin.kubeconfig)'],
+  ['--kubeconfig FILE', 'the kubeconfig that the server writes (default DATA_DIR/admin.kubeconfig)'],
   ['--context-name NAME', 'the context of the server in that kubeconfig (default keelson)'],
 ]
 
 /** The flags of each command; kubectl and kube-apiserver have help of their own. */
 const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags: readonly DescribedFlag[] }>> = {
   serve: {
-    note: 'Write --name value or --name=value. Lists are separated by commas; given several times, they add up.',
+    note: 'Write --name value or --name=value. Lists are separated by commas; repeated flags add up.',
     flags: SERVE_FLAGS,
   },
   run: {
-    note: 'Those of serve (keelson serve --help), with other defaults: --store memory, --secure-port 0 and a data directory that is removed\nat the end. The command finds KUBECONFIG and KEELSON_URL in its environment, and keelson exits as it does.',
+    note: 'The flags of serve (keelson serve --help), with other defaults: --store memory, --secure-port 0 and a data directory that is removed\nat the end. The command has KUBECONFIG and KEELSON_URL in its environment, and keelson exits with its exit code.',
     flags: [],
   },
   kubectl: { flags: [['--data-dir DIR', 'before the arguments of kubectl: data directory of the server (default ./keelson-data)']] },
   history: {
-    note: 'KIND is a plural, singular or short name or a kind, with its group where that is needed: deployments.apps.',
+    note: 'KIND is a plural, singular or short name or a kind, with its group if necessary: deployments.apps.',
     flags: [['-n, --namespace NAMESPACE', 'namespace of the object (default default)'], ...SERVER],
   },
   envtest: {
     note: 'For harnesses: export KUBEBUILDER_ASSETS=$(keelson envtest).',
-    flags: [['--dir DIR', 'the folder to put them in (default: one in the cache of the user)']],
+    flags: [['--dir DIR', 'the folder for the programs (default: one in the cache of the user)']],
   },
   migrate: {
-    note: 'Stop the servers of both sides first. Nothing is written over; one that was cut off goes on when it is run again.',
+    note: 'Stop the servers of both sides first. Nothing is overwritten; an interrupted migration continues when it is run again.',
     flags: [
       ['--from embedded:DIR | etcd:URL,…', 'the cluster to copy: a data directory, or the members of an etcd'],
-      ['--to embedded:DIR | etcd:URL,…', 'where to: a directory that is empty or not there, or an etcd with nothing below --etcd-prefix'],
-      ['--skip-unreadable', 'leave behind records that cannot be read, and name them'],
+      ['--to embedded:DIR | etcd:URL,…', 'the destination: an empty or new directory, or an etcd with nothing below --etcd-prefix'],
+      ['--skip-unreadable', 'skip records that cannot be read, and list them'],
       ...asForServe('etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'),
     ],
   },
   kubeconfig: {
-    note: 'The context of the server alone, whatever else is in the file. With --user, for a user of the server that uses the data directory:\nthe certificate is valid for a year, and rights come with roles that are bound to the user or the groups.',
+    note: 'Only the context of the server, whatever else is in the file. With --user, for a user of the server with that data directory:\nthe certificate is valid for a year, and permissions come from roles bound to the user or the groups.',
     flags: [['--user NAME', 'user to certify (default: the admin)'], ['--group NAME,…', 'groups of that user'], ...SERVER],
   },
   completion: {
@@ -57,7 +57,7 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
   },
 }
 
-/** Every command in one line; their flags are in `keelson help COMMAND`. */
+/** All commands, one per line; their flags are in `keelson help COMMAND`. */
 export function helpText(commands: Readonly<Record<string, Described>>): string {
   return `keelson — a Kubernetes-compatible API server that starts in milliseconds
 
@@ -86,7 +86,7 @@ function flagsOf(name: string): string {
 }
 
 const FLAG_WIDTH = 38
-/** The names of the flags of a command, for shells. */
+/** The names of a command's flags, for completion. */
 export const flagNamesOf = (name: string): string[] =>
   (FLAGS_OF[name]?.flags ?? []).flatMap(([flag]) => flag.match(/--[a-z0-9-]+/g) ?? []).concat(name === 'run' ? flagNamesOf('serve') : [])
 

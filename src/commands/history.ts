@@ -1,4 +1,4 @@
-/** `keelson history KIND/NAME`: what an object was at every revision that the server still knows, and who changed what. */
+/** `keelson history KIND/NAME`: prints an object at every revision in the server's history, with its changes and their users. */
 import { isDeepStrictEqual } from 'node:util'
 import { stringifyYaml } from '../codec/yaml-writer.ts'
 import { readFlags } from '../flags/read-flags.ts'
@@ -21,7 +21,7 @@ export const history: Command = async args => {
   const present = await revisionsOf(api, path)
   const deleted = present.objects.length === 0 ? await findDeletion(api, { path, list: resource.list(namespace), name }) : undefined
   if (present.objects.length === 0 && !deleted)
-    throw new ConfigError(`${resource.kind} ${name} is not there, and was not within the history that the server keeps`)
+    throw new ConfigError(`${resource.kind} ${name} does not exist, and is not in the server's history`)
   const revisions = deleted ? await revisionsOf(api, path, before(deleted)) : present
   const paint = process.stdout.isTTY && !process.env['NO_COLOR'] ? painted : plain
   const writers = await writersOf(api, [
@@ -52,20 +52,20 @@ function readArguments(args: readonly string[]) {
   return { kind, name, namespace, flags }
 }
 
-/** An object as a server answers with it. */
+/** An object in a server's response. */
 type ServedObject = AnyObject & { readonly metadata: { readonly resourceVersion: string } }
 
 type Past = {
-  /** The newest first. */
+  /** Newest first. */
   readonly objects: readonly ServedObject[]
-  /** Whether the oldest of them is how the object was created, or there was more that is forgotten. */
+  /** Whether the oldest of them is the creation of the object, or earlier revisions have been compacted. */
   readonly isWhole: boolean
 }
 
 const before = (revision: string): string => String(BigInt(revision) - 1n)
 const exactly = (path: string, revision: string): string => `${path}?resourceVersion=${revision}&resourceVersionMatch=Exact`
 
-/** Goes back from what is stored, now or at a revision: the object just before each revision. */
+/** Goes back from the stored object, now or at a revision: reads the object just before each revision. */
 async function revisionsOf(api: ApiClient, path: string, from = ''): Promise<Past> {
   const objects: ServedObject[] = []
   for (let at = from; ; ) {
@@ -74,7 +74,7 @@ async function revisionsOf(api: ApiClient, path: string, from = ''): Promise<Pas
     if (!answer.ok && answer.status === 410) return { objects, isWhole: false }
     if (!answer.ok) throw new ConfigError(answer.message)
     const { uid, resourceVersion } = answer.body.metadata
-    // Another object that had the name before.
+    // An earlier object with the same name.
     if (objects.length > 0 && uid !== objects[0]!.metadata.uid) return { objects, isWhole: true }
     objects.push(answer.body)
     at = before(resourceVersion)
@@ -83,7 +83,7 @@ async function revisionsOf(api: ApiClient, path: string, from = ''): Promise<Pas
 
 type Place = { readonly path: string; readonly list: string; readonly name: string }
 
-/** The revision at which an object was last deleted, as far as the server remembers: a watch from its oldest revision tells. */
+/** The revision at which an object was last deleted, if it is in the history: found by a watch from the oldest revision. */
 async function findDeletion(api: ApiClient, { path, list, name }: Place): Promise<string | undefined> {
   const answer = await api.get<{ readonly metadata: { readonly resourceVersion: string } }>(`${list}?limit=1`)
   if (!answer.ok) throw new ConfigError(answer.message)
@@ -92,7 +92,7 @@ async function findDeletion(api: ApiClient, { path, list, name }: Place): Promis
     const there = await api.get(exactly(path, String(revision)))
     return !there.ok && there.status === 410
   }
-  // Revisions are forgotten from the oldest on, so halving finds the first that is not.
+  // The oldest revisions are compacted first, so a binary search finds the oldest one left.
   let [low, high] = [1n, BigInt(newest)]
   while (low < high) {
     const middle = (low + high) / 2n
@@ -112,15 +112,15 @@ async function findDeletion(api: ApiClient, { path, list, name }: Place): Promis
 type Writer = { readonly user: string; readonly time: string }
 
 type Writers = {
-  /** User and time of each revision of which they are known. */
+  /** User and time of each revision, where they are known. */
   readonly known: ReadonlyMap<string, Writer>
-  /** Why some are not. */
+  /** The reason why some are not. */
   readonly note: string
 }
 
 const ASKED_AT_ONCE = 500
 
-/** Who made each write. Not everybody may know, and the server remembers it for a while only. */
+/** The user of each write. It requires a permission, and the server keeps it only for a while. */
 async function writersOf(api: ApiClient, revisions: readonly string[]): Promise<Writers> {
   const known = new Map<string, Writer>()
   for (let i = 0; i < revisions.length; i += ASKED_AT_ONCE) {
@@ -133,7 +133,7 @@ async function writersOf(api: ApiClient, revisions: readonly string[]): Promise<
   const several = missing === 1 ? 'the user of one revision is' : `the users of ${missing} revisions are`
   return {
     known,
-    note: missing === 0 ? '' : `${several} not known: a server remembers those of its own last writes, until it is restarted`,
+    note: missing === 0 ? '' : `${several} not known: a server keeps those of its own last writes, until it is restarted`,
   }
 }
 
@@ -142,7 +142,7 @@ const plain: Paint = ({ sign, text }) => (sign === '@' ? text : `${sign} ${text}
 const COLOURS = { '@': '1;36', '+': '32', '-': '31', ' ': '2' }
 const painted: Paint = line => `\u001b[${COLOURS[line.sign]}m${plain(line)}\u001b[0m`
 
-/** How many unchanged lines are shown around a change. */
+/** Unchanged lines shown around a change. */
 const AROUND = 2
 
 type Section = {
@@ -158,7 +158,7 @@ function section({ object, before, revisions: { isWhole }, writers, paint }: Sec
   const { manager, operation, time, subresource }: Partial<ManagedFieldsEntry> = managerOf(object, before) ?? {}
   const writer = writers.known.get(resourceVersion)
   const parts = [
-    `revision ${resourceVersion}${before ? '' : isWhole ? ', created' : ', the oldest that is known'}`,
+    `revision ${resourceVersion}${before ? '' : isWhole ? ', created' : ', the oldest in the history'}`,
     manager === undefined ? '' : `${manager}${subresource ? ` (${subresource})` : ''} ${operation}`,
   ]
   const head = paint({ sign: '@', text: headOf(parts, writer, time) })
@@ -174,8 +174,8 @@ const headOf = (parts: readonly string[], writer: Writer | undefined, time = '')
     .join('  ')
 
 /**
- * Whose entry of managedFields is new, or other than it was; one that only lost fields was written by somebody else. Of two writes of
- * one manager to the same fields within a second, the entry stays the same: then it is the owner of a changed field.
+ * The manager whose entry in managedFields is new or changed; an entry that only lost fields was changed by another manager's write. Two
+ * writes of one manager to the same fields within a second leave the entry unchanged: then it is the owner of a changed field.
  */
 function managerOf(object: ServedObject, before: ServedObject | undefined): ManagedFieldsEntry | undefined {
   const keyOf = ({ manager, operation, subresource = '' }: ManagedFieldsEntry) => `${operation} ${subresource} ${manager}`
@@ -203,7 +203,7 @@ function ownsAny(fields: unknown, object: unknown, before: unknown): boolean {
   })
 }
 
-/** The object as people read it: without what changes with every write. */
+/** The object for people: without fields that change with every write. */
 function linesOf({ metadata: { managedFields: _, resourceVersion: __, ...metadata }, ...rest }: ServedObject): string[] {
   return stringifyYaml({ ...rest, metadata } as unknown as JsonObject)
     .trimEnd()

@@ -1,4 +1,4 @@
-/** Flags of kube-apiserver 1.37 that `keelson serve` does not have, and what becomes of them. All others mean the same here. */
+/** Flags of kube-apiserver 1.37 that `keelson serve` does not have. All others have the same meaning here. */
 
 const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
@@ -11,7 +11,7 @@ export const SWITCHES = namesIn(`
   permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
 `)
 
-/** They tune what is not here, or what works without tuning. */
+/** Flags that tune features which do not exist here, or need no tuning. */
 export const WITHOUT_MEANING = namesIn(`
   aggregator-reject-forwarding-redirect allow-metric-labels allow-metric-labels-manifest allow-privileged
   audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
@@ -36,19 +36,19 @@ export const WITHOUT_MEANING = namesIn(`
   watch-cache-sizes
 `)
 
-/** Flags without effect here, and what their user would miss. */
+/** Flags without effect here, and the consequence for the user. */
 export const MISSED: Readonly<Record<string, string>> = {
-  'admission-control': 'give --enable-admission-plugins and --disable-admission-plugins instead',
+  'admission-control': 'use --enable-admission-plugins and --disable-admission-plugins instead',
   'audit-log-path': 'no audit log is written',
   'audit-webhook-config-file': 'no audit events are sent',
   'authorization-policy-file': 'the authorization mode ABAC does not exist here',
-  'cors-allowed-origins': 'browsers are not told that other sites may send requests',
-  'egress-selector-config-file': 'webhooks and nodes are reached directly',
+  'cors-allowed-origins': 'no CORS headers are sent',
+  'egress-selector-config-file': 'connections to webhooks and nodes are direct',
   'emulated-version': 'the version is always 1.37',
-  'encryption-provider-config': 'what is stored is not encrypted',
+  'encryption-provider-config': 'stored data is not encrypted',
   'event-ttl': 'events are kept for an hour',
-  'request-timeout': 'requests have a minute, unless they ask for less',
-  'runtime-config': 'which versions are served cannot be chosen',
+  'request-timeout': 'requests have a timeout of one minute, unless they ask for less',
+  'runtime-config': 'the served versions cannot be configured',
   'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
   'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
   'strict-transport-security-directives': 'no such header is sent',

@@ -1,6 +1,6 @@
 /**
- * `keelson kube-apiserver`: takes the flags of kube-apiserver, for harnesses that start one. Controllers and simulated nodes are
- * off, as they are no part of kube-apiserver. The data is where the stand-in for etcd says, or in a real etcd.
+ * `keelson kube-apiserver`: accepts the flags of kube-apiserver, for harnesses that start one. Controllers and simulated nodes are off, as
+ * they are not part of kube-apiserver. The data directory is that of the stand-in for etcd; or the store is a real etcd.
  */
 import { existsSync } from 'node:fs'
 import { get } from 'node:http'
@@ -15,7 +15,7 @@ import type { Command } from './command.ts'
 import { MISSED, SWITCHES, WITHOUT_MEANING } from './kube-apiserver-flags.ts'
 import { serve } from './serve.ts'
 
-/** One that has no meaning for `keelson serve`, but for this command. */
+/** Flags with a meaning only for this command, not for `keelson serve`. */
 const OWN = ['cert-dir', 'etcd-servers']
 
 export const kubeApiServer: Command = async args => {
@@ -27,7 +27,7 @@ export const kubeApiServer: Command = async args => {
   if (servers.length === 0) throw new ConfigError('--etcd-servers must be specified')
   const isGiven = (name: string) => passed.some(flag => flag.startsWith(`--${name}=`))
   const certificates = isGiven('tls-cert-file') ? [] : certificatesIn(own['cert-dir'], passed)
-  // Where kube-apiserver's default is another than ours. Only the address stays: a server for tests is not for the whole network.
+  // Sets kube-apiserver's defaults where ours differ, except for the address: a server for tests should not be open to the whole network.
   const modes = isGiven('authorization-mode') || isGiven('authorization-config') ? [] : ['--authorization-mode=AlwaysAllow']
   return await serve([...modes, ...(await storeFlags(servers)), ...certificates, ...passed, '--controllers=none', '--nodes=0'])
 }
@@ -38,7 +38,7 @@ type Translation = {
   readonly warnings: readonly string[]
 }
 
-/** Sorts flags by what becomes of them; throws ConfigError for one that kube-apiserver does not have. */
+/** Sorts flags by their treatment; throws ConfigError for one that kube-apiserver does not have. */
 export function translate(args: readonly string[]): Translation {
   const own: Record<string, string> = {}
   const passed: string[] = []
@@ -53,7 +53,7 @@ export function translate(args: readonly string[]): Translation {
     const known = FLAGS.find(f => f.name === flag)
     if (!known && !OWN.includes(flag) && !WITHOUT_MEANING.has(flag) && !Object.hasOwn(MISSED, flag))
       throw new ConfigError(`unknown flag: ${args[i]}`)
-    // A switch takes its value only after an equals sign.
+    // A switch has a value only after an equals sign.
     const isSwitch = known ? known.isSwitch : SWITCHES.has(flag)
     const value = inline ?? (isSwitch ? 'true' : args[++i])
     if (value === undefined) throw new ConfigError(`flag needs an argument: --${flag}`)
@@ -67,7 +67,7 @@ export function translate(args: readonly string[]): Translation {
 /** How long the stand-in for etcd may take to start. */
 const TIMEOUT_MS = 20_000
 
-/** Which store the address of etcd leads to. */
+/** The flags for the store at the address of etcd. */
 async function storeFlags(servers: readonly string[]): Promise<string[]> {
   const [first] = servers as [string]
   const until = performance.now() + TIMEOUT_MS
@@ -80,7 +80,7 @@ async function storeFlags(servers: readonly string[]): Promise<string[]> {
   }
 }
 
-/** What answers at an address: the stand-in with its folder, something else, or nothing yet. */
+/** The server at an address: the stand-in with its folder, another one, or none yet. */
 function ask(server: string): Promise<{ readonly dataDir: string } | 'other' | undefined> {
   if (!server.startsWith('http://')) return Promise.resolve('other')
   return new Promise(resolve => {
@@ -106,7 +106,7 @@ function readAnswer(text: string): { readonly dataDir: string } | 'other' {
 
 const DAY_MS = 24 * 3_600_000
 
-/** The certificate of a folder, made when it is not there: under the names that kube-apiserver has for the files. */
+/** The certificate in a folder, created if absent, with kube-apiserver's file names. */
 function certificatesIn(folder: string | undefined, passed: readonly string[]): string[] {
   if (folder === undefined || folder === '') return []
   const [cert, key] = [join(folder, 'apiserver.crt'), join(folder, 'apiserver.key')]
@@ -125,17 +125,14 @@ function certificatesIn(folder: string | undefined, passed: readonly string[]): 
   return [`--tls-cert-file=${cert}`, `--tls-private-key-file=${key}`]
 }
 
-/** One flag a line, which is how harnesses look for one. */
+/** One flag per line, as harnesses expect. */
 function help(): string {
   const known = FLAGS.map(({ name, takes, doc }) => [`--${name} ${takes}`, doc])
   const missed = Object.entries(MISSED).map(([name, problem]) => [`--${name} string`, `has no effect: ${problem}`])
-  const ignored = [...WITHOUT_MEANING].map(name => [
-    SWITCHES.has(name) ? `--${name}` : `--${name} string`,
-    'accepted, and without meaning here',
-  ])
+  const ignored = [...WITHOUT_MEANING].map(name => [SWITCHES.has(name) ? `--${name}` : `--${name} string`, 'accepted without effect'])
   const own = [
-    ['--cert-dir string', 'folder of apiserver.crt and apiserver.key, which are made when they are not there'],
-    ['--etcd-servers strings', "the stand-in for etcd that comes with this, or a real etcd's URLs"],
+    ['--cert-dir string', 'folder of apiserver.crt and apiserver.key, which are created if absent'],
+    ['--etcd-servers strings', 'URL of the included stand-in for etcd, or URLs of a real etcd'],
   ]
   const lines = [...own, ...known, ...missed, ...ignored].sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
   return `Keelson in place of kube-apiserver 1.37.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n${lines

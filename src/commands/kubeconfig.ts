@@ -19,7 +19,10 @@ export const kubeconfig: Command = async args => {
   return 0
 }
 
-/** How to reach a server as its admin, from the kubeconfig that it has written. Contexts of others in that file are left alone. Throws ConfigError, also for a file that anyone could have put there. */
+/**
+ * URL and admin credentials of a server, from the kubeconfig that it has written. Other contexts in that file are ignored. Throws
+ * ConfigError, also for a file that another user could have created.
+ */
 export function readAccess({
   kubeconfig: file = '',
   dataDir,
@@ -30,7 +33,7 @@ export function readAccess({
   try {
     text = readFileSync(file, 'utf8')
   } catch {
-    throw new ConfigError(`${file} is not there; it is written when a server starts: keelson serve --data-dir ${dataDir}`)
+    throw new ConfigError(`${file} does not exist; it is written when a server starts: keelson serve --data-dir ${dataDir}`)
   }
   const { value } = parseYaml(text)
   const access = isObject(value) ? accessIn(value, contextName) : undefined
@@ -38,7 +41,7 @@ export function readAccess({
   return access
 }
 
-/** `--user NAME` and any number of `--group NAME`; the other flags say which server is meant. */
+/** `--user NAME` and any number of `--group NAME`; the other flags select the server. */
 function readUser(args: readonly string[]) {
   const flags: string[] = []
   const groups: string[] = []
@@ -58,11 +61,11 @@ function readUser(args: readonly string[]) {
   return { user, groups, flags }
 }
 
-/** A certificate of the server's own authority; whoever can read the key of that may have any. */
+/** A certificate issued by the server's own authority; anybody who can read its key can issue one. */
 function certificateFor(user: string, groups: readonly string[], { dataDir }: Config): Pick<Access, 'cert' | 'key'> {
   if (!existsSync(join(dataDir, 'pki', 'ca.pem')))
     throw new ConfigError(
-      `${dataDir} holds no authority that could certify ${user}: servers on etcd and in memory keep theirs elsewhere; create a CertificateSigningRequest, or a token with kubectl create token`,
+      `${dataDir} has no certificate authority to issue a certificate for ${user}: servers on etcd and in memory keep theirs elsewhere; create a CertificateSigningRequest, or a token with kubectl create token`,
     )
   const now = new Date()
   return certify(loadPki({ directory: dataDir, names: [], now }), { commonName: user, organizations: groups }, now)

@@ -1,4 +1,4 @@
-/** `keelson kubectl …`: the kubectl on the PATH, pointed at the server of a data directory. */
+/** `keelson kubectl …`: runs the kubectl on the PATH for the server of a data directory. */
 import { readFlags } from '../flags/read-flags.ts'
 import { ConfigError } from '../server/config.ts'
 import { startChild } from './child.ts'
@@ -15,7 +15,7 @@ export const kubectl: Command = async args => {
   })
 }
 
-/** The flags before anything of kubectl's that say which server is meant. */
+/** Our own flags, before all arguments of kubectl; they select the server. */
 function ownFlags(args: readonly string[]): readonly string[] {
   const [first = ''] = args
   if (first === '--data-dir') return args.slice(0, 2)

@@ -25,7 +25,7 @@ export const migrate: Command = async args => {
   return 0
 }
 
-/** Flags of serve that say how etcd is reached. */
+/** Flags of serve for the connection to etcd. */
 const SHARED_FLAGS: ReadonlySet<string> = new Set(['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'])
 const USAGE = 'keelson migrate --from embedded:DIR|etcd:URL,… --to embedded:DIR|etcd:URL,…'
 
@@ -64,21 +64,21 @@ function readLocation(flag: string, text: string): Location {
 /** The summary that is printed at the end. */
 function told(from: Location, to: Location, { counts, resumed, unreadable, keys }: Migrated): string[] {
   const objects = [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const again = resumed ? '; an earlier run had begun it' : ''
+  const again = resumed ? '; it continued an earlier run' : ''
   return [
     `copied ${objects} records of ${counts.size} resources from ${locationName(from)} to ${locationName(to)}, and counted them there${again}`,
-    'uids, creation times and owners of fields are the same; resourceVersions are new, so that clients list and watch again',
+    'uids, creation times and managed fields are unchanged; resourceVersions are new, so that clients list and watch again',
     keys.length > 0
-      ? `the keys of the cluster came along: ${keys.join(', ')}`
-      : 'there were no keys of the cluster to take along: give the server those that clients and pods trust, with --client-ca-file, --service-account-key-file and --service-account-signing-key-file, or it makes new ones',
-    ...(unreadable.length > 0 ? [`left behind, because they cannot be read: ${unreadable.join(', ')}`] : []),
+      ? `the keys of the cluster were copied: ${keys.join(', ')}`
+      : 'there were no keys of the cluster to copy: configure the server with those that clients and pods trust, with --client-ca-file, --service-account-key-file and --service-account-signing-key-file, or it makes new ones',
+    ...(unreadable.length > 0 ? [`skipped, because they cannot be read: ${unreadable.join(', ')}`] : []),
   ]
 }
 
 const WIDTH = 30
 const EVERY_MS = 200
 
-/** A bar on a terminal; elsewhere a line for each tenth. */
+/** A progress bar on a terminal; elsewhere a line for each tenth. */
 class Progress {
   readonly #out: NodeJS.WriteStream
   readonly #began = performance.now()

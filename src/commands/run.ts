@@ -1,4 +1,4 @@
-/** `keelson run -- COMMAND`: a server for as long as a command runs. */
+/** `keelson run -- COMMAND`: runs a server as long as a command runs. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,17 +13,17 @@ import { askedToStop, ENDING_WITH_TERMINAL } from './signals.ts'
 export const run: Command = async args => {
   const end = args.indexOf('--')
   const [program, ...rest] = end < 0 ? [] : args.slice(end + 1)
-  if (program === undefined) throw new UsageError('which command? Write it after two dashes: keelson run -- go test ./...')
+  if (program === undefined) throw new UsageError('no command; write it after two dashes: keelson run -- go test ./...')
   const folder = mkdtempSync(join(tmpdir(), 'keelson-run-'))
   try {
-    // What is given after these is what counts.
+    // Flags of the user come later and take precedence.
     const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
     const { config, apply } = readServeFlags([...own, ...args.slice(0, end)])
     const stop = askedToStop(ENDING_WITH_TERMINAL)
     await using server = await startServer(config)
     await applyAtStart(server, apply)
     const child = startChild(program, rest, { KUBECONFIG: config.kubeconfig!, KEELSON_URL: server.url })
-    // The terminal sends its signals to both; those that only we get are passed on.
+    // The terminal sends its signals to both processes; signals to only this one are forwarded.
     stop.then(signal => child.kill(signal))
     return await child.exited
   } finally {

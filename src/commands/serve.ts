@@ -9,7 +9,7 @@ import { askedToStop, ENDING, parentGone } from './signals.ts'
 export const serve: Command = async args => {
   const { config, apply, output, exitWithParent } = readServeFlags(args)
   const stop = Promise.race([askedToStop(ENDING), ...(exitWithParent ? [parentGone()] : [])])
-  // A server outlives the terminal that it was started in. As for most that stay, this asks to read files again.
+  // SIGHUP does not end the server, which outlives its terminal: it reads changed files again, as in most daemons.
   let readAgain = () => {}
   process.on('SIGHUP', () => readAgain())
   const server = await startServer(config)
@@ -17,7 +17,7 @@ export const serve: Command = async args => {
   try {
     await applyAtStart(server, apply)
   } catch (error) {
-    await server.close('what --apply names could not be applied')
+    await server.close('the manifests of --apply could not be applied')
     throw error
   }
   const ready = { url: server.url, kubeconfig: config.kubeconfig, ca: server.credentials.ca, pid: process.pid }

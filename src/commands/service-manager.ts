@@ -1,11 +1,14 @@
-/** Tells systemd that the server is ready or stops, for units of `Type=notify`. Node has no datagram sockets of files, so systemd's own program sends. */
+/**
+ * Notifies systemd that the server is ready or stopping, for units of `Type=notify`. Node has no Unix datagram sockets, so systemd's own
+ * program sends the message.
+ */
 import { spawn } from 'node:child_process'
 
-/** Does nothing unless systemd asked for it. A message that cannot be sent is said on standard error, and the server goes on. */
+/** Does nothing unless systemd requested it. If a message cannot be sent, a warning is printed and the server continues. */
 export function notifyServiceManager(state: 'ready' | 'stopping'): void {
   const { NOTIFY_SOCKET: socket, PATH } = process.env
   if (socket === undefined || socket === '') return
-  const failed = (why: string) => process.stderr.write(`keelson: systemd could not be told that the server is ${state}: ${why}\n`)
+  const failed = (why: string) => process.stderr.write(`keelson: could not notify systemd that the server is ${state}: ${why}\n`)
   const env = { NOTIFY_SOCKET: socket, ...(PATH !== undefined && { PATH }) }
   const sender = spawn('systemd-notify', ['--no-block', `${state.toUpperCase()}=1`, `MAINPID=${process.pid}`], { stdio: 'ignore', env })
   sender.once('error', error => failed(error.message))

@@ -1,10 +1,10 @@
-/** The signals that end a server, and the one that does not. */
+/** The signals that end a server, and SIGHUP, which does not. */
 
-/** Signals that ask for the end. The last one is sent when the terminal closes. */
+/** Signals that request termination. The last one is sent when the terminal closes. */
 export const ENDING = ['SIGTERM', 'SIGINT'] as const
 export const ENDING_WITH_TERMINAL = [...ENDING, 'SIGHUP'] as const
 
-/** Resolves with the first of some signals. A second one ends the process at once. */
+/** Resolves with the first of some signals. A second one exits immediately. */
 export function askedToStop(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
     let asked = false
@@ -19,7 +19,7 @@ export function askedToStop(signals: readonly NodeJS.Signals[]): Promise<NodeJS.
 
 const LOOK_EVERY_MS = 250
 
-/** Resolves when the process that has started this one is gone, however it ended. */
+/** Resolves when the parent process has exited, for whatever reason. */
 export function parentGone(): Promise<string> {
   const parent = process.ppid
   return new Promise(resolve => {

@@ -1,12 +1,12 @@
-/** What a flag of the command line is, and the types of values that flags take. */
+/** The declaration of a command line flag, and readers for the types of flag values. */
 import { parseDuration } from '../lib/duration.ts'
 import { type Config, ConfigError } from '../server/config.ts'
 
-/** What `serve` and `run` do beside starting a server. */
+/** Options of `serve` and `run` beside the server's configuration. */
 export type ServeOptions = {
   /** Files and folders of manifests to apply at the start. */
   readonly apply: readonly string[]
-  /** How `serve` prints that the server is ready. */
+  /** The format of the line that `serve` prints when the server is ready. */
   readonly output: 'text' | 'json'
   readonly exitWithParent: boolean
 }
@@ -18,15 +18,15 @@ export type Flag = {
   readonly name: string
   readonly takes: string
   readonly doc: string
-  /** The flag alone means true. */
+  /** Without a value the flag means true. */
   readonly isSwitch?: true
   readonly read: ReadFlag
 }
 
-/** Reads all values that a flag was given, in order; there is at least one. Throws ConfigError. */
+/** Reads all values of a flag, in order; there is at least one. Throws ConfigError. */
 export type ReadFlag = (values: readonly string[], draft: Draft, flag: string) => void
 
-/** The settings that a value of a type can be assigned to. */
+/** The settings that a value of this type can be assigned to. */
 type Setting<T> = { [K in keyof Draft]: [T] extends [Draft[K]] ? K : never }[keyof Draft]
 
 /** Reads a setting from all values of a flag. */
@@ -41,15 +41,15 @@ export const last = <K extends keyof Draft>(setting: K, read: (value: string, fl
 
 export const text = (setting: Setting<string>): ReadFlag => last(setting, value => value)
 
-/** The name of a file or the like; an empty one means none. */
+/** A file name or the like; empty means unset. */
 export const name = (setting: Setting<string | undefined>): ReadFlag => last(setting, value => value || undefined)
 
-/** A list: values are separated by commas, flags given several times add up, and the list may be empty. */
+/** A list: values are separated by commas, repeated flags add up, and the list may be empty. */
 export const list = (setting: Setting<readonly string[]>): ReadFlag => every(setting, items)
 
 export const items = (values: readonly string[]): readonly string[] => values.flatMap(value => (value === '' ? [] : value.split(',')))
 
-/** A list of which every value is given by a flag of its own, so that values may hold commas. */
+/** A list with one value per flag, so that values may contain commas. */
 export const repeated = (setting: Setting<readonly string[]>): ReadFlag => every(setting, values => values.filter(value => value !== ''))
 
 export const bool = (setting: Setting<boolean>): ReadFlag =>
@@ -61,7 +61,7 @@ export const bool = (setting: Setting<boolean>): ReadFlag =>
 
 export const count = (setting: Setting<number>): ReadFlag => last(setting, wholeNumber)
 
-/** A number of which 0 means that there is none. */
+/** A number where 0 means unset. */
 export const optionalCount = (setting: Setting<number | undefined>): ReadFlag =>
   last(setting, (value, flag) => wholeNumber(value, flag) || undefined)
 
@@ -77,7 +77,7 @@ export const decimal = (setting: Setting<number>): ReadFlag =>
     return number
   })
 
-/** A duration as Go writes it; the setting is in milliseconds. */
+/** A duration in Go's format; the setting is in milliseconds. */
 export const duration = (setting: Setting<number>): ReadFlag =>
   last(setting, (value, flag) => {
     try {
@@ -95,7 +95,7 @@ export const oneOf = <K extends keyof Draft>(setting: K, choices: readonly (Draf
     return choice
   })
 
-/** Reads values of the form KEY=VALUE; `takes` says in messages what they look like. */
+/** Reads values of the form KEY=VALUE; messages describe them as `takes`. */
 export function pairs(values: readonly string[], flag: string, takes: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     values.map(value => {

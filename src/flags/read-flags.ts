@@ -1,4 +1,4 @@
-/** Reads a command line into the configuration of a server, by the declared flags. */
+/** Parses a command line into the configuration of a server, by the declared flags. */
 import { join, resolve } from 'node:path'
 import { nearestName } from '../lib/nearest-name.ts'
 import { type Config, DEFAULTS } from '../server/config.ts'
@@ -7,8 +7,8 @@ import { FLAGS } from './serve-flags.ts'
 import { UsageError, unknownText } from './usage-error.ts'
 
 /**
- * Reads the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, with underscores for dashes if
- * you like. Throws ConfigError.
+ * Parses the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, optionally with underscores for dashes.
+ * Throws ConfigError.
  */
 export function readServeFlags(args: readonly string[]): ServeOptions & { readonly config: Config } {
   const given = new Map<Flag, string[]>()
@@ -18,7 +18,7 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
     const flag = FLAGS.find(f => f.name === name)
     if (!flag) throw new UsageError(unknownText(`unknown argument ${args[i]}`, nearFlag(name), 'keelson serve --help'))
     const next = args[i + 1]
-    // What looks like the next flag is the next flag; a value that begins so is written after `=`.
+    // An argument that looks like a flag is the next flag; a value that begins with dashes has to be written after `=`.
     const isNextValue = next !== undefined && !next.startsWith('--')
     if (inline === undefined && isNextValue) i++
     const value = inline ?? (isNextValue ? next : flag.isSwitch ? 'true' : undefined)
@@ -34,10 +34,10 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
   return { config: { ...config, kubeconfig }, apply, output, exitWithParent }
 }
 
-/** The settings of the server alone. */
+/** The configuration of the server alone. */
 export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
 
-/** A flag that is written nearly so, or that has this for a part of its name. */
+/** A flag with a similar name, or one that contains this name. */
 function nearFlag(name: string): string | undefined {
   const names = FLAGS.map(flag => flag.name)
   const near = nearestName(name, names) ?? names.find(flag => name.length > 3 && (flag.includes(name) || name.includes(flag)))

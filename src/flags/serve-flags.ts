@@ -1,4 +1,4 @@
-/** The flags of `serve` and `run`, declared: what each is called, takes and means. Help and parsing both come from this. */
+/** The flags of `serve` and `run`: name, type of value, and description. Help and parsing are both derived from these declarations. */
 import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
 import {
   bool,
@@ -23,7 +23,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'data-dir',
     takes: 'DIR',
-    doc: 'where data, keys and the kubeconfig are kept (default ./keelson-data)',
+    doc: 'directory for data, keys and the kubeconfig (default ./keelson-data)',
     read: text('dataDir'),
   },
   {
@@ -167,7 +167,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'authentication-token-webhook-cache-ttl',
     takes: 'DURATION',
-    doc: 'how long its answers are cached (default 2m)',
+    doc: 'how long its responses are cached (default 2m)',
     read: duration('authenticationTokenWebhookCacheMs'),
   },
   {
@@ -191,20 +191,20 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'service-account-max-token-expiration',
     takes: 'DURATION',
-    doc: 'longest validity of service account tokens; a request for a longer one gets this (1h to 2^32 seconds; default: as requested)',
+    doc: 'maximum validity of service account tokens; longer requests are reduced to it (1h to 2^32 seconds; default: as requested)',
     read: duration('serviceAccountMaxTokenExpirationMs'),
   },
   {
     name: 'service-account-extend-token-expiration',
     takes: 'BOOL',
     isSwitch: true,
-    doc: 'let tokens that pods get by default hold for a year, whatever the longest validity is (default true)',
+    doc: 'let default tokens of pods be valid for a year, whatever the maximum validity is (default true)',
     read: bool('serviceAccountExtendTokenExpiration'),
   },
   {
     name: 'api-audiences',
     takes: 'A,B',
-    doc: 'audiences of which a token must name one (default: the issuer)',
+    doc: 'audiences, one of which a token must have (default: the issuer)',
     read: list('apiAudiences'),
   },
   {
@@ -310,13 +310,13 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'authorization-webhook-cache-authorized-ttl',
     takes: 'DURATION',
-    doc: 'how long its answers that allow are cached (default 5m)',
+    doc: 'how long its responses that allow are cached (default 5m)',
     read: duration('authorizationWebhookCacheAuthorizedMs'),
   },
   {
     name: 'authorization-webhook-cache-unauthorized-ttl',
     takes: 'DURATION',
-    doc: 'how long its other answers are cached (default 30s)',
+    doc: 'how long its other responses are cached (default 30s)',
     read: duration('authorizationWebhookCacheUnauthorizedMs'),
   },
   {
@@ -358,7 +358,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'kubelet-certificate-authority',
     takes: 'FILE',
-    doc: 'PEM of the CA of kubelet certificates, which are not verified without it',
+    doc: 'PEM of the CA of kubelet certificates (default: they are not verified)',
     read: name('kubeletCertificateAuthority'),
   },
   {
@@ -532,7 +532,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'node-startup-grace-period',
     takes: 'DURATION',
-    doc: 'the same for a kubelet that has not sent a heartbeat yet (default 1m)',
+    doc: 'as --node-monitor-grace-period, for a kubelet that has not sent a heartbeat yet (default 1m)',
     read: duration('nodeStartupGraceMs'),
   },
   {
@@ -562,7 +562,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'shutdown-delay-duration',
     takes: 'DURATION',
-    doc: 'how long a server that is told to end goes on serving, unready, so that balancers send clients elsewhere (default 0s)',
+    doc: 'how long a server continues to serve, unready, after SIGTERM, so that load balancers notice (default 0s)',
     read: duration('shutdownDelayMs'),
   },
   {
@@ -574,7 +574,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'quota-backend-bytes',
     takes: 'BYTES',
-    doc: 'how much the store may use before it takes deletions only; negative for no limit (default 0: a quarter of the memory there is)',
+    doc: 'how much the store may use before it accepts only deletions; negative for no limit (default 0: a quarter of the available memory)',
     read: last('quotaBackendBytes', readQuota),
   },
   {
@@ -593,7 +593,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'max-requests-inflight',
     takes: 'N',
-    doc: 'with the next flag: the seats that priority levels share; both 0 for no limit (default 400)',
+    doc: 'together with --max-mutating-requests-inflight: the seats that priority levels share; both 0 for no limit (default 400)',
     read: count('maxRequestsInflight'),
   },
   {
@@ -621,13 +621,13 @@ const COMMAND_FLAGS: readonly Flag[] = [
   {
     name: 'apply',
     takes: 'PATH,…',
-    doc: 'manifests to apply at the start: files of YAML or JSON, or folders of them',
+    doc: 'manifests to apply at the start: YAML or JSON files, or folders of them',
     read: list('apply'),
   },
   {
     name: 'output',
     takes: 'text|json',
-    doc: 'what serve prints when it is ready; json is one line with url, kubeconfig, ca and pid',
+    doc: 'output of serve when it is ready; json is one line with url, kubeconfig, ca and pid',
     read: oneOf('output', ['text', 'json']),
   },
   {
@@ -642,7 +642,7 @@ const COMMAND_FLAGS: readonly Flag[] = [
 /** All flags of `serve` and `run`. */
 export const FLAGS: readonly Flag[] = [...SERVER_FLAGS, ...COMMAND_FLAGS]
 
-/** A setting of the OpenID provider; an empty one is left at its default. */
+/** A setting of the OpenID provider; an empty value keeps the default. */
 function oidcSetting(key: keyof Config['oidc']): ReadFlag {
   return (values, draft) => {
     const value = values.at(-1)!
@@ -652,7 +652,7 @@ function oidcSetting(key: keyof Config['oidc']): ReadFlag {
 
 type SigningFile = Extract<keyof Config, `clusterSigning${string}File`>
 
-/** The two files of an authority that signs: its certificate and its key. */
+/** The two files of a signing authority: certificate and key. */
 function signingFiles(signer: string, doc: string, { cert, key }: { cert: SigningFile; key: SigningFile }): readonly Flag[] {
   return [
     {
@@ -670,7 +670,7 @@ function signingFiles(signer: string, doc: string, { cert, key }: { cert: Signin
   ]
 }
 
-/** As with etcd, 0 means the default. */
+/** 0 means the default, as in etcd. */
 function readQuota(value: string, flag: string): Config['quotaBackendBytes'] {
   if (!/^-?\d{1,15}$/.test(value)) throw new ConfigError(`--${flag} takes a number of bytes, not "${value}"`)
   return Number(value) === 0 ? undefined : Number(value)

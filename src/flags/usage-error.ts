@@ -1,4 +1,4 @@
-/** A command line that cannot be understood: nothing was done, and the command exits with 2, as shells have it. */
+/** An invalid command line: nothing was done, and the command exits with 2, as is usual. */
 import { ConfigError } from '../server/config.ts'
 
 export class UsageError extends ConfigError {}

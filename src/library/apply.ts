@@ -1,4 +1,4 @@
-/** Applies manifests: what kubectl apply --server-side does, in an order in which everything finds what it needs. */
+/** Applies manifests like kubectl apply --server-side, in an order that respects dependencies. */
 import type { Client, ResourceClient } from '../client/client.ts'
 import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
@@ -8,17 +8,20 @@ import { type Manifest, ManifestError, readManifests } from './manifests.ts'
 import { isExpected } from './object-reference.ts'
 
 const MANAGER = 'keelson-apply'
-/** How long a custom kind may take until it is served. */
+/** The timeout until a custom kind is served. */
 const TIMEOUT_MS = 10_000
 
-/** Creates or changes objects, those of files and folders among them; resolves with what is stored. Fields of others are taken over. */
+/**
+ * Creates or updates objects, files and folders; resolves with the stored objects. Conflicting fields of other managers are taken over
+ * (force).
+ */
 export async function applyTo(client: Client, sources: readonly (string | object)[]): Promise<AnyObject[]> {
   const applied: AnyObject[] = []
   for (const manifest of inOrder(readManifests(sources), client)) applied.push(await applyOne(client, manifest))
   return applied
 }
 
-/** Namespaces and definitions of kinds come before what lives in them; else the order is that of the manifests. */
+/** Namespaces and CustomResourceDefinitions come before their objects; otherwise the order of the manifests is kept. */
 function inOrder(manifests: readonly Manifest[], client: Client): readonly Manifest[] {
   const isOf = (kind: typeof Namespace | typeof CustomResourceDefinition, { object }: Manifest) => {
     const { resource } = client.of(kind as typeof Namespace)
@@ -43,7 +46,7 @@ async function applyOne(client: Client, { object, source }: Manifest): Promise<A
   }
 }
 
-/** The client of a kind; while definitions of custom kinds are being taken in, it is waited for. */
+/** The client of a kind; waits for the kind while custom kinds are being established. */
 async function served(client: Client, apiVersion: string, kind: string): Promise<ResourceClient<AnyObject> | undefined> {
   const until = performance.now() + TIMEOUT_MS
   for (;;) {

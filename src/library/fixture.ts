@@ -1,4 +1,4 @@
-/** Servers for the tests of a file, with a namespace for each test, in whatever test runner. */
+/** Servers for the tests of a file, with a namespace for each test, in any test runner. */
 import { channel } from 'node:diagnostics_channel'
 import type { FixtureOptions, KeelsonFixture, RunnerHooks, RunningServer, StartOptions } from '../public.d.ts'
 
@@ -7,7 +7,7 @@ type Start = (options?: StartOptions) => Promise<RunningServer>
 /** How long the server of a worker is kept after a file is done, for the next one. */
 const KEEP_MS = 1000
 
-/** What a test runner's entry exports. Hooks are those of the runner. */
+/** The export of a test runner's entry. Hooks are those of the runner. */
 export const fixtureFor =
   ({ beforeAll, afterAll, beforeEach, afterEach }: RunnerHooks, start: Start) =>
   ({ per = 'file', apply = [], ...options }: FixtureOptions = {}): KeelsonFixture => {
@@ -55,8 +55,8 @@ const own = async (starting: Promise<RunningServer>): Promise<Borrowed> => {
 type Lent = { readonly starting: Promise<RunningServer>; users: number; closing: ReturnType<typeof setTimeout> | undefined }
 
 /**
- * The server of this process for certain options. Runners give every file its own globals and modules, but a channel is the same
- * for all of them.
+ * The server of this process for certain options. Runners give every file its own globals and modules, but a diagnostics channel is shared
+ * by all of them.
  */
 async function borrow(key: string, start: Start): Promise<Borrowed> {
   const shared = channel('keelson.worker') as unknown as { servers?: Map<string, Lent> }
@@ -67,7 +67,7 @@ async function borrow(key: string, start: Start): Promise<Borrowed> {
   lent.users++
   clearTimeout(lent.closing)
   const server = await lent.starting
-  // The channel of a name is forgotten while nobody listens.
+  // A channel without listeners is garbage-collected.
   const listen = () => {}
   channel('keelson.worker').subscribe(listen)
   const giveBack = async () => {

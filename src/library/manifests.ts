@@ -11,11 +11,11 @@ export class ManifestError extends Error {
 
 export type Manifest = {
   readonly object: JsonObject
-  /** Where it comes from, for messages. */
+  /** Its origin, for messages. */
   readonly source: string
 }
 
-/** Objects, and those in files and in the files of folders; lists are taken apart. */
+/** Objects, and those in files and folders; lists are expanded. */
 export function readManifests(sources: readonly (string | object)[]): Manifest[] {
   return sources.flatMap(source =>
     typeof source === 'string' ? filesOf(source).flatMap(readFile) : unlisted(source as JsonObject, 'an object'),
@@ -35,7 +35,7 @@ function filesOf(path: string): string[] {
 
 function readFile(path: string): Manifest[] {
   const text = attempt(path, () => readFileSync(path, 'utf8'))
-  // A line that begins with three dashes ends a document, whatever it stands in: so kubectl has it.
+  // A line that begins with three dashes ends a document, whatever its context, as in kubectl.
   return text.split(/^---(?=\s|$).*$/m).flatMap(document => {
     if (/^\s*(#.*\s*)*$/.test(document)) return []
     return unlisted(attempt(path, () => parseYaml(document).value) as JsonObject, path)

@@ -78,7 +78,7 @@ test('a routine is done once for all the time that was put forward, before what 
   clock.after(35, () => see('due'))
   await clock.advance(100, atOnce)
   assert.deepEqual(seen, ['renewed 35', 'due 35', 'renewed 100'])
-  // By itself time passes step by step.
+  // Without advancing, time passes step by step.
   base.advance(10)
   base.advance(10)
   assert.deepEqual(seen.slice(3), ['renewed 110', 'renewed 120'])

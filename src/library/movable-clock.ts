@@ -1,4 +1,4 @@
-/** A clock that goes as the machine's does until it is put forward. */
+/** A clock that follows the machine's until it is advanced. */
 import { type Clock, systemClock, type TimerOptions } from '../lib/clock.ts'
 
 type Timer = {
@@ -12,7 +12,7 @@ export class MovableClock implements Clock {
   readonly #base: Clock
   #aheadMs = 0
   readonly #timers = new Timers()
-  /** Those that only renew something or look at it again: they do not hold up time that is put forward. */
+  /** Routine timers, which only renew or check something again: they do not hold up time that is advanced. */
   readonly #routine = new Timers()
   /** The next routine of each renewal. */
   readonly #renewals = new Map<string, Timer>()
@@ -39,9 +39,9 @@ export class MovableClock implements Clock {
   }
 
   /**
-   * Puts the clock forward. Everything that falls due on the way happens in its order and at its time, and `settled` resolves when
-   * its consequences are done. Routines are due whenever time stops, before anything else, and at the end. Time does not stop at a
-   * deadline that a routine would have renewed before:
+   * Advances the clock. Everything that falls due on the way happens in order and at its time, and `settled` resolves when its consequences
+   * are done. Routines are due whenever time stops, before anything else, and at the end. Time does not stop at a deadline that a routine
+   * would have renewed before:
    *
    *     lease renewed every 10 s, lost after 40 s, advance(1 h) ─→ one renewal at 1 h, no stop at 40 s, 80 s …
    */
@@ -57,7 +57,7 @@ export class MovableClock implements Clock {
         this.#aheadMs += Math.max(0, stop - this.now())
         for (const timer of renewed) this.#timers.push(timer)
         if (this.#routine.runUntil(this.now())) await settled()
-        // Those of one moment belong together.
+        // Timers of the same time belong together.
         if (this.#timers.runUntil(Math.min(this.now(), until))) await settled()
         else if (this.now() >= until) return
       }
@@ -67,7 +67,7 @@ export class MovableClock implements Clock {
     }
   }
 
-  /** Takes out the first deadlines, up to the first that no routine renews before it passes. */
+  /** Removes the first deadlines, up to the first that no routine renews before it passes. */
   #setRenewedAside(until: number): Timer[] {
     const renewed: Timer[] = []
     for (let next = this.#timers.next; next && next.at <= until && this.#isRenewed(next); next = this.#timers.next)
@@ -106,7 +106,7 @@ class Timers {
     return this.#heap[0]
   }
 
-  /** Runs those that are due, and those that they set and that are due as well; whether there were any. */
+  /** Runs timers that are due, and those that they set and that are due as well; whether there were any. */
   runUntil(now: number): boolean {
     let isAny = false
     for (let due = this.next; due && due.at <= now; due = this.next) {

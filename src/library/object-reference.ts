@@ -1,4 +1,4 @@
-/** How a test names an object: `deployment/web`, or an object with apiVersion, kind and metadata. */
+/** References to objects in tests: `deployment/web`, or an object with apiVersion, kind and metadata. */
 import type { Client, ResourceClient } from '../client/client.ts'
 import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import { isObject } from '../lib/json-value.ts'
@@ -7,17 +7,17 @@ import type { ObjectReference } from '../public.d.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 
-/** An object that was named: its kind may be one whose definition is yet to be served. */
+/** A referenced object: its kind may be one whose definition is not served yet. */
 export type Named = {
   readonly kind: string
   readonly name: string
   /** The client of its kind; undefined until that is served. */
   readonly resource: () => ResourceClient<AnyObject> | undefined
-  /** Its namespace and name, as its kind takes them. */
+  /** Its namespace and name; the namespace is empty for a cluster-scoped kind. */
   readonly key: () => { readonly namespace: string; readonly name: string }
 }
 
-/** Finds the kind that is meant. Throws TypeError where it is no reference, and where no such kind is served or about to be. */
+/** Resolves a reference. Throws TypeError for an invalid reference, and for a kind that is neither served nor defined. */
 export function findNamed(client: Client, reference: ObjectReference | string, namespace?: string): Named {
   const { kind, name, space, resource, isExpected, problem } =
     typeof reference === 'string' ? byText(client, reference) : byObject(client, reference)
@@ -32,7 +32,7 @@ type Found = Pick<Named, 'kind' | 'name' | 'resource'> & {
   readonly problem: () => string
 }
 
-/** `KIND/NAME`; the kind is a plural, singular or short name or a kind, with its group where that is needed. */
+/** `KIND/NAME`; the kind is a plural, singular or short name or a kind, with its group if necessary. */
 function byText(client: Client, text: string): Found {
   const [, kind, name] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? []
   if (kind === undefined || name === undefined)
@@ -69,7 +69,7 @@ function byObject(client: Client, reference: ObjectReference): Found {
   }
 }
 
-/** Whether a definition of this kind is there and may yet be served. */
+/** Whether a definition of this kind exists and may yet be served. */
 export function isExpected(client: Client, apiVersion: string, kind: string): boolean {
   const [group, version] = apiVersion.split('/')
   return expected(client).some(
@@ -77,7 +77,7 @@ export function isExpected(client: Client, apiVersion: string, kind: string): bo
   )
 }
 
-/** Definitions of custom kinds whose names are not refused. */
+/** Definitions of custom kinds whose names are accepted. */
 const expected = (client: Client) =>
   [...client.of(CustomResourceDefinition).list()].filter(
     ({ status }) => !status?.conditions?.some(({ type, status }) => type === 'NamesAccepted' && status === 'False'),

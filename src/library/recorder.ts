@@ -1,4 +1,4 @@
-/** What clients have asked for, and what has changed: for tests to look at. */
+/** Records requests of clients and changes of objects, for tests to inspect. */
 import type { Client } from '../client/client.ts'
 import type { Change } from '../client/object-revision.ts'
 import type { Exchange, Handler } from '../http/exchange.ts'
@@ -7,7 +7,7 @@ import { whenDone } from '../lib/maybe-promise.ts'
 import type { RecordedChange, RecordedRequest } from '../public.d.ts'
 import type { Resource } from '../schema/resource.ts'
 
-/** The oldest are forgotten: a server that runs for long must not grow. */
+/** The oldest are dropped: a long-running server must not grow. */
 const MOST = 10_000
 const LARGEST_BODY = 64 << 10
 
@@ -36,7 +36,7 @@ export class Recorder {
     this.#changes = []
   }
 
-  /** Changes that are made meanwhile are not recorded. */
+  /** Runs a function without recording its changes. */
   async unrecorded(run: () => Promise<void>): Promise<void> {
     this.#isPaused = true
     try {
@@ -46,7 +46,7 @@ export class Recorder {
     }
   }
 
-  /** Around the handling of every request. */
+  /** Wraps the handling of every request. */
   readonly record = (next: Handler): Handler => {
     return exchange => {
       const draft = this.#begin(exchange)
@@ -86,7 +86,7 @@ export class Recorder {
     return draft
   }
 
-  /** Follows what is stored. */
+  /** Records stored changes. */
   follow(client: Client, signal: AbortSignal): void {
     client.watchAll(
       {
@@ -100,7 +100,7 @@ export class Recorder {
   }
 }
 
-/** A change whose objects are decoded when they are looked at. */
+/** A change whose objects are decoded when they are read. */
 class Recorded implements RecordedChange {
   readonly at: Date
   readonly type: RecordedChange['type']

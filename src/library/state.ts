@@ -1,15 +1,14 @@
 /**
- * All that a server stores, kept and put back. Going back is writing: revisions go on, and watches see what is undone as the changes
- * that it is.
+ * Saves and restores the whole state of a server. Restoring is writing: revisions continue, and watches receive the differences as changes.
  */
 import type { Resource } from '../schema/resource.ts'
 import type { Entry, Store } from '../storage/store.ts'
 
-/** What was stored at one revision, by key. */
+/** The stored records at one revision, by key. */
 export type SavedState = ReadonlyMap<string, Uint8Array>
 
 const PAGE = 1000
-/** How often what components have added or taken away meanwhile is undone once more. */
+/** How often concurrent changes of components are undone again. */
 const MOST_ROUNDS = 10
 
 export async function saveState(store: Store): Promise<SavedState> {
@@ -20,28 +19,28 @@ export async function saveState(store: Store): Promise<SavedState> {
 
 export type Restoring = {
   readonly store: Store
-  /** The resources whose objects are gone after a while, and after how long. */
+  /** The resources with a TTL, and that TTL. */
   readonly resources: () => Iterable<Resource>
-  /** Resolves when components have done what there was to do. */
+  /** Resolves when components have no more work. */
   readonly settled: () => Promise<void>
 }
 
-/** Makes what is stored what it was. Components then go on from there. */
+/** Restores a state. Components then continue from there. */
 export async function restoreState(saved: SavedState, restoring: Restoring): Promise<void> {
   await undo(saved, restoring)
 }
 
-/** The same for a state in which components had nothing to do: what they were about to write is undone, too. */
+/** Restores a state in which components had no work: pending writes of components are undone, too. */
 export async function restoreSettled(saved: SavedState, restoring: Restoring): Promise<void> {
   let undone = await undo(saved, restoring)
   for (let round = 0; undone > 0 && round < MOST_ROUNDS; round++) {
     await restoring.settled()
-    // What they have changed since, such as a lease, is theirs to change.
+    // Objects that they have changed since, such as a lease, are theirs to change.
     undone = await undo(saved, restoring, { keepsChanged: true })
   }
 }
 
-/** How much there was to undo. Deletions come first: two objects may not have the same address. */
+/** The number of changes to undo. Deletions come first: two objects may not have the same address. */
 async function undo(saved: SavedState, { store, resources }: Restoring, { keepsChanged = false } = {}): Promise<number> {
   const [added, changed]: [Entry[], Entry[]] = [[], []]
   const missing = new Set(saved.keys())

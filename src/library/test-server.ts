@@ -1,4 +1,4 @@
-/** A running server with what tests want of one. */
+/** A running server with the interface for tests. */
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
 import { Faults } from '../faults/faults.ts'
@@ -14,13 +14,13 @@ import { waitFor } from './wait-for.ts'
 
 type Credentials = Server['credentials']
 
-/** What is made before the server is, and handed to it. */
+/** The parts that are created before the server and passed to it. */
 export class TestParts {
   readonly clock = new MovableClock()
   readonly faults = new Faults()
   readonly recorder = new Recorder(() => this.clock.now())
 
-  /** While it lasts, clients may read and their writes wait. */
+  /** While it is pending, clients may read and their writes wait. */
   #held: Promise<unknown> | undefined
 
   get start(): StartParts {
@@ -46,7 +46,7 @@ export class TestParts {
 
 const READS = ['get', 'list', 'watch', 'head', 'options']
 
-/** Shows its size alone where it is printed: its records are private. */
+/** Prints as its size alone: its records are private. */
 class Kept implements Snapshot {
   readonly #state: SavedState
   readonly objects: number
@@ -61,14 +61,14 @@ class Kept implements Snapshot {
   }
 }
 
-/** The server as the library hands it out. What is stored when its components have settled is what `reset` goes back to. */
+/** The server as the library exposes it. `reset` restores the state after its components have first settled. */
 export function testServer(server: Server, parts: TestParts): RunningServer {
   const { clock, faults, recorder } = parts
   const { url, client, store } = server
   const settled = () => server.settled()
   const restoring = { store, resources: () => client.resources(), settled }
   const ending = new AbortController()
-  // What clients write is told from what components make of a fresh server.
+  // Distinguishes writes of clients from those of components on a fresh server.
   const base = settled().then(() => saveState(store))
   base.then(
     () => recorder.follow(client, ending.signal),
@@ -85,14 +85,14 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
   }
   return {
     url,
-    // Its certificate is renewed before it ends.
+    // Its certificate is renewed before it expires.
     get kubeconfig() {
       return server.kubeconfig
     },
     fetch: (path, init) => fetchAs(url, server.credentials, path, init),
     close,
     [Symbol.asyncDispose]: close,
-    // What reads YAML is loaded with the first manifest.
+    // The YAML parser is loaded with the first manifest.
     async apply(...sources) {
       await base
       return (await import('./apply.ts')).applyTo(client, sources) as never
@@ -133,7 +133,7 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
   }
 }
 
-/** Milliseconds, or a duration such as `24h`. Time does not go back. */
+/** Milliseconds, or a duration such as `24h`. Time cannot go back. */
 function millisecondsOf(duration: number | string): number {
   const ms = typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6
   if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))
@@ -141,14 +141,14 @@ function millisecondsOf(duration: number | string): number {
   return ms
 }
 
-/** Node's own fetch takes no client certificate; this one does, and answers with the same Response. */
+/** Node's own fetch does not support client certificates; this one does, and returns the same Response. */
 function fetchAs(
   url: string,
   credentials: Credentials,
   path: string,
   { method = 'GET', headers = {}, body, signal }: FetchInit = {},
 ): Promise<Response> {
-  // Node says how long a body is for some methods only.
+  // Node sets Content-Length for some methods only.
   const typed =
     body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   return new Promise((resolve, reject) => {

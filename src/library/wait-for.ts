@@ -8,10 +8,13 @@ export type Condition = string | ((object: any) => unknown)
 export type WaitOptions = { readonly timeoutMs?: number; readonly namespace?: string }
 
 const TIMEOUT_MS = 10_000
-/** How much of an object a message shows. */
+/** The length of an object in a message. */
 const MAX_SHOWN = 4000
 
-/** Resolves with the object, or with undefined where it was to be deleted. Rejects at once where it can never be met, and later with what the object was last. */
+/**
+ * Resolves with the object, or with undefined if it was deleted. Rejects immediately if the condition can never be met, and after the
+ * timeout with the last state of the object.
+ */
 export async function waitFor(
   client: Client,
   reference: ObjectReference | string,
@@ -50,7 +53,7 @@ export async function waitFor(
   }
 }
 
-/** The object as it is, for a message: its conditions first, since most waits are for one of them. */
+/** The current object, for a message: its conditions first, since most waits are for one of them. */
 function stateOf(object: AnyObject | undefined): string {
   if (!object) return 'it is not there'
   const conditions = conditionsIn(object).map(({ type, status, reason }) => `${type}=${status}${reason ? ` (${reason})` : ''}`)
@@ -64,7 +67,7 @@ type ObjectCondition = { readonly type: string; readonly status: string; readonl
 const conditionsIn = (object: AnyObject | undefined): readonly ObjectCondition[] =>
   (object as { status?: { conditions?: readonly ObjectCondition[] } } | undefined)?.status?.conditions ?? []
 
-/** `exists`, `deleted`, a condition that is to be True, or `Condition=Status`. */
+/** `exists`, `deleted`, a condition that must be True, or `Condition=Status`. */
 function isMetBy(condition: Condition): (object: AnyObject | undefined) => boolean {
   if (typeof condition === 'function') return object => object !== undefined && Boolean(condition(object))
   if (typeof condition !== 'string' || condition === '')
