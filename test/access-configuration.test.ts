@@ -1,4 +1,4 @@
-// Who may do what, decided by webhooks and configuration files: real HTTPS webhooks and real clients.
+// Access control by webhooks and configuration files: real HTTPS webhooks and real clients.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -274,7 +274,7 @@ test('a webhook authenticates a token and its audiences, and is called once', pa
 
 test('what is null in the answer of a webhook is not there, and what is of another type cannot be read', patient, async t => {
   const answers: Record<string, object | null> = {
-    // At 6256f0f1 an answer without a status could not be read, and what is of another type was passed over.
+    // At 6256f0f1 a response without a status could not be read, and values of another type were ignored.
     null: null,
     nulls: { authenticated: null, user: null, audiences: null, error: null },
     jane: { authenticated: true, user: { username: 'jane', uid: null, groups: ['team', null], extra: { a: null } }, error: null },

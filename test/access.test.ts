@@ -1,4 +1,5 @@
-// Who comes in: the admin's certificate, known certificates and listed tokens; everyone else sees health and version, wherever the server listens.
+// Authentication: the admin's certificate, known certificates and listed tokens; everyone else sees health and version, wherever the server
+// listens.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
@@ -118,11 +119,11 @@ test('tokens of the file are accepted; wrong ones are rejected even where anonym
     assert.equal(refused.json.message, 'Unauthorized')
     assert.equal((await as(bad, '/healthz')).status, 401, bad)
   }
-  // Credentials of a kind that nobody here reads are no credentials.
+  // Credentials of an unknown type are no credentials.
   for (const other of [`Basic ${Buffer.from(`jane:${TOKEN}`).toString('base64')}`, 'Bearer', 'Bearer '])
     assertStatus(await as(other), 403, 'Forbidden')
   assert.equal((await ask(server, `/api?access_token=${TOKEN}`, anonymous)).status, 403, 'a token in the address is not looked at')
-  // Coming in is one thing; what may be done is another.
+  // Authentication is not authorization.
   assertStatus(await as(`Bearer ${TOKEN}`, CONFIG_MAPS), 403, 'Forbidden')
   await assertClosed(server)
 })

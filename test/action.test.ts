@@ -157,7 +157,7 @@ test('the devcontainer feature installs the version that was chosen', patient, a
   assert.match(without.stderr, /^keelson: npm is not on the PATH/)
 })
 
-/** What a runner does with a composite action, as far as this one needs it: conditions on inputs, variables, files for results. */
+/** Runs a composite action like a runner, as far as this one needs it: conditions on inputs, variables, files for results. */
 function newJob(t: Scope, { npm = true } = {}) {
   // Before the folder goes away, which knows of them.
   t.after(() => {

@@ -13,7 +13,7 @@ import { ask, eventually, patient, targetOf } from './kit.ts'
 type Template = ConfigMap
 type Copy = Secret
 
-/** What becomes of the copies of a ConfigMap that asks for some: those to create, and those to delete. */
+/** The copies of a ConfigMap that requests some: those to create, and those to delete. */
 function reconcileCopies({ metadata, data = {} }: Template, copies: readonly Copy[]) {
   const wanted = Math.min(Number(metadata.annotations?.['example.com/copies'] ?? 0), 100)
   const names = Array.from({ length: wanted }, (_, i) => `${metadata.name}-${i}`)

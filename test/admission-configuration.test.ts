@@ -1,4 +1,4 @@
-// What --admission-control-config-file says to plugins, on real servers with real files.
+// --admission-control-config-file: configuration of plugins, on real servers with real files.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -364,7 +364,7 @@ test('a file that cannot be used ends the start and names file, plugin and field
   )
   await assert.rejects(started(imagePolicy('/nowhere'), enabled), /cannot read \/nowhere/)
   await assert.rejects(start({ admissionControlConfigFile: '/nowhere' }), /cannot read \/nowhere/)
-  // What is said to a plugin that is off is not looked at.
+  // The configuration of a disabled plugin is not checked.
   const server = await started(configuring('PodSecurity', 'nowhere.yaml'), { disableAdmissionPlugins: ['PodSecurity'] })
   await server.close()
 })

@@ -1,4 +1,4 @@
-// What admission tells about itself: explanations for those who may ask, and metrics.
+// Explanations of admission for permitted users, and its metrics.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target } from './kit.ts'

@@ -1,4 +1,4 @@
-// Policies end to end: what their expressions see, what their bindings do, and what they change.
+// Policies end to end: the variables of their expressions, their bindings, and their changes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from './kit.ts'

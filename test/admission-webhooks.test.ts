@@ -1,4 +1,4 @@
-// Admission webhooks that really listen: every way in which one can answer, fail or not be asked at all.
+// Admission webhooks on real ports: every way in which one can respond, fail or not be called at all.
 import assert from 'node:assert/strict'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
@@ -240,7 +240,7 @@ const answering =
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const patchType = 'JSONPatch'
 
-// What Go decodes without an error is an answer. At 6256f0f1 a patch of null was a 500, and so were the null members of lists.
+// Any response that Go decodes without an error is accepted. At 6256f0f1 a patch of null was a 500, and so were the null members of lists.
 const accepted: [what: string, answer: Parameters<typeof webhook>[1]][] = [
   ['the patch null', answering({ allowed: true, patchType, patch: base64('null') })],
   ['the patch null and space around it', answering({ allowed: true, patchType, patch: base64(' \n null\t') })],

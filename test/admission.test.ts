@@ -1,4 +1,4 @@
-// What a server does to objects on their way in, seen from outside: the plugins that are on, in their order, with what they look up.
+// Admission from a client's view: the default plugins, in their order, with the objects that they look up.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'

@@ -9,11 +9,11 @@ import { ask, run, startInProcess, type Target, temporaryDirectory } from './kit
 export type Written = { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } }
 export type Kubectl = (...args: string[]) => Promise<string>
 
-/** The objects that a manifest writes down. */
+/** The objects in a manifest. */
 export const objectsIn = (path: string): Written[] =>
   parseAllDocuments(readFileSync(path, 'utf8'), { merge: true }).map(document => document.toJS() as Written)
 
-/** Applies a manifest twice from the client's side and twice from the server's; the second time of each changes nothing. */
+/** Applies a manifest twice on the client side and twice on the server side; the second time of each changes nothing. */
 export async function applyEachWay(kubectl: Kubectl, path: string): Promise<void> {
   const objects = objectsIn(path)
   await kubectl('apply', '-f', path)
@@ -28,13 +28,13 @@ export async function applyEachWay(kubectl: Kubectl, path: string): Promise<void
   assert.deepEqual(versionsOf(await readBack(kubectl, path, objects)), versionsOf(owned), 'nor does it on the side of the server')
 }
 
-/** A kubectl for a fresh server; what it prints is the result. */
+/** A kubectl for a fresh server; its output is the result. */
 export const openKubectl = async (t: TestContext, program: string): Promise<Kubectl> => (await openServer(t, program)).kubectl
 
 /** A fresh server with a kubectl for it. */
 export async function openServer(t: TestContext, program: string): Promise<{ server: Target; kubectl: Kubectl }> {
-  // Only what namespaces and pods need: other controllers write the status of what is applied, and the rules of aggregated roles.
-  // The webhooks that manifests configure run nowhere here.
+  // Only the controllers that namespaces and pods need: others write the status of applied objects, and the rules of aggregated roles. The
+  // webhooks in manifests do not exist here.
   const server = await startInProcess(t, {
     controllers: ['namespace-controller', 'garbage-collector-controller', 'serviceaccount-controller', 'service-cidr-controller'],
     disableAdmissionPlugins: ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'],
@@ -51,7 +51,7 @@ export async function openServer(t: TestContext, program: string): Promise<{ ser
   return { server, kubectl }
 }
 
-/** The objects of a manifest as they are stored, each with all that was written. */
+/** The stored objects of a manifest, each containing all written fields. */
 async function readBack(kubectl: Kubectl, path: string, written: readonly Written[]): Promise<any[]> {
   const { items } = JSON.parse(await kubectl('get', '-f', path, '-o', 'json'))
   assert.deepEqual(items.map(identityOf), written.map(identityOf))
@@ -62,7 +62,7 @@ async function readBack(kubectl: Kubectl, path: string, written: readonly Writte
 const identityOf = ({ kind, metadata: { name, namespace = '' } }: Written): string => `${kind} ${namespace}/${name}`
 const versionsOf = (objects: readonly any[]): string[] => objects.map(o => `${identityOf(o)} ${o.metadata.resourceVersion}`)
 
-/** What is written is there; what says nothing, such as an empty list, may be left out, and the server may add. */
+/** All written values are present; empty ones, such as an empty list, may be left out, and the server may add fields. */
 function assertContains(actual: any, written: any, at: string): void {
   if (saysNothing(written) && (actual === undefined || actual === null)) return
   if (Array.isArray(written)) {
@@ -78,14 +78,14 @@ const WRITE_ONLY = { stringData: true }
 const saysNothing = (value: unknown): boolean =>
   value === null || value === '' || value === false || value === 0 || (Array.isArray(value) && value.length === 0)
 
-/** Replaces some objects of every kind, and their status, by what is read of them; returns which of them were stored again. */
+/** Replaces some objects of every kind, and their status, by the values that were read; returns those that were stored again. */
 export async function storedAnew(server: Target): Promise<string[]> {
   const anew: string[] = []
   for (const path of await replaceable(server)) if (await changesByItself(server, path)) anew.push(path)
   return anew
 }
 
-/** Whether a replacement by what is read makes another version. Whoever came in between is no reason. */
+/** Whether a replacement by the value that was read creates another revision. Concurrent writes do not count. */
 async function changesByItself(server: Target, path: string): Promise<boolean> {
   for (;;) {
     const { status: found, json: read } = await ask(server, path)

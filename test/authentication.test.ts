@@ -1,4 +1,4 @@
-// Who sends a request, over real connections: tokens of service accounts and of an OpenID provider, reviews, and acting as others.
+// Authentication over real connections: tokens of service accounts and of an OpenID provider, reviews, and impersonation.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, sign, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'

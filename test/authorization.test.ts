@@ -1,4 +1,4 @@
-// Who may do what: real users by token and certificate, against the roles that every server has and those of the test.
+// Authorization: real users by token and certificate, with the bootstrap roles and those of the test.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -22,10 +22,10 @@ const MERGE = { 'content-type': 'application/merge-patch+json' }
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
 type Known = {
-  /** What was decided about requests, and answered. */
+  /** Decisions about requests that were acknowledged. */
   readonly decided: Map<string, 'Approved' | 'Denied'>
   readonly pods: Set<string>
-  /** Every certificate and block that was seen, by what it is of. It stays as it is. */
+  /** Every certificate and CIDR that was seen, by its holder. They must not change. */
   readonly seen: Map<string, string>
 }
 
@@ -121,13 +121,13 @@ const createPods =
 
 const itemsOf = async (server: ServerProcess, path: string): Promise<any[]> => (await ask(server, path)).json.items
 
-/** What was seen is as it was, and nothing is two objects'. */
+/** Everything seen is unchanged, and nothing belongs to two objects. */
 async function verify(server: ServerProcess, { decided, pods, seen }: Known): Promise<void> {
   const now = new Map<string, string>()
   for (const { metadata, status } of await itemsOf(server, REQUESTS)) {
     const types: string[] = (status.conditions ?? []).map((each: any) => each.type)
     const said = decided.get(metadata.name)
-    // What is approved by itself may not be so yet.
+    // A request that is approved automatically may still be pending.
     if (said && types.length > 0) assert.deepEqual(types, [said], metadata.name)
     if (status.certificate) {
       assert.deepEqual(types, ['Approved'], metadata.name)

@@ -68,7 +68,7 @@ const failed = (server: Target, name: string): Promise<any> =>
     (await read(server, `${REQUESTS}/${name}`)).status.conditions?.find((each: any) => each.type === 'Failed'),
   )
 
-/** Who the server takes the bearer of a certificate for. */
+/** The user that the server authenticates by a certificate. */
 async function whoIs(server: Target, cert: string, pair: Pair) {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   return ask(server, '/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body, cert, key: pemOf(pair) })
@@ -131,7 +131,7 @@ test('a server certificate is not accepted from clients, nor a client certificat
   for (const name of ['serving', 'client']) await decide(server, name)
   const [servingCert, clientCert] = [await issued(server, 'serving'), await issued(server, 'client')]
 
-  // To the server, as clients: one is jane, the other is nobody, although it says that it is a node.
+  // One client authenticates as jane, the other as nobody, although its certificate names a node.
   assert.equal((await whoIs(server, clientCert, client)).json.status.userInfo.username, 'jane')
   const refused = await whoIs(server, servingCert, serving)
   assert.deepEqual([refused.status, refused.json.reason], [401, 'Unauthorized'])

@@ -22,7 +22,7 @@ const setData = (name: string, data: object) => send('PATCH', `${MAPS}/${name}`,
 const names = async (path: string): Promise<string[]> => (await read(path)).items.map(({ metadata }: any) => metadata.name)
 const hits = () => server.faults.report().map(fault => fault.hits)
 
-/** One test for each of two ways to write something: what is wrong, with what comes of it, and what is right. */
+/** One test for each of two variants of a controller: the wrong one with its consequence, and the right one. */
 function bug<T>(
   name: string,
   fault: Fault,
@@ -116,7 +116,7 @@ for (const way of ['wrong', 'right'] as const)
     await eventually('the first create', () => hits()[0] || undefined)
     const second = way === 'wrong' ? reconcile() : first.then(reconcile)
     if (way === 'wrong') await second
-    // What is held up goes on.
+    // Delayed requests continue.
     server.faults.clear()
     await Promise.all([first, second])
     assert.equal((await names(SECRETS)).length, way === 'wrong' ? 2 : 1)
@@ -207,7 +207,7 @@ test('a timeout that ends with the headers waits for a slow body for ever', pati
   assert.equal(await wrong, 'given up')
 })
 
-/** Removes what is done. Somebody else may have made another of the name since it was read. */
+/** Removes finished objects. Another object of the same name may have been created since the read. */
 const cleanUp = async (isCertain: boolean): Promise<string[]> => {
   await setData('a', { phase: 'Done' })
   await send('DELETE', `${MAPS}/a`)
@@ -274,7 +274,7 @@ async function inform(habits: Habits, signal: AbortSignal): Promise<Informer> {
   return { known, resync: async () => void (habits.resyncs && (await list())) }
 }
 
-/** Whether an informer with these habits knows what there is after something happened; how long that takes does not matter. */
+/** Whether an informer with these habits is complete after some event; the time it takes does not matter. */
 function informed(
   name: string,
   fault: Fault,
@@ -350,7 +350,7 @@ informed(
   },
 )
 
-/** A controller that looks for its own child in what its watch has told it. */
+/** A controller that looks up its own child in its informer. */
 const childrenOf = async (isNamed: boolean): Promise<number> => {
   const ending = new AbortController()
   const told: string[] = []

@@ -1,4 +1,4 @@
-// What users delete goes, with all that belongs to it: by a real server with its controllers, and a real kubectl.
+// Deletion by users, including all dependents: a real server with its controllers, and a real kubectl.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { ask, eventually, type Finished, PATIENCE_MS, run, type Scope, type ServerProcess, startProcess } from './kit.ts'
@@ -68,7 +68,7 @@ async function fill(server: ServerProcess, kubectl: Client, namespace: string, e
   await kubectl(filled(namespace, each), 'create', '-f', '-')
 }
 
-/** What is left in a namespace, by asking for everything there can be. */
+/** The remaining objects in a namespace, by listing every resource. */
 async function left(kubectl: Client, namespace: string): Promise<string> {
   const kinds = 'cm,secret,sa,svc,pod,pvc,deploy,rs,job,role,widgets.example.com'
   return (await kubectl(undefined, 'get', kinds, '-n', namespace, '-o', 'name')).stdout

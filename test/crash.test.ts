@@ -26,7 +26,7 @@ const SHARED_KEYS = 3
 /** A kill comes after so many acknowledged writes of its round at most, and then so many milliseconds. */
 const MOST_WRITES = 60
 const MOST_MS = 15
-/** What a fresh start takes at most, about; deaths at start are spread over it. */
+/** The approximate maximum duration of a fresh start; crashes at start are spread over it. */
 const START_MS = 300
 
 test('kill -9 at any moment loses no acknowledged write, brings back no deleted object and never reuses a revision', {
@@ -59,11 +59,11 @@ test('kill -9 at any moment loses no acknowledged write, brings back no deleted 
   )
 })
 
-/** What a key may hold: the text of its data, or nothing. */
+/** The possible value of a key: its data, or nothing. */
 type State = string | undefined
 type Fact = { readonly state: State; readonly revision: bigint }
 
-/** What the answers so far allow the store to hold. */
+/** The states of the store that are consistent with the responses so far. */
 class Expectations {
   /** For keys of one writer: the last acknowledged state. For shared keys: the acknowledged write with the highest revision. */
   readonly facts = new Map<string, Fact>()
@@ -99,7 +99,7 @@ class Expectations {
     this.open.get(key)?.delete(state)
   }
 
-  /** What is read after a restart settles which of the unanswered writes happened. */
+  /** Reads after a restart decide which of the unacknowledged writes happened. */
   settle(key: string, found: Fact): void {
     const { state, revision } = this.facts.get(key) ?? { state: undefined, revision: 0n }
     const open = this.open.get(key) ?? new Set()

@@ -33,7 +33,7 @@ for (const set of SETS)
     await kubectl('delete', '-f', definitionsOf(set))
   })
 
-/** What kubectl writes above a wide table; who declares no columns gets the age. */
+/** The header of kubectl's wide table; kinds without columns show the age. */
 function headerOf({ spec }: any): string[] {
   const { additionalPrinterColumns: columns = [{ name: 'Age' }] } = spec.versions.find(({ storage }: any) => storage)
   return ['NAME', ...columns.map(({ name }: any) => name.toUpperCase())]

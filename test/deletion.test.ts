@@ -1,4 +1,4 @@
-// What a deletion stores and tells on the way: a pod and a namespace are marked before they go, and whoever watches sees it.
+// Deletion step by step: a pod and a namespace are marked before they are removed, and watchers see it.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { ObjectMeta } from '../src/schema/object-meta.ts'

@@ -1,4 +1,4 @@
-// What test harnesses of other languages do with the programs of `keelson envtest`, step by step as envtest does it.
+// Test harnesses of other languages with the programs of `keelson envtest`, step by step as envtest does it.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -51,7 +51,7 @@ const newAuthority = () => issueAuthority('envtest-environment', VALIDITY)
 
 type Plane = {
   readonly url: string
-  /** Provisions a user, as `AddUser` does; resolves with what requests of theirs are answered. */
+  /** Provisions a user, as `AddUser` does; resolves with a function that sends requests as that user. */
   readonly user: (name: string, groups: string[]) => (path: string, method?: string, body?: object) => Promise<{ code: number; body: any }>
   /** Writes a kubeconfig for a user. */
   readonly kubeconfig: (name: string, groups: string[]) => string
@@ -144,7 +144,7 @@ async function startPlane(t: Scope, assets: string, { data, certs, clients }: Fo
       for (const { child, exited, errors } of [server, etcd]) {
         child.kill('SIGTERM')
         assert.equal(await exited, 0)
-        // Whoever asks for its health while it starts is told that it is not finished.
+        // A health check during the start reports that it is not finished.
         assert.doesNotMatch(errors(), /^(?!.*health check failed).+/m)
       }
     },

@@ -1,4 +1,4 @@
-// Records of a real kube-apiserver in a real etcd, served over HTTPS; and what is written beside them.
+// Records of a real kube-apiserver in a real etcd, served over HTTPS, and records written beside them.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { fromProtobuf } from '../src/codec/protobuf-decode.ts'
@@ -149,7 +149,7 @@ testWith('etcd', 'every record of a kube-apiserver is served as it serves it, an
   assert.equal(taken.status, 422, 'a node port that kube-apiserver has given out is taken')
 })
 
-/** What a record says that it is, and what it holds but for who owns which fields and how often it was changed. */
+/** The type of a record, and its content without managed fields and generation. */
 function contentOf(key: string, bytes: Buffer) {
   const format = formatOf()
   const place = key.slice('/registry'.length)
@@ -261,7 +261,7 @@ testWith(
       const bytes = await bench.bytes(key.replace(/[^/]+$/, answer.json.metadata.name))
       assert.ok(bytes, `${path} is at the key where kube-apiserver would look`)
       const original = Buffer.from(recorded.find(line => line.path === path)!.value, 'base64')
-      // What the writer was answered is what everybody reads from etcd later.
+      // The response to the writer is the same as later reads from etcd.
       const { fault, ...read } = (formatOf().decode([{ key: formatOf().keyAt(key.slice('/registry'.length))!, stored: bytes }]) as any)[0]
       assert.equal(fault, undefined)
       const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...object }: any) => ({ ...object, metadata })

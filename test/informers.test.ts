@@ -1,4 +1,4 @@
-// Informers on 10,000 objects, by list-watch and by watch-list: whatever happens to the server, they end up with what it holds.
+// Informers on 10,000 objects, by list-watch and by watch-list: whatever happens to the server, they end up with its state.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -130,14 +130,14 @@ function openReflector(t: TestContext, server: ServerProcess) {
   return reflector
 }
 
-/** What two views of an object must have in common: the version, which stands for all of it, and what it says. */
+/** The parts of an object that two views must share: the revision, which stands for all of it, and its content. */
 const shown = ({ metadata, data }: V1ConfigMap) =>
   `${metadata?.name} ${metadata?.resourceVersion} ${metadata?.labels?.['color']} ${data?.['round']}`
 const sorted = (objects: readonly V1ConfigMap[]) => objects.map(shown).sort()
 
 type Views = Readonly<Record<'everything' | 'red' | 'reflector', () => readonly V1ConfigMap[]>>
 
-/** Waits until every cache holds what a list holds. */
+/** Waits until every cache equals a list. */
 async function agreed(server: ServerProcess, { everything, red, reflector }: Views): Promise<void> {
   const list = async (query: string) => sorted((await ask(server, CONFIG_MAPS + query)).json.items)
   const whole = await list('')

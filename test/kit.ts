@@ -1,4 +1,4 @@
-/** Real servers and real clients for the tests of the whole: started for one test, gone after it. */
+/** Real servers and real clients for end-to-end tests: started for one test, and gone after it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, type RequestOptions, request } from 'node:https'
@@ -12,15 +12,15 @@ import { type RunningServer, type StartOptions, start } from '../src/index.ts'
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 export const KEELSON = join(ROOT, 'bin/keelson.js')
 
-/** A test that hangs must end; nothing that works comes near this, however busy the machine. */
+/** A test that hangs must end; working tests stay far below this, however busy the machine. */
 export const PATIENCE_MS = 300_000
 /** Options of every test that talks to a process. */
 export const patient = { timeout: PATIENCE_MS }
 
-/** Whatever runs things at its end: a test. */
+/** A test: runs functions at its end. */
 export type Scope = { after(undo: () => unknown): void }
 
-/** A directory that goes away with the test. */
+/** A directory that is removed with the test. */
 export function temporaryDirectory(t: Scope): string {
   const directory = mkdtempSync(join(tmpdir(), 'keelson-test-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
@@ -53,9 +53,9 @@ export interface ServerProcess extends Target {
   readonly readyLine: string
   readonly child: ChildProcess
   readonly exited: Promise<Exit>
-  /** What it has written to standard error so far. */
+  /** Its standard error so far. */
   stderr(): string
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for the exit. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
 }
 
@@ -63,13 +63,13 @@ export type ProcessOptions = {
   readonly dataDir?: string
   readonly port?: number
   readonly flags?: readonly string[]
-  /** What to run instead of the built command with this Node. */
+  /** The command to run instead of the built one with this Node. */
   readonly command?: readonly [program: string, ...args: string[]]
   readonly cwd?: string
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** Starts the built command with a data directory of its own on a free port, and waits until it says that it is ready. */
+/** Starts the built command with a data directory of its own on a free port, and waits until it is ready. */
 export async function startProcess(t: Scope, options: ProcessOptions = {}): Promise<ServerProcess> {
   const dataDir = options.dataDir ?? join(temporaryDirectory(t), 'data')
   const starting = launch(t, { ...options, dataDir })
@@ -89,10 +89,12 @@ export async function startProcess(t: Scope, options: ProcessOptions = {}): Prom
   return { ...targetOf(kubeconfig), dataDir, kubeconfig: file, readyLine, child, exited, stderr: starting.stderr, stop }
 }
 
-/** All but the one that puts a config map into every namespace: tests count their own. Nodes are simulated where a test asks for it. */
+/**
+ * All controllers except the one that creates a config map in every namespace: tests count their own. Nodes are simulated only on request.
+ */
 const CONTROLLERS = '*,-root-ca-certificate-publisher-controller'
 
-/** Starts the built command and does not wait. It is killed with the test. */
+/** Starts the built command without waiting. It is killed with the test. */
 export function launch(
   t: Scope,
   { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT, env = process.env }: ProcessOptions,
@@ -116,7 +118,7 @@ export function launch(
   })
   exited.catch(() => {})
   const firstLine = new Promise<string>(resolve => createInterface(child.stdout).once('line', resolve))
-  // A process of its own making might hold on to its output, so only its own end is waited for.
+  // A grandchild may keep the output open, so only the exit of the process itself is awaited.
   const gone = new Promise<void>(resolve => child.once('exit', () => resolve()).once('error', () => resolve()))
   t.after(() => {
     child.kill('SIGKILL')
@@ -132,7 +134,7 @@ export async function startInProcess(t: Scope, options: StartOptions = {}): Prom
   return { ...server, ...targetOf(server.kubeconfig) }
 }
 
-/** Where a server is and how to come in, as its kubeconfig says. */
+/** The URL and credentials of a server, from its kubeconfig. */
 export type Target = {
   readonly url: string
   readonly port: number
@@ -156,7 +158,7 @@ export type Answer = {
 }
 export type Sent = Omit<RequestOptions, 'headers'> & { readonly body?: unknown; readonly headers?: Record<string, string> }
 
-/** One request over a fresh connection, or over those of `agent`; as the admin unless `cert` and `key` are undefined or others'. */
+/** One request over a new connection, or over those of `agent`; by default with the admin's credentials. */
 export function ask({ url, credentials }: Pick<Target, 'url' | 'credentials'>, path: string, sent: Sent = {}): Promise<Answer> {
   const { body, headers = {}, ...options } = sent
   const bytes = Buffer.from(
@@ -175,7 +177,7 @@ export function ask({ url, credentials }: Pick<Target, 'url' | 'credentials'>, p
   })
 }
 
-/** Credentials of nobody: the server is trusted, the client unknown. */
+/** No credentials: the server is trusted, the client unauthenticated. */
 export const anonymous = { cert: undefined, key: undefined } as unknown as { cert: string; key: string }
 
 function parsed(text: string): any {
@@ -211,11 +213,11 @@ export class Watching {
   readonly #events: WatchEvent[] = []
   #rest = ''
   #wake: () => void = () => {}
-  /** Resolves when there is news. */
+  /** Resolves at the next event. */
   #news = new Promise<void>(resolve => (this.#wake = resolve))
   #end: 'clean' | 'cut' | undefined
 
-  /** Resolves when the server has answered; throws what it answered unless that is 200. */
+  /** Resolves with the head of the response; throws for any status but 200. */
   static async open(t: Scope, { url, credentials }: Pick<Target, 'url' | 'credentials'>, path: string): Promise<Watching> {
     const watching = new Watching()
     t.after(() => watching.close())
@@ -264,7 +266,7 @@ export class Watching {
     return this.#events.shift()
   }
 
-  /** Reads on until an event fits, and returns what was read, that one last. */
+  /** Reads until an event fits, and returns all events read, that one last. */
   async until(fits: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
     const seen: WatchEvent[] = []
     for (;;) {
@@ -275,7 +277,7 @@ export class Watching {
     }
   }
 
-  /** How the watch ended: by an orderly last chunk, or cut off. */
+  /** The end of the watch: by an orderly last chunk, or cut off. */
   async end(): Promise<'clean' | 'cut'> {
     while (this.#end === undefined) await this.#news
     return this.#end
@@ -286,7 +288,7 @@ export class Watching {
   }
 }
 
-/** Asks again and again until the answer is not undefined: for what has no event to wait for. */
+/** Polls until the result is not undefined: for state without an event to wait for. */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const giveUp = performance.now() + PATIENCE_MS / 2
   for (;;) {

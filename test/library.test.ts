@@ -44,7 +44,7 @@ test('servers count their own requests and objects', patient, async t => {
   const requests = counted('apiserver_request_total')
   assert.deepEqual([await requests(busy), await requests(idle)], [['5'], []])
   const objects = counted('apiserver_resource_objects')
-  // Every server has two: since when tokens in secrets are tracked, and whom it trusts.
+  // Every server has two: the start of tracking legacy tokens, and its certificate authorities.
   assert.deepEqual([await objects(busy), await objects(idle)], [['7'], ['2']])
 })
 

@@ -160,7 +160,7 @@ testWith('etcd', 'a cluster moves to etcd and back, with its keys, and nothing i
   assert.match(there.stderr, /100 %/)
 
   const onEtcd = await serve({ store: 'etcd', etcdServers: cluster.endpoints })
-  // Who trusted the cluster and was trusted by it still is.
+  // Credentials and trust of the cluster are still valid.
   const known = { url: onEtcd.url, credentials: before.credentials }
   assert.deepEqual(await contentOf(known as Target), content)
   const { json: service } = await ask(onEtcd, '/api/v1/namespaces/team/services/svc')

@@ -1,4 +1,4 @@
-// A node joins as kubeadm has it: with a bootstrap token it finds out whom to trust, gets a certificate, and is given addresses.
+// A node joins as with kubeadm: with a bootstrap token it finds the certificate authority, gets a certificate, and is assigned addresses.
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
@@ -36,7 +36,7 @@ const binding = (name: string, role: string, group: string) => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
 })
 
-/** What `kubeadm init` leaves in a cluster. */
+/** The objects that `kubeadm init` leaves in a cluster. */
 async function prepare(server: Target): Promise<void> {
   const grants: [string, string][] = [
     ['kubeadm:kubelet-bootstrap', 'system:node-bootstrapper'],
@@ -66,7 +66,7 @@ test('a bootstrap token leads to a certificate, and an expired one to nothing', 
   await prepare(server)
   await create(server, SECRETS, secret(TOKEN, { expiration: new Date(Date.now() + 3600_000).toISOString() }))
 
-  // Whoever has the token can tell that what anybody may read is genuine.
+  // With the token, a node can verify that the public information is genuine.
   const { kubeconfig, signature } = await eventually('the signature', async () => {
     const { data } = (await ask(server, '/api/v1/namespaces/kube-public/configmaps/cluster-info', anonymous)).json
     const signature = data?.[`jws-kubeconfig-${TOKEN.id}`]

@@ -7,7 +7,7 @@ const DEFAULT = '/api/v1/namespaces/default'
 /** One server for all tests; it ends after the last. */
 const server = await startInProcess({ after }, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
 
-/** What a request is answered with, as `CODE message`. */
+/** The response to a request, as `CODE message`. */
 async function told(method: string, path: string, body?: object): Promise<string> {
   const { status, json } = await ask(server, path, { method, ...(body && { body }) })
   return `${status} ${json?.message ?? json?.kind}`
@@ -173,7 +173,7 @@ test('a custom kind is served by what a path names, and says of what it does not
     headers: { 'content-type': 'application/merge-patch+json' },
   })
   assert.equal(patched.json.details.causes[0].message, 'Invalid value: "odd.example.com/v2": must be odd.example.com/v1')
-  // Of what does not fit its schema, nobody owns anything.
+  // Nobody owns fields that do not fit the schema.
   const misfit = await ask(server, `${all}?dryRun=All`, {
     method: 'POST',
     body: oddity({ metadata: { name: 'misfit' }, spec: { when: [] } }),

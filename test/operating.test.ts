@@ -1,4 +1,4 @@
-/** What an operator does and sees: flags, logs, signals, certificates, health, metrics, a full disk. */
+/** Operations: flags, logs, signals, certificates, health, metrics, a full disk. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What a server writes on its own behalf is written as kube-apiserver and its controllers write it.
+// The server writes its own objects as kube-apiserver and its controllers do.
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'

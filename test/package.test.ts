@@ -1,4 +1,4 @@
-// What users install: the package is packed, installed into an empty folder, and used from there.
+// The package as users install it: it is packed, installed into an empty folder, and used from there.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

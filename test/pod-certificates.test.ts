@@ -123,7 +123,7 @@ test('the certificate of a pod authenticates as its service account', patient, a
     assert.deepEqual(groups, ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'])
     assert.equal(uid, spec.serviceAccountUID)
   }
-  // What is not true is denied: the pod is not on that node, or another one.
+  // False statements are denied: the pod is not on that node, or is another one.
   for (const lie of [{ nodeName: 'other' }, { podUID: `${pod.metadata.uid}x` }, { serviceAccountUID: 'x' }]) {
     const pair = generateKeyPairSync('ed25519')
     const body = { metadata: { generateName: 'lie-' }, spec: { ...spec, ...lie, stubPKCS10Request: stubRequest(pair).toString('base64') } }
@@ -173,7 +173,7 @@ test('requests to other signers wait for a decision, which the pod reports in an
   }
   const path = `${REQUESTS}/${request.metadata.name}/status`
 
-  // Whoever may write the status must be allowed to sign as well.
+  // Permission to write the status is not enough: it also takes permission to sign.
   const rule = { apiGroups: ['certificates.k8s.io'], resources: ['podcertificaterequests/status'], verbs: ['get', 'update', 'patch'] }
   await create(server, '/apis/rbac.authorization.k8s.io/v1/clusterroles', { metadata: { name: 'robots' }, rules: [rule] })
   await create(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {

@@ -1,4 +1,4 @@
-// Programs that tests need are found where they are; what is missing is said at the end of `npm test`, and fails in CI.
+// Programs that tests need are found; missing ones are reported at the end of `npm test`, and fail in CI.
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,7 @@ function smallCheckout(t: Scope): string {
   return folder
 }
 
-/** Runs `npm test one` there, as from another shell: what this test runs in must not be seen. */
+/** Runs `npm test one` there, as from another shell: the environment of this test must not be visible. */
 const runTests = (cwd: string, more: NodeJS.ProcessEnv = {}) =>
   run(process.execPath, ['scripts/test.mjs', 'one'], { cwd, env: { PATH: dirname(process.execPath), HOME: cwd, ...more } })
 

@@ -1,6 +1,6 @@
 /**
- * Where the programs are that tests run: named in the environment, on PATH, or installed from npm for tests alone
- * (scripts/install-programs.mjs). A test of a program that is nowhere is not run, and `npm test` counts it at its end.
+ * Finds the programs that tests run: named in the environment, on PATH, or installed from npm for tests alone
+ * (scripts/install-programs.mjs). A test whose program is missing is not run, and `npm test` counts it at its end.
  */
 import { accessSync, appendFileSync, constants, realpathSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url'
 type Program = {
   /** An environment variable that names paths of it, separated as in PATH. */
   readonly variable: string
-  /** What it is called on PATH; nothing, if any on PATH would be another program. */
+  /** Its names on PATH; empty if any on PATH would be another program. */
   readonly commands: readonly string[]
-  /** Where it is among what is installed from npm. */
+  /** Its path among the packages installed from npm. */
   readonly installed?: string
   /** How to get it. */
   readonly hint: string
-  /** CI does without it where it cannot be had: it is said in the last line all the same. */
+  /** CI may run without it where it is not available: the last line still reports it. */
   readonly isOptional?: boolean
 }
 
@@ -63,7 +63,7 @@ const PROGRAMS = {
     hint: 'Debian: apt-get install util-linux; user namespaces must be allowed',
     isOptional: true,
   },
-  // No program, but what only root can do: give files to other users.
+  // Not a program, but a privilege: only root can give files to other users.
   root: { variable: 'KEELSON_ROOT', commands: [], hint: 'run the tests as root', isOptional: true },
 } as const satisfies Record<string, Program>
 
@@ -82,7 +82,7 @@ export function programsNamed(name: ProgramName): string[] {
   return [...new Set(found.map(path => realpathSync(path)))]
 }
 
-/** A test that runs a program, whose path it is handed. */
+/** A test that runs a program and receives its path. */
 export function testWith(
   name: ProgramName,
   title: string,
@@ -94,7 +94,7 @@ export function testWith(
   else skip(name, title)
 }
 
-/** One test for each program of a name that there is. */
+/** One test for each program of a name. */
 export function testWithEach(
   name: ProgramName,
   title: (program: string) => string,
@@ -106,12 +106,12 @@ export function testWithEach(
   if (programs.length === 0) skip(name, title(name))
 }
 
-/** Says that a test was not run, also in the file where `npm test` (scripts/test.mjs) collects it. */
+/** Skips a test, and records that in the file where `npm test` (scripts/test.mjs) collects it. */
 function skip(name: ProgramName, title: string): void {
   test(title, { skip: noteNotRun(name, title) })
 }
 
-/** Notes that a test was not run for want of a program, and gives the reason. */
+/** Records that a test was not run because a program is missing, and returns the reason. */
 export function noteNotRun(name: ProgramName, title: string): string {
   const { hint, isOptional = false }: Program = PROGRAMS[name]
   const collected = process.env['KEELSON_TESTS_NOT_RUN']

@@ -1,4 +1,4 @@
-// The first five minutes of the README: its commands are run with its manifests, and print what it shows, word for word.
+// The first five minutes of the README: its commands are run with its manifests, and print exactly the shown output.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -30,14 +30,14 @@ testWith(
   },
 )
 
-/** Does what the README says, in an empty folder. */
+/** Follows the README in an empty folder. */
 class Reader {
   count = 0
   readonly #t: TestContext
   readonly #home: string
   readonly #env: NodeJS.ProcessEnv
   #server: ServerProcess | undefined
-  /** What a watch must have shown once the next command is done. */
+  /** The expected output of a watch once the next command is done. */
   #watching: { readonly lines: string[]; readonly output: string } | undefined
 
   constructor(t: TestContext, home: string, env: NodeJS.ProcessEnv) {
@@ -72,7 +72,7 @@ class Reader {
     await this.#seen(2)
   }
 
-  /** Waits until a watch has shown so many lines, which must be the first of what the README shows. */
+  /** Waits until a watch has printed that many lines, which must be the first of those in the README. */
   async #seen(count: number): Promise<void> {
     const { lines, output } = this.#watching!
     while (lines.length < count) await new Promise(resolve => setTimeout(resolve, 20))
@@ -89,7 +89,7 @@ function blocksOf(section: string): Block[] {
   return [...own.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }))
 }
 
-/** The commands of a block, each with what it prints. */
+/** The commands of a block, each with its output. */
 function commandsIn(text: string): Shown[] {
   return text
     .split(/^\$ /m)

@@ -5,7 +5,7 @@ import { type KubeConfig, type V1ConfigMap, Watch } from '@kubernetes/client-nod
 const RETRY_MS = 50
 
 export class Reflector {
-  /** How often it had to start again, the first time included. */
+  /** The number of starts, the first included. */
   beginnings = 0
   readonly #watch: Watch
   readonly #path: string
@@ -13,7 +13,7 @@ export class Reflector {
   #resume: (() => void) | undefined
   #paused: Promise<void> = Promise.resolve()
   #objects = new Map<string, V1ConfigMap>()
-  /** The objects of a beginning, until they are all there. */
+  /** The initial objects, until they are complete. */
   #initial: Map<string, V1ConfigMap> | undefined
   #version: string | undefined
   #current: AbortController | undefined
@@ -42,7 +42,7 @@ export class Reflector {
     this.#current?.abort()
   }
 
-  /** Hangs up until `resume`. */
+  /** Disconnects until `resume`. */
   pause(): void {
     this.#paused = new Promise(resolve => (this.#resume = resolve))
     this.#current?.abort()
@@ -84,7 +84,7 @@ export class Reflector {
       }
     } else if (type === 'DELETED') (this.#initial ?? this.#objects).delete(name)
     else (this.#initial ?? this.#objects).set(name, object)
-    // Until the initial objects are all there, there is nothing to go on from.
+    // Until the initial objects are complete, there is no revision to resume from.
     if (!this.#initial) this.#version = resourceVersion
   }
 }

@@ -1,4 +1,4 @@
-// What a release writes into the package: the address of the repository, and links that lead there.
+// A release writes the URL of the repository, and absolute links, into the package.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What several servers over one store share: keys, the service of the API, controllers that one of them runs, addresses and quota.
+// State that several servers share over one store: keys, the service of the API, controllers that one of them runs, addresses and quota.
 import assert from 'node:assert/strict'
 import { Agent } from 'node:https'
 import { test } from 'node:test'

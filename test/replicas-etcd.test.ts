@@ -1,4 +1,4 @@
-// Three servers on three members of a real etcd: what they allocate, who runs the controllers, and what becomes of them without etcd.
+// Three servers on three members of a real etcd: allocations, leader election of controllers, and behaviour without etcd.
 import assert from 'node:assert/strict'
 import { Agent } from 'node:https'
 import { ask, CONFIG_MAPS, configMap, eventually, type Scope, type ServerProcess, startProcess } from './kit.ts'

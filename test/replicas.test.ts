@@ -1,4 +1,4 @@
-// Several servers over one store: what is done through one is there through the others, whatever decides about it.
+// Several servers over one store: a write through one is visible through the others, including objects that decide about requests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, Watching } from './kit.ts'
@@ -88,7 +88,7 @@ test('a server that is a little behind neither rejects what is possible by now n
   const answers = Promise.all([
     ask(b, '/api/v1/namespaces/coming/configmaps', { method: 'POST', body: configMap('new') }),
     ask(b, '/api/v1/namespaces/going/configmaps', { method: 'POST', body: configMap('late') }),
-    // On what the server knows this changes nothing.
+    // For this server's cache the write changes nothing.
     ask(b, `${CONFIG_MAPS}/same`, {
       method: 'PATCH',
       headers: { 'content-type': 'application/merge-patch+json' },
@@ -240,7 +240,7 @@ test('a server that was disconnected for longer than the history of the store re
   assert.equal(await watching.next(), undefined, 'the watch has ended: what it would have to send is lost')
   const again = await Watching.open(t, b, resumed)
   assert.equal((await again.next())!.object.code, 410)
-  // What could still be had of the history can be watched, and what decides about requests is up to date.
+  // The remaining history can be watched, and the caches that decide about requests are up to date.
   const late = await Watching.open(t, b, `${CONFIG_MAPS}?watch=true&resourceVersion=${newest}`)
   assert.deepEqual((await late.next())!.object, after.json)
   await create(b, '/api/v1/namespaces/meanwhile/configmaps', configMap('there'))
@@ -308,7 +308,7 @@ test('what a server shows never goes backwards, however far behind it falls', pa
     }
   }
   const countOf = (object: any) => Number(object.data.value)
-  /** Reads on and on; what is seen must not be older than what was seen before. */
+  /** Reads continuously; results must not be older than earlier ones. */
   const read = async (query: string, least: () => number) => {
     for (let seen = 0; seen < WRITES; ) {
       const wanted = Math.max(seen, least())

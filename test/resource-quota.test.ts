@@ -1,4 +1,4 @@
-// Quotas as clients meet them: what is counted, what is refused, and what comes back.
+// Quotas from a client's view: usage, refusals, and released usage.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'

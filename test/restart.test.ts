@@ -1,4 +1,4 @@
-// Stopping and starting: what survives, how a server leaves, what it says when it cannot start, and the rest of its command line.
+// Stopping and starting: persistence, shutdown, errors at start, and the rest of the command line.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

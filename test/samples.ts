@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { encodePem } from '../src/lib/pem.ts'
 import { certificate, certificateRequest } from './kits/x509.ts'
 
-/** What is peculiar about the n-th object of a kind; its name is `every-N` unless it has one here. */
+/** The specific fields of the n-th object of a kind; its name is `every-N` by default. */
 type Sample = (n: number) => { readonly metadata?: { readonly name: string }; readonly [field: string]: unknown }
 
 /** The n-th object of a kind, labelled `every=kind`. */
@@ -50,7 +50,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       version: 'v1',
       groupPriorityMinimum: 1,
       versionPriority: 1,
-      // One that names a service is looked at by the server, which keeps its status.
+      // The server would check one with a service, and write its status.
     },
   }),
   ControllerRevision: () => ({ data: {}, revision: 1 }),

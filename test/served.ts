@@ -1,4 +1,4 @@
-/** All that a server serves, found as a client finds it, for tests that go through all of it. */
+/** All resources of a server, by discovery, for tests that go through all of them. */
 import assert from 'node:assert/strict'
 import type { ClientHttp2Session } from 'node:http2'
 import { eventually, type Scope, startInProcess, type Target } from './kit.ts'
@@ -19,7 +19,7 @@ export type Served = {
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** A server without controllers, so that nobody else changes anything, and with two custom kinds; one connection to it. */
+/** A server without controllers, so that nothing else changes objects, and with two custom kinds; one connection to it. */
 export async function openAll(t: Scope): Promise<{ server: Target; session: ClientHttp2Session; served: Served[] }> {
   const server = await startInProcess(t, { controllers: ['none'] })
   const session = openSession(t, server)
@@ -49,11 +49,11 @@ async function servedBy(session: ClientHttp2Session): Promise<Served[]> {
   )
 }
 
-/** Where the collection is, below the root. */
+/** The path of the collection below the root. */
 export const collectionBelowRoot = ({ namespaced, plural }: Served) => (namespaced ? `namespaces/default/${plural}` : plural)
 export const collectionOf = (served: Served) => `${served.root}/${collectionBelowRoot(served)}`
 
-/** Creates the first sample; where the kind has several versions it may be there already. */
+/** Creates the first sample; with several versions of the kind it may exist already. */
 export async function make(session: ClientHttp2Session, resource: Served): Promise<void> {
   const { status, body } = await over(session, collectionOf(resource), { method: 'POST', body: sampleOf(resource, 1) })
   assert.ok(status === 201 || status === 409, body.toString())

@@ -17,7 +17,7 @@ const SERVICES = '/api/v1/namespaces/default/services'
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer']
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 
-/** What was last acknowledged of a service: its spec, or that it is gone. Names of writes never answered are not in it. */
+/** The last acknowledged state of a service: its spec, or its deletion. Names of unacknowledged writes are not included. */
 type Known = Map<string, { clusterIP: string } | 'gone'>
 
 test('kill -9 while services are created and deleted shares no address and loses none', patient, async t => {

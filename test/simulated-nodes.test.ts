@@ -1,4 +1,4 @@
-// Simulated nodes in a real server: what clients see of them and of the pods on them.
+// Simulated nodes in a real server: nodes and their pods from a client's view.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'

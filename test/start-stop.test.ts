@@ -8,7 +8,7 @@ import { patient, temporaryDirectory } from './kit.ts'
 
 const CYCLES = Number(process.env['KEELSON_CYCLES'] ?? 40)
 
-/** What keeps this process alive. */
+/** The handles that keep this process alive. */
 const handles = () =>
   process.getActiveResourcesInfo().filter(kind => !['PipeWrap', 'TTYWrap', 'Immediate', 'Timeout'].includes(kind)).length
 

@@ -61,7 +61,7 @@ async function send(server: Target, method: string, path: string, body?: object,
 }
 const patch = (server: Target, path: string, body: object) => send(server, 'PATCH', path, body, 'application/merge-patch+json')
 
-/** A webhook that calls in v2 paint what v1 calls color. */
+/** A webhook that renames the field color of v1 to paint in v2. */
 const painting = (t: Parameters<typeof webhook>[0]) =>
   webhook(t, ({ apiVersion, kind, request }, response) => {
     const convertedObjects = request.objects.map((object: any) => {

@@ -1,4 +1,4 @@
-/** Watches over HTTP/2, HTTP/1.1 and WebSocket, in every representation, read as short lines such as `ADDED a@7`. */
+/** Watches over HTTP/2, HTTP/1.1 and WebSocket, in every representation, recorded as short lines such as `ADDED a@7`. */
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { request } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -13,7 +13,7 @@ export const ACCEPT = {
 } as const
 export type Representation = keyof typeof ACCEPT
 
-/** What a watch has sent so far, in order. */
+/** The events of a watch so far, in order. */
 export class Tape {
   readonly lines: string[] = []
   readonly #label: string
@@ -52,7 +52,7 @@ export class Tape {
     return this.lines
   }
 
-  /** Goes away. */
+  /** Disconnects. */
   close(): void {
     this.#source.destroy()
   }
@@ -98,7 +98,7 @@ export function over(session: ClientHttp2Session, path: string, { method = 'GET'
   })
 }
 
-/** Opens a watch over HTTP/2; resolves when it is answered. */
+/** Opens a watch over HTTP/2; resolves with the head of the response. */
 export function watchOver(session: ClientHttp2Session, path: string, representation: Representation = 'json'): Promise<Tape> {
   const stream = session.request({ ':path': path, accept: ACCEPT[representation] })
   const tape = new Tape(stream, {
@@ -113,7 +113,7 @@ export function watchOver(session: ClientHttp2Session, path: string, representat
   })
 }
 
-/** Opens a watch over a connection of its own, as chunks of HTTP/1.1 or as messages of a WebSocket. */
+/** Opens a watch over a connection of its own, as HTTP/1.1 chunks or WebSocket messages. */
 export function watchAlone(t: Scope, { url, credentials }: Target, path: string, { webSocket = false } = {}): Promise<Tape> {
   const upgrade = {
     connection: 'Upgrade',
@@ -184,10 +184,10 @@ function splitFrames(bytes: Buffer): { events: string[]; rest: Buffer } {
   return { events, rest: bytes.subarray(at) }
 }
 
-/** What stands inside `k8s\0` and the name of the type. */
+/** The content of the protobuf envelope, after `k8s\0` and the type. */
 export const unwrapped = (bytes: Buffer): Buffer => fieldsOf(bytes.subarray(4)).get(2)!
 
-/** The last value of each field that has a length; numbers are read past. */
+/** The last value of each length-delimited field; numbers are skipped. */
 export function fieldsOf(bytes: Buffer): Map<number, Buffer> {
   const fields = new Map<number, Buffer>()
   let at = 0

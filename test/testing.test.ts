@@ -1,4 +1,4 @@
-// What the library offers to tests: manifests, states, users, records, time and faults.
+// The library for tests: manifests, states, users, records, time and faults.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

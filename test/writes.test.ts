@@ -1,4 +1,4 @@
-// Writes as clients see them: evictions, the scale of an object, reviews, and what creates may say.
+// Writes from a client's view: evictions, the scale of an object, reviews, and the options of creates.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, patient, startInProcess, type Target } from './kit.ts'

@@ -1,4 +1,4 @@
-// What becomes of an object after webhooks have changed it, and how long webhooks have: the cases of Kubernetes' integration tests.
+// Objects after webhooks have changed them, and the deadlines of webhooks: the cases of Kubernetes' integration tests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target } from '../kit.ts'

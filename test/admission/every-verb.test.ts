@@ -9,14 +9,14 @@ import { collectionOf, openAll, type Served } from '../served.ts'
 import { over } from '../tapes.ts'
 
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1'
-/** Who writes on behalf of the server itself. */
+/** The users that write on behalf of the server itself. */
 const SERVER = ['system:apiserver', 'system:kube-controller-manager']
 const MERGE = 'application/merge-patch+json'
 const BINDINGS = '/api/v1/namespaces/default/bindings'
 const EXEMPT = 'admissionregistration.k8s.io/v1'
 
 type Seen = { readonly phase: string; readonly request: any }
-/** What a review must say of a request. */
+/** The expected content of a review. */
 type Expected = {
   readonly operation: string
   readonly name: string
@@ -111,7 +111,7 @@ const CONNECTED = ['Attach', 'Exec', 'PortForward', 'Proxy']
   .map(what => `v1 Pod${what}Options`)
   .concat('v1 ServiceProxyOptions', 'v1 NodeProxyOptions')
 
-/** What is sent to the subresources that take something of another kind. */
+/** Bodies of subresources of another kind. */
 const MESSAGES: Readonly<Record<string, (name: string) => object>> = {
   'pods/binding': name => ({ apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'n' } }),
   'pods/eviction': name => ({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, deleteOptions: { dryRun: ['All'] } }),

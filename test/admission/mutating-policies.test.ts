@@ -1,4 +1,4 @@
-// What mutating policies make of objects: the cases of Kubernetes' integration tests, on a built-in and on a custom kind.
+// Mutating policies change objects: the cases of Kubernetes' integration tests, on a built-in and on a custom kind.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, eventually, patient, startInProcess, type Target } from '../kit.ts'
@@ -15,7 +15,7 @@ type Case = {
   readonly what: string
   readonly policies: readonly { readonly spec: object; readonly bindings?: readonly object[] }[]
   readonly params?: readonly object[]
-  /** What is sent, and what is answered, without what the server adds. */
+  /** The request, and the response without fields that the server adds. */
   readonly sent?: { readonly metadata?: object; readonly subsets?: object[] }
   readonly expected: { readonly metadata?: object; readonly subsets?: object[] }
 }

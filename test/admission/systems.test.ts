@@ -13,11 +13,11 @@ type Bench = {
   /** Applies a manifest of this folder. */
   readonly apply: (manifest: string) => Promise<void>
   readonly kubectl: (args: string[], input?: string) => Promise<string>
-  /** Runs it and returns what it complains about. */
+  /** Runs it and returns its errors. */
   readonly refused: (args: string[], input?: string) => Promise<string>
 }
 
-/** What the webhook answers about a request, by the path that it is called at. */
+/** The response of the webhook to a request, by the path of the call. */
 type Respond = (request: any) => object
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64')
 const patched = (...operations: object[]) =>

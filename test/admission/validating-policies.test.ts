@@ -1,4 +1,4 @@
-// What validating policies decide, in the cases of Kubernetes' integration and end-to-end tests.
+// Decisions of validating policies, in the cases of Kubernetes' integration and end-to-end tests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from '../kit.ts'

@@ -1,4 +1,4 @@
-/** What the tests of hostile clients share: a server under attack, what must hold after each attack, and raw connections to it. */
+/** Common parts of the tests of hostile clients: a server under attack, the invariants after each attack, and raw connections to it. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const MEMORY_BOUND = 450 * MIB
 
 export type Attack = readonly [name: string, work: (server: ServerProcess, t: TestContext) => Promise<void>]
 
-/** One server, attacked in every way one after another: it still answers, holds what it held, is no larger, and logs no secret. */
+/** One server, attacked in many ways one after another: it still responds, keeps its data and its size, and logs no secret. */
 export function withstands(name: string, attacks: readonly Attack[]): void {
   test(name, { timeout: 2 * patient.timeout }, t => attackAll(t, attacks))
 }
@@ -44,7 +44,7 @@ async function attackAll(t: TestContext, attacks: readonly Attack[]): Promise<vo
   assert.deepEqual(failures, [], 'client mistakes are not errors of the server')
 }
 
-/** Everything a bad request could have left behind. */
+/** All state that a bad request could have changed. */
 async function contents(server: ServerProcess): Promise<string[]> {
   const held: string[] = []
   for (const path of ['/api/v1/configmaps', '/api/v1/secrets', '/api/v1/namespaces', '/apis/apps/v1/deployments'])
@@ -57,7 +57,7 @@ export async function residentMemory(server: ServerProcess): Promise<number> {
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1])
 }
 
-/** A TLS connection that speaks HTTP/1.1 by hand. */
+/** A TLS connection for handwritten HTTP/1.1. */
 export async function open({ port, credentials }: ServerProcess, t: TestContext): Promise<TLSSocket> {
   const socket = tlsConnect({ host: '127.0.0.1', port, ...credentials, ALPNProtocols: ['http/1.1'] })
   socket.on('error', () => {})
@@ -66,7 +66,7 @@ export async function open({ port, credentials }: ServerProcess, t: TestContext)
   return socket
 }
 
-/** Sends bytes and returns all that comes back until the server closes. */
+/** Sends bytes and returns everything received until the server closes. */
 export async function exchange(server: ServerProcess, t: TestContext, bytes: string | Buffer): Promise<string> {
   const socket = await open(server, t)
   let text = ''

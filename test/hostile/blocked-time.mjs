@@ -1,8 +1,8 @@
 /**
- * Loaded into a server before it starts (`--import`): measures how long its event loop is blocked. On SIGUSR2 it writes the longest
- * time since the last signal to standard error, how long the main thread worked in all, and the processor time of all threads, as
- * `blocked MILLISECONDS of MILLISECONDS, all MILLISECONDS`. The first two are processor time of the main thread where the system tells
- * it, so that other processes on the machine do not count, and elapsed time elsewhere.
+ * Loaded into a server before it starts (`--import`): measures how long its event loop is blocked. On SIGUSR2 it writes to standard error
+ * the longest time since the last signal, the total time of the main thread, and the processor time of all threads, as `blocked
+ * MILLISECONDS of MILLISECONDS, all MILLISECONDS`. The first two are processor time of the main thread where the system reports it, so that
+ * other processes on the machine do not count, and elapsed time elsewhere.
  */
 import { readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'

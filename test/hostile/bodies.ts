@@ -1,4 +1,4 @@
-/** Bodies of up to 3 MB that are made to be expensive, over every media type and verb: the requests of `cost.test.ts`. */
+/** Bodies of up to 3 MB that are constructed to be expensive, over every media type and verb: the requests of `cost.test.ts`. */
 import { stringify } from 'yaml'
 import { fieldHead } from '../../src/codec/protobuf-envelope.ts'
 import { CONFIG_MAPS } from '../kit.ts'
@@ -46,13 +46,13 @@ const message = (kind: string, raw: Uint8Array, apiVersion = 'v1') =>
     field(1, Buffer.concat([field(1, Buffer.from(apiVersion)), field(2, Buffer.from(kind))])),
     field(2, raw),
   ])
-/** A field with nothing in it, again and again. */
+/** An empty field, repeated. */
 const emptyFields = (number: number, bytes: number) => Buffer.alloc(bytes, Buffer.from([number * 8 + 2, 0]))
 
-/** As many values as a body may just hold, and keys of one mapping, which count twice. */
+/** The maximum number of values of a body, and of keys in one mapping, which count twice. */
 const MOST = 48_000
 const MOST_KEYS = MOST / 2
-/** YAML may hold less. */
+/** The limit for YAML is lower. */
 const MOST_YAML_KEYS = 19_900
 
 const yaml: HostileRequest[] = [
@@ -294,7 +294,7 @@ const bindingOf = (name: string): HostileRequest =>
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
   )
 
-/** What the requests need to be there: sent before, in order, and not measured. */
+/** Objects that the requests need: created before, in order, and not measured. */
 const PREPARED: readonly HostileRequest[] = [
   create('held', configMap('held', { data: { a: 'b' } })),
   create('a deployment', JSON.stringify(deployment(1)), 'application/json', '/apis/apps/v1/namespaces/default/deployments'),
@@ -469,7 +469,7 @@ const definitions: HostileRequest[] = [
   ),
 ]
 
-/** Fields that change hands: what managers gave up, take from each other and hold together. */
+/** Field ownership that changes: fields that managers give up, take from each other and share. */
 const applied = (name: string, manager: string, data: object, more: Partial<HostileRequest> = {}): HostileRequest => ({
   ...change(name, APPLY, configMap('shared', { data }), `${CONFIG_MAPS}/shared?fieldManager=${manager}&force=true`),
   ...more,
@@ -877,7 +877,7 @@ const reading: HostileRequest[] = [
   read('fields given often', `${CONFIG_MAPS}?${times(8_000, 'limit=1&')}`),
 ]
 
-/** As large as objects of those become who mean no harm: they have to be accepted. */
+/** As large as legitimate definitions become: they have to be accepted. */
 const harmless = definition(
   'ordinary',
   schema({
@@ -924,7 +924,7 @@ const real: HostileRequest[] = [
 const owner = (i: number, uid: string) => ({ apiVersion: 'v1', kind: 'Owner', name: `owner-${i}`, uid })
 const finalizers = (n: number, from = 0) => list(n, i => `example.com/f${(from + i) % n}`)
 const podOf = (name: string, spec: object) => create(name, pod(spec), 'application/json', PODS)
-/** Items of which each differs from every other in little: comparing each with each would take long. */
+/** Items that differ very little from each other: comparing all pairs would take long. */
 const similar: HostileRequest[] = [
   create('owners of different uids', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, `uid-${i}`)) })),
   create('owners of one uid', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, 'uid')) })),
@@ -1009,7 +1009,7 @@ const similar: HostileRequest[] = [
   ),
 ]
 
-/** An object that has many managers already, each of which owns a little. */
+/** An object with many managers, each of which owns a little. */
 const crowd = (n: number, operation: string) =>
   list(n, m => ({
     manager: `m${m}`,
@@ -1037,7 +1037,7 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
 const accepting = (request: HostileRequest, accept: string): HostileRequest => ({ ...request, headers: { accept } })
 const REPRESENTED = { labels: { rep: 'yes' } }
-/** Large writes answered in every representation, and collections of what was written. */
+/** Responses to large writes in every representation, and lists of the written objects. */
 const represented: HostileRequest[] = [
   accepting(create('a create as YAML', configMap('rep-yaml', { data: keys(MOST_KEYS) }, REPRESENTED)), YAML),
   accepting(create('a create as protobuf', configMap('rep-proto', { data: keys(MOST_KEYS) }, REPRESENTED)), PROTOBUF),
@@ -1116,7 +1116,7 @@ export const HOSTILE_REQUESTS: readonly HostileRequest[] = Object.entries(groups
   })),
 )
 
-/** Where the objects of a definition are. */
+/** The path of a definition's objects. */
 function servedBy({ path, type = 'application/json', body }: HostileRequest): Pick<HostileRequest, 'serves'> {
   if (path !== DEFINITIONS || type !== 'application/json' || typeof body !== 'string') return {}
   const { spec } = JSON.parse(body)

@@ -1,6 +1,6 @@
 /**
- * Requests that are small for what they cost, or would cost: each is multiplied by something that is stored, as a selector is by objects
- * and defaults are by containers, or is read by a parser of its own, as schedules, quantities and certificates are.
+ * Requests that are small for their cost: each is multiplied by stored data, as a selector is by objects and defaults are by containers, or
+ * is parsed by a special parser, as schedules, quantities and certificates are.
  */
 import { CONFIG_MAPS } from '../kit.ts'
 import {
@@ -44,7 +44,7 @@ const keyed = (keys: readonly string[], item: object, more: object = {}) => ({
   ...more,
 })
 
-/** What they are multiplied by. */
+/** The stored data by which they are multiplied. */
 export const STORED: readonly HostileRequest[] = [
   post('a namespace for many objects', '/api/v1/namespaces', { metadata: { name: 'crowded' } }),
   ...list(1_000, i => post('one of many', CROWDED, configMap(`m${i}`, {}, { labels: { a: `b${i}`, app: 'x' } }))),
@@ -246,11 +246,11 @@ const kinds: HostileRequest[] = [
 const owned = (name: string, fieldsV1: string) =>
   `{"metadata":{"name":"${name}","managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":${fieldsV1}}]}}`
 const ownedParts = (n: number, part: (i: number) => string) => JSON.stringify({ 'f:data': entries(n, i => [part(i), {}]) })
-/** Unknown and repeated fields are told with their paths. */
+/** Unknown and duplicate fields are reported with their paths. */
 const below = (fields: string) =>
   `{"spec":{"versions":[{"schema":{"openAPIV3Schema":${nested(480, '{"properties":{"aaaaaaaaaaaaaaaaaaaa":', fields, '}}')}}}]}}`
 
-/** Letters without any order. */
+/** Pseudo-random letters. */
 function letters(n: number): string {
   let state = 1
   return list(n, () => {

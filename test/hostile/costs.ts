@@ -1,12 +1,12 @@
-/** What a server that loads `blocked-time.mjs` has cost, and what it may cost. */
+/** The costs of a server that loads `blocked-time.mjs`, and their limits. */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { KEELSON, ROOT, type ServerProcess } from '../kit.ts'
 
-/** What a request may cost on a machine that does nothing else, and how long it may keep the event loop from turning. */
+/** The limit of a request's processor time on an otherwise idle machine, and of the time that it blocks the event loop. */
 export const MOST_CPU_MS = 500
 export const MOST_BLOCKED_MS = 100
-/** How much slower a machine may be that runs tests. */
+/** The allowed slowdown of a machine that runs tests. */
 export const FACTOR = Number(process.env['KEELSON_HOSTILE_FACTOR'] ?? 5)
 
 /** The command of a server whose costs are measured. */
@@ -15,8 +15,8 @@ export const MEASURED = [process.execPath, '--import', join(ROOT, 'test/hostile/
 export type Costs = { readonly blocked: number; readonly worked: number; readonly used: number }
 
 /**
- * The costs since the last call, in milliseconds (see `blocked-time.mjs`): how long the event loop was blocked at most, how long the main
- * thread worked, and the processor time of all threads.
+ * The costs since the last call, in milliseconds (see `blocked-time.mjs`): the longest time that the event loop was blocked, the time of
+ * the main thread, and the processor time of all threads.
  */
 export async function costs(server: ServerProcess): Promise<Costs> {
   const reports = () => [...server.stderr().matchAll(/^blocked (\S+) of (\S+), all (\S+)$/gm)]

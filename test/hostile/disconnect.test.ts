@@ -1,4 +1,4 @@
-// A client that goes away takes its work with it: nothing it asked for goes on, and nothing of it is left.
+// When a client disconnects, its work ends: no request continues, and no resources are left.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'

@@ -1,4 +1,4 @@
-/** What hostile requests are made of. */
+/** The type of hostile requests, and builders for them. */
 import { CONFIG_MAPS } from '../kit.ts'
 
 export type HostileRequest = {
@@ -8,11 +8,11 @@ export type HostileRequest = {
   readonly type?: string
   readonly body?: string | Uint8Array
   readonly headers?: Record<string, string>
-  /** What it must be answered with, where that matters; else anything but a failure of the server. */
+  /** The required status, if it matters; otherwise anything but a 5xx. */
   readonly status?: number
   /** It is validated in a worker, and may take longer there. */
   readonly inWorker?: true
-  /** What is served once it was accepted: later requests need it. */
+  /** The kind that is served after it was accepted: later requests need it. */
   readonly serves?: string
 }
 
@@ -26,7 +26,7 @@ export const PODS = '/api/v1/namespaces/default/pods'
 
 export const times = (n: number, text: string) => text.repeat(n)
 export const keys = (n: number, value: unknown = 'v') => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, value]))
-/** A mapping of so many entries. */
+/** A mapping with `n` entries. */
 export const entries = (n: number, entry: (i: number) => readonly [string, unknown]) =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => entry(i)))
 export const list = <T>(n: number, item: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => item(i))

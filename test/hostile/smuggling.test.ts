@@ -12,7 +12,7 @@ import { patient } from '../kit.ts'
 import { authority, tls } from '../kits/http/test-server.ts'
 import { TEXTS } from './smuggling.ts'
 
-/** Answers with what it read. */
+/** Responds with the request that it read. */
 async function echo(request: Request): Promise<Response> {
   const body = await request.readBody(LIMITS.bodyBytes)
   return bytesResponse(200, 'text/plain', Buffer.from(`<${request.method} ${request.target} ${body?.byteLength}>`))
@@ -21,7 +21,7 @@ async function echo(request: Request): Promise<Response> {
 const serverFor = (serve: (request: Request) => Promise<Response>) =>
   listen({ host: '127.0.0.1', port: 0, tls, serve, log: createLog('silent') })
 
-/** What comes back on a connection. */
+/** The bytes received on a connection. */
 class Received {
   text = ''
   isClosed = false

@@ -1,11 +1,11 @@
-/** Texts on connections of HTTP/1.1 of which beginnings and ends of requests could be read in more than one way, and how they are read. */
+/** Bytes on HTTP/1.1 connections with ambiguous boundaries between requests, and their required interpretation. */
 
 export type RawText = {
   readonly name: string
   readonly text: string
-  /** Requests that are answered, in order: method, target and the bytes of their bodies. */
+  /** The requests that are served, in order: method, target and the bytes of their bodies. */
   readonly read: readonly string[]
-  /** Afterwards the connection takes another request, is closed, or is closed with the status of a refusal. */
+  /** Afterwards the connection accepts another request, is closed, or is closed with the status of a refusal. */
   readonly after: 'kept' | 'closed' | number
 }
 
@@ -21,11 +21,11 @@ const get = (...headers: string[]) => head('GET /a HTTP/1.1', ...headers)
 const post = (...headers: string[]) => head('POST /a HTTP/1.1', 'Host: a', ...headers)
 const CHUNKED = 'Transfer-Encoding: chunked'
 const chunks = (text: string, ...more: string[]) => post(CHUNKED, ...more) + text
-/** Where a request ends earlier than it says, this would be the next one. */
+/** If a request ended earlier than announced, this would be the next one. */
 const HIDDEN = head('GET /hidden HTTP/1.1', 'Host: a')
 const LAST = '0\r\n\r\n'
 
-// Where Go's servers accept what is refused here, such as folded lines, bare line feeds and a length beside chunks, this is on purpose.
+// Go's servers accept some input that is refused here on purpose, such as folded lines, bare line feeds and a length beside chunks.
 
 // Host. At 6256f0f1 repeated and malformed ones were accepted.
 refused('no Host', get())
@@ -177,7 +177,7 @@ refused('headers without number', get('Host: a', ...Array.from({ length: 300 }, 
 kept('a value beyond ASCII', get('Host: a', 'X-Odd: \u00e4'), 'GET /a 0')
 kept('a value with a tab', get('Host: a', 'X-Odd: a\tb'), 'GET /a 0')
 
-// What decides about the rest of a connection.
+// Headers that determine the rest of a connection.
 closed('a last request with another behind it', get('Host: a', 'Connection: close') + HIDDEN, 'GET /a 0')
 closed('a last request among other words', get('Host: a', 'Connection: keep-alive, close') + HIDDEN, 'GET /a 0')
 kept('two requests', get('Host: a') + HIDDEN, 'GET /a 0', 'GET /hidden 0')

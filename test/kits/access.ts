@@ -1,4 +1,4 @@
-// Servers that decide about access: webhooks that answer reviews, and OpenID providers.
+// Servers for tests of access control: webhooks that answer reviews, and OpenID providers.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
@@ -10,7 +10,10 @@ import type { Issued } from './webhooks.ts'
 
 export const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) }
 
-/** A webhook over HTTPS that wants a client certificate. It notes the reviews that it gets; `decide` gives their status, be it null, or a code to fail with. */
+/**
+ * A webhook over HTTPS that requires a client certificate. It records the reviews it receives; `decide` returns their status, which may be
+ * null, or a code to fail with.
+ */
 export async function reviewWebhook(t: Scope, decide: (spec: any) => object | number | null, issued?: Issued) {
   const authority = issueAuthority('reviews', validity)
   const server = issued ?? { ca: authority.cert, ...issueServer(authority, 'reviews', { names: ['127.0.0.1'], ...validity }) }
@@ -56,7 +59,7 @@ users:
   return { kubeconfig, reviews, state }
 }
 
-/** An OpenID provider with one key, whose discovery document is where `discovery` says as well. */
+/** An OpenID provider with one key; its discovery document is also served at `discovery`. */
 export async function openProvider(t: Scope, { discovery = '', issued }: { discovery?: string; issued?: Issued } = {}) {
   const authority = issueAuthority('id', validity)
   const { ca, cert, key } = issued ?? { ca: authority.cert, ...issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity }) }

@@ -1,4 +1,4 @@
-/** Webhook configurations, policies and bindings, for tests of what they do. */
+/** Webhook configurations, policies and bindings, for tests of admission. */
 import assert from 'node:assert/strict'
 import { ask, type Target } from '../kit.ts'
 import type { Webhook } from './webhooks.ts'
@@ -17,7 +17,7 @@ export const ruleFor = (resources: readonly string[], { group = '', version = '*
 })
 export const podRule = (...operations: string[]) => ruleFor(['pods'], { operations: operations.length > 0 ? operations : ['*'] })
 
-/** A webhook of a configuration: who is called, and what differs from one about config maps. */
+/** A webhook of a configuration: its address, and differences from a webhook for config maps. */
 export type Configured = { readonly hook: Pick<Webhook, 'clientConfig'>; readonly [field: string]: unknown }
 
 /** Creates a configuration of webhooks; its webhooks are named `NAME-0.example.com` and so on. */
@@ -45,7 +45,7 @@ export async function make(target: Target, path: string, body: object): Promise<
   return json
 }
 
-/** A policy and its bindings, by what differs from one about writes of config maps that denies. */
+/** A policy and its bindings, by their differences from a denying policy for writes of config maps. */
 export async function makePolicy(
   target: Target,
   type: 'Validating' | 'Mutating',
@@ -68,7 +68,7 @@ export async function makePolicy(
       metadata: { name: `${name}-${i}` },
       spec: { policyName: name, ...actions, ...binding },
     })
-  // Takes all of it away again.
+  // Deletes all of it again.
   return async () => {
     for (const path of [`${policies}/${name}`, ...bindings.map((_, i) => `${bound}/${name}-${i}`)])
       await ask(target, path, { method: 'DELETE' })

@@ -1,4 +1,4 @@
-/** Drives plugins as the registry does, for tests of plugins. */
+/** Drives admission plugins as the registry does, for tests of plugins. */
 
 import type { Attributes } from '../../src/admission/attributes.ts'
 import type { Plugin } from '../../src/admission/plugin.ts'
@@ -17,7 +17,7 @@ export function readerOf(objects: Readonly<Record<string, readonly AnyObject[]>>
   return { list, get: (resource, name) => list(resource).find(({ metadata }) => metadata.name === name) }
 }
 
-/** A create of an object as admission sees it, except for what is overridden. */
+/** The attributes of a create, with overrides. */
 export function attributesOf(resource: Resource, object: AnyObject, more: Partial<Attributes> = {}): Attributes {
   return {
     operation: 'CREATE',
@@ -48,7 +48,7 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
 
 export type Step = { readonly old?: Draft; readonly subresource?: string; readonly step?: 'mutate' | 'validate' }
 
-/** The object after a plugin has seen it, or what the plugin refused it with. */
+/** The object after a plugin has run, or the error with which the plugin refused it. */
 export function admitted(plugin: Plugin, kind: Kind<any>, draft: Draft, { old, subresource = '', step = 'mutate' }: Step = {}): any {
   const object = withDefaults(kind, draft)
   const attributes = attributesOf(resourceOf(kind, 'k8s.io'), object, {

@@ -1,4 +1,4 @@
-/** An API server behind an APIService, for tests: it lists, watches, keeps objects, takes upgrades, and can be slow or broken. */
+/** An API server behind an APIService, for tests: it lists, watches, stores objects, accepts upgrades, and can be slow or broken. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +26,7 @@ export type Seen = { readonly method: string; readonly url: string; readonly hea
 export type AggregatedApi = {
   readonly port: number
   readonly seen: Seen[]
-  /** How it behaves from now on. */
+  /** Its behaviour from now on. */
   mode: 'well' | 'failing' | 'classic' | 'without OpenAPI 3'
   /** Objects by namespace and name. */
   readonly flunders: Map<string, any>
@@ -52,17 +52,17 @@ const RESOURCES = [
 export type ApiOptions = {
   readonly signer?: typeof authority
   readonly names?: readonly string[]
-  /** The certificate that it shows, instead of one by the signer for the names. */
+  /** The certificate that it presents, instead of one of the signer for its names. */
   readonly pair?: typeof authority
   readonly more?: Answer
 }
 type Answer = (message: IncomingMessage, response: ServerResponse) => boolean
 
-/** Listens on every address of this machine, closed with the test. `more` may answer other paths. */
+/** Listens on every address of this machine, closed with the test. `more` may serve other paths. */
 export async function startAggregatedApi(t: Scope, { signer = authority, names = ['wardle.default.svc'], pair, more }: ApiOptions = {}) {
   const shown = pair ?? issueServer(signer, 'wardle', { names: [...names], ...validity })
   const watches = new Set<ServerResponse>()
-  /** Those in the middle of a handshake among them, which the server itself does not close. */
+  /** All sockets, including those in the middle of a handshake, which the server itself does not close. */
   const sockets = new Set<Duplex>()
   const api: AggregatedApi = {
     port: 0,
@@ -217,7 +217,7 @@ const OPENAPI_V2 = {
 
 export type Registered = { readonly service?: object; readonly spec?: object; readonly port?: number }
 
-/** Registers an API server: its Service, the endpoints of that, and the APIService. */
+/** Registers an API server: its Service with endpoints, and the APIService. */
 export async function register(server: Target, port: number, { spec = {} }: Registered = {}): Promise<void> {
   await create(server, '/api/v1/namespaces/default/services', {
     metadata: { name: 'wardle' },

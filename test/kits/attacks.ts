@@ -1,6 +1,6 @@
 /**
- * Attacks as rows of a table: what somebody may do, what they send, and how it must be answered. Rows share a server; each has its user
- * and its namespace, so that none helps another.
+ * Attacks as rows of a table: the permissions of a user, the request, and the required response. Rows share a server; each has its own user
+ * and namespace, so that none helps another.
  */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -10,39 +10,39 @@ import type { TestContext } from 'node:test'
 import type { StartOptions } from '../../src/index.ts'
 import { type Answer, anonymous, ask, connection, type Scope, startInProcess, type Target, temporaryDirectory } from '../kit.ts'
 
-/** In every text of a row these stand for the namespace and the user of that row. */
+/** Placeholders in all strings of a row for its namespace and its user. */
 export const NS = '{ns}'
 export const ME = '{me}'
 
-/** `METHOD PATH`, then the body and what else the request has. */
+/** `METHOD PATH`, then the body and further parts of the request. */
 export type Sending = {
   readonly send: string
   readonly body?: unknown
-  /** The media type of the body; JSON unless told. */
+  /** The media type of the body. Default: JSON. */
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
 export type Attack = Sending & {
   readonly name: string
-  /** The user, where the name matters. */
+  /** The user, if the name matters. */
   readonly user?: string
   readonly groups?: readonly string[]
-  /** Rights in the namespace of the row: `VERBS RESOURCE.GROUP/SUBRESOURCE NAMES`, each a list with commas. */
+  /** Permissions in the namespace of the row: `VERBS RESOURCE.GROUP/SUBRESOURCE NAMES`, each a list with commas. */
   readonly may?: readonly string[]
-  /** Rights in the whole cluster; `VERBS /PATH` is one on a path. */
+  /** Permissions in the whole cluster; `VERBS /PATH` is for a non-resource path. */
   readonly mayAnywhere?: readonly string[]
-  /** What the admin has made before: the path of a collection and the object. */
+  /** Objects that the admin has created before: the path of a collection and the object. */
   readonly given?: readonly (readonly [collection: string, object: object])[]
-  /** What the user sends before, successfully. */
+  /** Requests that the user sends before, successfully. */
   readonly before?: readonly Sending[]
-  /** The status that is expected, or several where which one does not matter. */
+  /** The expected status, or several if any of them is fine. */
   readonly answer: number | readonly number[]
-  /** What the answer must contain: that it was refused for this reason and no other. */
+  /** Required content of the response: it was refused for this reason and no other. */
   readonly says?: RegExp | string
-  /** What the answer must not contain. */
+  /** Forbidden content of the response. */
   readonly hides?: RegExp
-  /** Objects that must be what they were before, but for their resourceVersion and managed fields. */
+  /** Objects that must be unchanged, except for their resourceVersion and managed fields. */
   readonly unchanged?: readonly string[]
   /** Objects that must not exist afterwards. */
   readonly absent?: readonly string[]
@@ -56,7 +56,7 @@ export type Arena = Target & {
   readonly agent: Agent
 }
 
-/** Who a row is, unless the name matters. */
+/** The default user of a row. */
 const userOf = ({ user }: Pick<Attack, 'user'>, row: number) => user ?? `mallory-${row}`
 export const tokenOf = (row: number) => `token-of-row-${row}`
 
@@ -77,7 +77,7 @@ export async function startArena(t: Scope, rows: readonly Attack[], options: Sta
     const more = (who as { headers?: Record<string, string> }).headers ?? {}
     return ask(server, path, { agent, ...who, method, headers: { ...framing, ...more, ...headers }, ...(body !== undefined && { body }) })
   }
-  // Connections with the admin's certificate are not shared: a certificate comes before a token.
+  // Connections with the admin's certificate are not shared: a certificate takes precedence over a token.
   const strangers = connection(t)
   return {
     ...server,
@@ -111,7 +111,7 @@ async function runAttack(arena: Arena, template: Attack, i: number): Promise<voi
   for (const path of row.absent ?? []) assert.equal((await arena.admin({ send: `GET ${path}` })).status, 404, path)
 }
 
-/** The row with its namespace and user in place of their marks; patterns stay as they are. */
+/** The row with its namespace and user in place of the placeholders; regular expressions are unchanged. */
 function filledIn(row: Attack, { ns, me }: { readonly ns: string; readonly me: string }): Attack {
   const text = JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? [...value] : value))
   return JSON.parse(text.replaceAll(NS, ns).replaceAll(ME, me))
@@ -156,7 +156,7 @@ export function ruleOf(text: string): object {
   }
 }
 
-/** An object without what every write changes. */
+/** An object without the fields that every write changes. */
 async function read(arena: Arena, path: string): Promise<unknown> {
   const { status, json, text } = await arena.admin({ send: `GET ${path}` })
   assert.equal(status, 200, `GET ${path}: ${text}`)

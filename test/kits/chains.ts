@@ -1,4 +1,4 @@
-/** Random certificates that have issued one another, rightly and wrongly, and pools of them, for tests of verification. */
+/** Random certificates that have issued one another, validly and invalidly, and pools of them, for tests of verification. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import fc from 'fast-check'
 import { encodePem } from '../../src/lib/pem.ts'
@@ -9,12 +9,12 @@ import { type KeyPair, spkiOf } from './x509.ts'
 
 export const NOW = new Date('2026-06-01T12:00:00Z')
 
-/** One certificate of a set; others are named by their place in it. */
+/** One certificate of a set; others are referred to by index. */
 export type Made = {
   /** The common name; none when empty. */
   readonly subject: string
   readonly key: number
-  /** Who is named as the issuer, and whose key signs. */
+  /** The named issuer, and the signing key. */
   readonly issuer: number
   readonly signer: number
   readonly version: 1 | 3
@@ -80,7 +80,7 @@ export const plain: Made = {
 /** The certificates of a set, in DER. */
 export const make = (set: readonly Made[], now = NOW): Buffer[] => set.map((each, i) => certificate(each, { serial: i + 1, set, now }))
 
-/** The same in PEM, for a set whose members have names: issuers and signers are told by them. */
+/** The certificates in PEM, for a set with named members: issuers and signers are referred to by name. */
 export function makeNamed<Name extends string>(
   named: Readonly<
     Record<Name, Partial<Omit<Made, 'issuer' | 'signer'>> & { readonly issuer: NoInfer<Name>; readonly signer?: NoInfer<Name> }>
@@ -190,7 +190,7 @@ export const PURPOSE = {
   codeSigning: '1.3.6.1.5.5.7.3.3',
 } as const
 
-/** A set with what is trusted, what is sent, and what is verified for which purpose. */
+/** A set with its trusted certificates, the sent ones, and the verified one with its purpose. */
 export type Scene = {
   readonly set: readonly Made[]
   readonly roots: readonly number[]
@@ -199,7 +199,7 @@ export type Scene = {
   readonly purpose: 'serverAuth' | 'clientAuth'
 }
 
-/** Mostly `usual`, so that most sets have one thing or two that are odd. */
+/** Mostly `usual`, so that most sets have one or two irregularities. */
 const mostly = <T>(usual: T, weight: number, ...odd: readonly T[]) =>
   fc.oneof({ arbitrary: fc.constant(usual), weight }, ...odd.map(value => ({ arbitrary: fc.constant(value), weight: 1 })))
 
@@ -290,12 +290,12 @@ const made = (size: number, place: number): fc.Arbitrary<Made> => {
     }))
 }
 
-/** Anything: several certificates with one subject, wrong identifiers of keys, circles, forged signatures. */
+/** Any set: several certificates with one subject, wrong key identifiers, cycles, forged signatures. */
 export const scene: fc.Arbitrary<Scene> = fc.integer({ min: 2, max: 6 }).chain(size =>
   fc.record({
     set: fc
       .tuple(...Array.from({ length: size }, (_, place) => made(size, place)))
-      // No signature of Ed25519 has a hash of its own.
+      // Ed25519 signatures have no hash of their own.
       .map(set =>
         set.map(each =>
           KEYS[set[each.signer]!.key]!.privateKey.asymmetricKeyType === 'ed25519' ? { ...each, hash: 'usual' as const } : each,

@@ -15,18 +15,18 @@ export type Scope = { after(undo: () => unknown): void }
 export type ClientBench = {
   readonly catalog: Catalog
   readonly clientFor: ClientFor
-  /** The API as a test uses it. */
+  /** The API for the test. */
   readonly client: Client
   readonly signal: AbortSignal
   /** Ends every controller. */
   readonly stop: () => void
-  /** Runs a controller until the test ends; its failures are the test's. */
+  /** Runs a controller until the test ends; its errors fail the test. */
   readonly run: (controller: Controller) => RunningController
 }
 
 export type ClientOptions = { readonly now?: () => Date; readonly authorizer?: Authorizer; readonly catalog?: Catalog }
 
-/** The client over a registry that is there. */
+/** The client over an existing registry. */
 export function clientsOver(
   bench: Pick<Bench, 'registry' | 'caches'>,
   kinds: readonly Kind<any>[],
@@ -62,7 +62,7 @@ export async function openControllerBench(
   return { ...bench, ...clients }
 }
 
-/** Reads again and again until something holds: for what has no event to wait for. */
+/** Reads again and again until a condition holds: for state without an event to wait for. */
 export async function becomes<T>(read: () => T | Promise<T>, holds: (value: T) => boolean): Promise<T> {
   for (let round = 0; round < 100_000; round++) {
     const value = await read()

@@ -1,4 +1,4 @@
-/** A registry with custom kinds over a store in memory, spoken to by method and path, without a socket. */
+/** A registry with custom kinds over a store in memory, used by method and path, without a socket. */
 
 import assert from 'node:assert/strict'
 import { Caches } from '../../src/cache/caches.ts'
@@ -26,9 +26,9 @@ export type CustomBench = {
   readonly store: Store
   readonly errors: string[]
   readonly send: (request: string, body?: unknown, more?: { type?: string; userAgent?: string; now?: Date }) => Promise<Answer>
-  /** Sends a definition and waits until its kind is there. */
+  /** Sends a definition and waits until its kind is served. */
   readonly define: (definition: object) => Promise<void>
-  /** Waits until something holds. */
+  /** Waits until a condition holds. */
   readonly until: (holds: () => boolean | Promise<boolean>) => Promise<void>
 }
 
@@ -36,7 +36,7 @@ export type CustomBenchOptions = { store?: Store; post?: WebhookParts['post']; k
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** Opens a server's inside with nothing but definitions in it. */
+/** Opens the inner parts of a server that has only definitions. */
 export async function openCustomBench(
   t: Scope,
   { store = new MemoryStore(), post, kinds = [], now = () => NOW }: CustomBenchOptions = {},
@@ -119,7 +119,7 @@ export const conditionOf = (definition: any, type: string): any => definition.st
 
 export type Version = { name?: string; served?: boolean; storage?: boolean; spec?: object; [more: string]: unknown }
 
-/** A definition of widgets, whose spec has a color and a size unless said otherwise. */
+/** A definition of widgets; by default its spec has a color and a size. */
 export function widgetDefinition(
   versions: readonly Version[] = [{}],
   more: { group?: string; names?: object; scope?: string; [field: string]: unknown } = {},

@@ -1,4 +1,4 @@
-/** Controllers whose server is killed after so many writes, and that go on in the next one: nothing may happen twice. */
+/** Controllers whose server is killed after a number of writes, and that continue in the next one: nothing may happen twice. */
 import type { Authorizer } from '../../src/authz/authorizer.ts'
 import { type Controller, startController } from '../../src/controllers/controller.ts'
 import type { ClientBench } from './controllers.ts'
@@ -6,7 +6,7 @@ import type { ClientBench } from './controllers.ts'
 export type CutOff = {
   /** For the bench. Events do not count: nothing depends on them. */
   readonly authorizer: Authorizer
-  /** Runs a controller until it has written so many times: from then on, every write fails. */
+  /** Runs a controller until it has written that many times: from then on, every write fails. */
   run(bench: ClientBench, controller: Controller, writes: number): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export function cutOffController(identity: string): CutOff {
       await Promise.race([failed, running.idle()])
       left = 0
       ending.abort()
-      // What was in flight continues without effect.
+      // Work in flight continues without effect.
       await running.idle()
       left = Number.POSITIVE_INFINITY
     },

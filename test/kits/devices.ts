@@ -1,4 +1,4 @@
-/** Small worlds of devices for tests, and an allocator that is slow and obviously right. */
+/** Small sets of devices for tests, and an allocator that is slow and obviously right. */
 
 import fc from 'fast-check'
 import type { AllocatorParts, Outcome } from '../../src/devices/allocate.ts'
@@ -17,7 +17,7 @@ export const DRIVER = 'd.example.com'
 
 export const nodeNamed = (name: string, labels: Record<string, string> = {}): DeviceNode => ({ name, labels, features: new Set() })
 
-/** A slice of the pool `pool`, for the node `n` unless told. */
+/** A slice of the pool `pool`, by default for the node `n`. */
 export const sliceOf = (name: string, { pool = 'pool', generation = 1, count = 1, ...spec }: Record<string, any> = {}) => ({
   metadata: { name },
   spec: {
@@ -32,7 +32,7 @@ const choosesNodes = (spec: Record<string, unknown>) =>
 
 export const classNamed = (name: string, spec: object = {}): DeviceClass => ({ metadata: { name }, spec }) as DeviceClass
 
-/** A claim with requests; each of them asks for one device of the class `any` unless it says something else. */
+/** A claim with requests; each of them is for one device of the class `any` by default. */
 export const claimOf = (requests: readonly Record<string, any>[], { name = 'claim', ...more }: Record<string, any> = {}) => ({
   metadata: { namespace: 'default', name },
   spec: {
@@ -71,7 +71,7 @@ export function worldOf({ slices, rules = [], used = {}, features = {} }: WorldD
 /** Compiled once for all worlds. */
 const EXPRESSIONS = new DeviceExpressions(ALL_FEATURES)
 
-/** What the allocator finds: for each claim `request:device`, or why nothing. */
+/** The result of the allocator: for each claim `request:device`, or the reason of a failure. */
 export function found(
   world: AllocatorParts,
   claims: readonly ReturnType<typeof claimOf>[],
@@ -94,7 +94,7 @@ export function look(
   return allocate(prepared, node, world, stepBudget())
 }
 
-// The slow allocator: every way to give devices to requests, in order, until one breaks no rule.
+// The slow allocator: tries every assignment of devices to requests, in order, until one satisfies all rules.
 
 /** A device with numbers instead of quantities. */
 export type SimpleDevice = {
@@ -102,7 +102,7 @@ export type SimpleDevice = {
   readonly kind: string
   readonly zone: readonly string[]
   readonly size: number
-  /** The amounts that can be had, where it is shared. */
+  /** The possible amounts, where it is shared. */
   readonly policy: { readonly standard: number; readonly values: readonly number[] } | undefined
   readonly isShared: boolean
   readonly takes: Readonly<Record<string, number>>
@@ -132,7 +132,7 @@ export type SimpleWorld = {
   readonly devices: readonly SimpleDevice[]
   readonly counters: Readonly<Record<string, number>>
   readonly claims: readonly SimpleClaim[]
-  /** By device: in use by one claim alone, or how much is taken by claims that share it. */
+  /** By device: in use by one claim alone, or the amount consumed by claims that share it. */
   readonly used: Readonly<Record<string, 'alone' | number>>
 }
 
@@ -223,7 +223,7 @@ function isOffered({ policy }: SimpleDevice, { size }: SimpleRequest): boolean {
   return !policy || size === undefined || policy.values.some(value => value >= size)
 }
 
-/** What a request takes of a device. */
+/** The amount that a request consumes of a device. */
 function amount({ policy, size: whole }: SimpleDevice, { size }: SimpleRequest): number {
   if (!policy) return size ?? whole
   return size === undefined ? policy.standard : (policy.values.find(value => value >= size) ?? Number.POSITIVE_INFINITY)
@@ -234,7 +234,7 @@ function subsets<T>(all: readonly T[], count: number): T[][] {
   return all.flatMap((first, i) => subsets(all.slice(i + 1), count - 1).map(rest => [first, ...rest]))
 }
 
-/** The same world as objects of the API. */
+/** The same devices and claims as API objects. */
 export function realWorld({ devices, counters, claims, used }: SimpleWorld) {
   const real = devices.map(device => ({
     name: device.name,
@@ -295,7 +295,7 @@ export function realWorld({ devices, counters, claims, used }: SimpleWorld) {
 
 const zoneOf = (zone: readonly string[]) => (zone.length === 1 ? { string: zone[0] } : { strings: zone })
 
-/** Worlds small enough for the slow allocator, in which about as much can be allocated as not. */
+/** Cases small enough for the slow allocator, in which about half of the allocations succeed. */
 export const simpleWorlds: fc.Arbitrary<SimpleWorld> = fc
   .array(
     fc.record({
@@ -313,7 +313,7 @@ export const simpleWorlds: fc.Arbitrary<SimpleWorld> = fc
     { minLength: 2, maxLength: 7 },
   )
   .chain(drawn => {
-    // What is given out already goes together.
+    // Existing allocations are consistent.
     const given = drawn.filter(({ use, takes }) => use !== undefined && Object.keys(takes).length > 0).map(({ groups }) => groups)
     const isAlike = given.every(groups => groups.join() === given[0]!.join())
     const devices = drawn.map(({ use: _, groups, ...device }, i) => ({

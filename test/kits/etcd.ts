@@ -1,4 +1,4 @@
-/** Starts real etcd clusters for tests, and does to their members what machines and networks do. */
+/** Starts real etcd clusters for tests, and simulates failures of machines and networks. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,11 +10,11 @@ export type EtcdClusterOptions = {
   readonly members?: number
   /** Further flags of every member. */
   readonly flags?: readonly string[]
-  /** Where data is kept; in memory unless told. */
+  /** The data folder. Default: in memory. */
   readonly folder?: string
-  /** Whether writes are synced to disk, as without tests. */
+  /** Whether writes are synced to disk, as in production. */
   readonly isDurable?: boolean
-  /** Files of a server certificate, its key, and the authority of clients. */
+  /** Files of a server certificate, its key, and the client certificate authority. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string }
 }
 
@@ -22,14 +22,14 @@ export type EtcdMember = {
   readonly name: string
   readonly endpoint: string
   readonly pid: number
-  /** kill -9; resolves when it is gone. */
+  /** kill -9; resolves when it has exited. */
   kill(): Promise<void>
   /** SIGSTOP and SIGCONT. */
   pause(): void
   resume(): void
-  /** Starts it again with the data that it had. */
+  /** Starts it again with its data. */
   restart(): Promise<void>
-  /** Where its data is, and the flags by which `etcdctl snapshot restore` makes data of a snapshot for it. */
+  /** Its data folder, and the flags with which `etcdctl snapshot restore` creates data of a snapshot for it. */
   readonly dataDir: string
   readonly restoreFlags: readonly string[]
   log(): string
@@ -37,10 +37,10 @@ export type EtcdMember = {
 
 export type EtcdCluster = AsyncDisposable & { readonly endpoints: readonly string[]; readonly members: readonly EtcdMember[] }
 
-/** In memory where there is such a folder: tests are about what etcd answers, not about disks. */
+/** In memory if possible: these tests are about responses of etcd, not about disks. */
 const base = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** Starts a cluster and waits until it serves clients. Ports that others take first are replaced. */
+/** Starts a cluster and waits until it serves clients. Ports that other processes take first are replaced. */
 export async function startEtcd(options: EtcdClusterOptions): Promise<EtcdCluster> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -79,11 +79,11 @@ async function startOnce({
         ...asMember,
         ...['--data-dir', dataDir, '--initial-cluster-token', folder],
         ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint, '--listen-peer-urls', peerOf(i)],
-        // Elections are quick with one member, and not too nervous on a busy machine with several.
+        // Elections are quick with one member, and tolerant on a busy machine with several.
         ...(count === 1
           ? ['--heartbeat-interval', '10', '--election-timeout', '100']
           : ['--heartbeat-interval', '50', '--election-timeout', '500']),
-        // As large as an object of ours may be.
+        // As large as the largest object of ours.
         ...['--max-request-bytes', `${9 << 20}`],
         ...(isDurable ? [] : ['--unsafe-no-fsync']),
         ...(tls ? ['--cert-file', tls.cert, '--key-file', tls.key] : []),
@@ -145,7 +145,7 @@ class Member implements EtcdMember {
         env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
       })
       this.#process = child
-      // Opened at once: the folder may be gone soon.
+      // Opened now: the folder may be removed soon.
       const kept = createWriteStream(this.#logFile, { fd: openSync(this.#logFile, 'a') })
       let said = ''
       child.stderr!.on('data', (chunk: Buffer) => {

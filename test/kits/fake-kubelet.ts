@@ -6,18 +6,18 @@ import { type Controller, defineController, watch } from '../../src/controllers/
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { timestampOf } from '../../src/lib/time.ts'
 
-/** The status of a pod that runs since a time. */
+/** The status of a pod that has run since a time. */
 function runningStatus(now: Date, isReady = true): object {
   const lastTransitionTime = timestampOf(now)
   const status = isReady ? 'True' : 'False'
   return { phase: 'Running', conditions: ['Ready', 'ContainersReady'].map(type => ({ type, status, lastTransitionTime })) }
 }
 
-/** Every pod runs as soon as it is there, and is ready if `becomesReady` says so. */
+/** Every pod runs as soon as it exists, and is ready if `becomesReady` returns true. */
 export const fakeKubelet = (becomesReady: (pod: Pod) => boolean = () => true): Controller =>
   kubelet((pod, now) => runningStatus(now, becomesReady(pod)))
 
-/** Every pod ends as soon as it is there. */
+/** Every pod terminates as soon as it exists. */
 export const endingKubelet = (phaseOf: (pod: Pod) => string = () => 'Succeeded'): Controller => kubelet(pod => ({ phase: phaseOf(pod) }))
 
 const kubelet = (statusOf: (pod: Pod, now: Date) => object): Controller =>

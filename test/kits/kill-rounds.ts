@@ -8,13 +8,13 @@ export type Rounds = {
   readonly rounds: number
   /** A kill comes after at most this many acknowledged writes of its round. */
   readonly mostWrites: number
-  /** Checks what the server has after it was started again. */
+  /** Checks the state of the server after it was started again. */
   readonly verify: (server: ServerProcess) => Promise<void>
-  /** Starts writers, which call `onDone` for every acknowledged write and end when the server is gone. */
+  /** Starts writers, which call `onDone` for every acknowledged write and end when the server has exited. */
   readonly write: (server: ServerProcess, round: number, onDone: () => void) => readonly Promise<void>[]
 }
 
-/** Ends after the last kill; returns how many writes were acknowledged. */
+/** Ends after the last kill; returns the number of acknowledged writes. */
 export async function killRounds(
   t: Parameters<typeof startProcess>[0],
   { dataDir, flags, rounds, mostWrites, verify, write }: Rounds,

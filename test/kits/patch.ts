@@ -1,4 +1,4 @@
-// Types, objects and field sets that fast-check makes up, for the properties of patches.
+// Random types, objects and field sets of fast-check, for the properties of patches.
 import * as fc from 'fast-check'
 import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../../src/lib/json-value.ts'
 import { type Applied, type Apply, applyConfiguration as applying } from '../../src/patch/apply.ts'
@@ -11,10 +11,10 @@ import { conform } from '../../src/schema/conform.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../../src/schema/object-meta.ts'
 import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, set, string } from '../../src/schema/types.ts'
 
-/** How often properties are tried; more with `KEELSON_RUNS`. */
+/** The number of runs of a property; more with `KEELSON_RUNS`. */
 export const RUNS = { numRuns: Number(process.env['KEELSON_RUNS'] ?? 300) }
 
-/** Ownership of kinds whose versions all say the same. */
+/** Field ownership for kinds whose versions all have the same fields. */
 export const trackUpdate = (write: TrackUpdate): ManagedFieldsEntry[] => run(tracking(write))
 export const applyConfiguration = (apply: Apply): Applied => run(applying(apply))
 
@@ -42,7 +42,7 @@ const Spec = message('Spec', {
   replicas: [5, int32.optional()],
   data: [6, raw],
 })
-/** A small kind with every sort of part. */
+/** A small kind with every type of part. */
 export const Thing = message('Thing', { spec: [1, Spec.orEmpty()] })
 
 const NAMES = ['a', 'b', 'c', 'd', 'e']

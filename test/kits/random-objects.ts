@@ -1,19 +1,19 @@
-/** Values of any type, for properties that hold for all of them. */
+/** Random values of any type, for properties that hold for all of them. */
 import type { Json } from '../../src/lib/json-value.ts'
 import { randomFrom as numbersFrom } from '../../src/lib/random.ts'
 import type { AnyType, ScalarName } from '../../src/schema/types.ts'
 
 export type Random = { readonly below: (n: number) => number }
 
-/** Whole numbers that follow from a seed. */
+/** Integers determined by a seed. */
 export function randomFrom(seed: number): Random {
   const next = numbersFrom(seed)
   return { below: n => Math.floor(next() * n) }
 }
 
 /**
- * A value of the type. Lists and maps are never empty: protobuf cannot tell those from absent ones. `around` are the shapes that
- * it is in; a message inside of itself has plain fields alone, or there would be no end.
+ * A value of the type. Lists and maps are never empty: protobuf does not distinguish those from absent ones. `around` are the enclosing
+ * shapes; a recursive message has only plain fields, so that it ends.
  */
 export function sample({ shape }: AnyType, random: Random, around: readonly unknown[]): Json {
   const within = [...around, shape]

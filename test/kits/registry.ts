@@ -24,7 +24,7 @@ export type Bench = {
   readonly registry: Registry
   readonly caches: Caches
   readonly store: Store
-  /** Sends a request such as `POST widgets?dryRun=All`, `PATCH widgets/a/status`; answers and failures alike come back as an answer. */
+  /** Sends a request such as `POST widgets?dryRun=All`, `PATCH widgets/a/status`; results and errors are both returned as a response. */
   readonly send: (request: string, body?: unknown, more?: Sending) => Promise<Answer>
   readonly close: () => Promise<void>
 }
@@ -34,7 +34,7 @@ export type Sending = {
   readonly namespace?: string
   readonly userAgent?: string
   readonly verb?: 'watch'
-  /** Which version of the kind is meant, where it has several. */
+  /** The API version of the request, for kinds with several. */
   readonly apiVersion?: string
 }
 
@@ -47,13 +47,13 @@ export type BenchOptions = {
   tokenMs?: number
   suffix?: () => string
   gates?: readonly string[]
-  /** The parts that the server says it has. */
+  /** The components that the server reports. */
   parts?: () => readonly ComponentHealth[]
-  /** What kinds may ask about access. */
+  /** The parts of access control that kinds may use. */
   access?: Partial<Access>
-  /** Another store than a fresh one in memory; closing the bench closes it. */
+  /** A store to use instead of a fresh one in memory; closing the bench closes it. */
   store?: Store
-  /** Makes the allocations out of the other parts; the registry is there once the bench is open. */
+  /** Creates the allocations from the other parts; the registry is available once the bench is open. */
   allocations?: (parts: { store: Store; caches: Caches; resources: readonly Resource[]; registry: () => Registry }) => Promise<Allocations>
 }
 
@@ -139,7 +139,7 @@ function readCall(request: string, resources: readonly Resource[], namespace: st
   return { verb, resource, namespace: resource.namespaced ? namespace : '', name, subresource, query: parameters }
 }
 
-/** A result as tests look at it. */
+/** A result in the form that tests compare. */
 export function answerOf(result: Result): Answer {
   switch (result.type) {
     case 'object':
@@ -157,7 +157,7 @@ export function answerOf(result: Result): Answer {
   }
 }
 
-/** Tells nobody. */
+/** An observer that does nothing. */
 const silentObserver: AdmissionObserver = {
   plugin: () => () => {},
   uninvolved: () => () => {},

@@ -8,7 +8,7 @@ import { SharedView } from './shared-store.ts'
 
 export type Replica = Target & { readonly view: SharedView; readonly store: MemoryStore; close(): Promise<void> }
 
-/** Controllers that clients do not wait for are left out, unless a test asks for them. */
+/** Controllers that clients do not wait for are disabled by default. */
 const QUIET: StartOptions = { controllers: ['none'], nodes: 0 }
 
 export async function startReplicas(t: Scope, count: number, options: StartOptions = QUIET): Promise<Replica[]> {

@@ -24,7 +24,7 @@ export type NodeDraft = {
   readonly features?: readonly string[]
 }
 
-/** A node with a host name, 4 CPUs, 8 GiB and room for 110 pods. Taints are written `key=value:Effect`. */
+/** A node with a host name, 4 CPUs, 8 GiB and a limit of 110 pods. Taints are written `key=value:Effect`. */
 export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features }: NodeDraft = {}): Node {
   return {
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
@@ -68,7 +68,7 @@ export function podOf({ name = 'pod', namespace = 'default', labels = {}, node, 
   } as unknown as Pod
 }
 
-/** A cluster of nodes and of the pods that are on them. */
+/** A cluster of nodes and of the pods on them. */
 export function clusterOf(nodes: readonly Node[], pods: readonly Pod[] = []): Cluster {
   const cluster = new Cluster()
   for (const node of nodes) cluster.setNode(node)
@@ -92,7 +92,7 @@ export type World = {
   readonly devices?: DeviceWorld
 }
 
-/** Slices, classes and rules by name; claims of others that have devices. */
+/** Slices, classes and rules by name; allocated claims of others. */
 export type DeviceWorld = {
   readonly slices?: Record<string, object>
   readonly classes?: Record<string, object>
@@ -102,7 +102,7 @@ export type DeviceWorld = {
   readonly now?: number
 }
 
-/** What there is of devices; all features are on unless told. */
+/** The devices of a cluster; by default all features are on. */
 export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices {
   const { slices = {}, classes = {}, rules = {}, writer = {}, gate = () => true, now = 0 } = devices
   const cluster = new ClusterDevices(allocatorFeatures(gate))
@@ -131,7 +131,7 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
   }
 }
 
-/** Claims and volumes; what is written is there at once. */
+/** Claims and volumes; writes are visible immediately. */
 function volumesIn({ claims = {}, volumes = {}, capacities = [] }: World): Volumes {
   const [assumedClaims, assumedVolumes] = [new Assumed<any>(), new Assumed<any>()]
   const stored = {
@@ -190,7 +190,10 @@ export const cycleOf = (pod: Pod, cluster: Cluster, world: World = {}): Cycle =>
   state: new Map(),
 })
 
-/** What a plugin says about each node: `ok`, or why not; `final` where no preemption helps. One text when it is about all of them. */
+/**
+ * The result of a plugin for each node: `ok`, or the reason; `final` where preemption does not help. One string when it is about all of
+ * them.
+ */
 export function filterResults(plugin: Plugin, cycle: Cycle): string | Record<string, string> {
   const filter = plugin.filter?.(cycle)
   if (!filter) return 'nothing to say'
@@ -203,7 +206,7 @@ export function filterResults(plugin: Plugin, cycle: Cycle): string | Record<str
   )
 }
 
-/** The scores that a plugin gives, or nothing when it makes no difference. */
+/** The scores of a plugin, or undefined when it makes no difference. */
 export function scoreResults(plugin: Plugin, cycle: Cycle): Record<string, number> | undefined {
   const { nodes } = cycle.cluster
   const scorer = plugin.score?.(cycle, nodes)

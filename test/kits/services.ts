@@ -15,14 +15,14 @@ export type ServiceBench = Bench &
     readonly allocation: Allocation
     /** Creates a service with one port. */
     readonly serve: (name: string, spec?: object, query?: string) => Promise<Answer>
-    /** The recorded addresses and whose they are. */
+    /** The recorded addresses and their holders. */
     readonly addresses: () => Promise<Record<string, string>>
   }
 export type ServiceBenchOptions = { ranges?: readonly string[]; nodePorts?: PortRange; store?: Store; random?: Random; now?: () => Date }
 
 const KINDS = [Service, IPAddress, ServiceCIDR]
 
-/** Opens it as a server does that is alone with its store: what a crash left is put right first. */
+/** Opens it like a server that is alone with its store: allocations left by a crash are repaired first. */
 export async function openServiceBench(options: ServiceBenchOptions = {}): Promise<ServiceBench> {
   const { ranges = ['10.0.0.0/24'], nodePorts = { from: 30000, to: 32767 }, store, random, now = () => NOW } = options
   let allocation: Allocation | undefined

@@ -1,8 +1,8 @@
-/** One store that several servers use, as each of them sees it: late at times, or not at all. */
+/** One store that several servers use, as each of them sees it: sometimes late, or not at all. */
 import type { MemoryStore } from '../../src/storage/memory.ts'
 import { type Batch, type Revision, type Store, StoreUnavailable, type Swap } from '../../src/storage/store.ts'
 
-/** What one server sees of a store that others write to as well. */
+/** The view of one server on a store that others write to as well. */
 export class SharedView implements Store {
   readonly isShared = true
   readonly #inner: MemoryStore
@@ -10,41 +10,41 @@ export class SharedView implements Store {
   #release = () => {}
   #isCut = false
   #lost = new AbortController()
-  /** Writes that are on their way, where they are held up. */
+  /** Writes in flight, where they are held back. */
   #held: { readonly key: string; arrive(): Promise<unknown> }[] | undefined
-  /** How often it was asked for the newest revision. */
+  /** The number of requests for the newest revision. */
   questions = 0
 
   constructor(inner: MemoryStore) {
     this.#inner = inner
   }
 
-  /** Holds back what watches have to tell. */
+  /** Holds back the events of watches. */
   hold(): void {
     this.#released = new Promise(resolve => (this.#release = resolve))
   }
   release(): void {
     this.#release()
   }
-  /** As when the network is gone: nothing is answered, watches are silent. */
+  /** Simulates a network partition: no responses, and watches are silent. */
   cut(): void {
     this.hold()
     this.#isCut = true
   }
-  /** As when connections are closed, too: watches fail, and have to be opened again. */
+  /** Simulates closed connections, too: watches fail, and have to be opened again. */
   lose(): void {
     this.#isCut = true
     this.#lost.abort()
     this.#lost = new AbortController()
   }
-  /** Holds up writes on their way to the store. */
+  /** Holds back writes on their way to the store. */
   holdWrites(): void {
     this.#held = []
   }
   get heldWrites(): readonly string[] {
     return this.#held?.map(({ key }) => key) ?? []
   }
-  /** What is held up arrives after all, late. Resolves when the store has decided on all of it. */
+  /** Delivers the held writes late. Resolves when the store has decided on all of them. */
   async deliverWrites(): Promise<void> {
     const held = this.#held ?? []
     this.#held = undefined
@@ -82,7 +82,7 @@ export class SharedView implements Store {
     let arrived = after
     for await (const batch of this.#inner.watch(prefix, after, AbortSignal.any([signal, lost]))) {
       await this.#released
-      // A round trip lies between a store and its watchers; all that was written before it arrives with it.
+      // A round trip lies between a store and its watchers; earlier writes arrive with it.
       if (batch.revision > arrived) {
         const { newest } = await this.#inner.extent()
         await new Promise(setImmediate)

@@ -1,4 +1,4 @@
-/** A pod on a simulated node without a server: time jumps from one thing that happens to the next. */
+/** A pod on a simulated node without a server: time jumps from one event to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
@@ -10,7 +10,7 @@ import { withDefaults } from './kinds/kinds.ts'
 const BEGIN = Date.UTC(2026, 6, 1, 12)
 const GATES = ['ContainerRestartRules', 'RestartAllContainersOnContainerExits', 'KubeletEnsureSecretPulledImages']
 
-/** Run at once, and given nothing. */
+/** Runs commands synchronously, without input. */
 const COMMANDS: Commands = {
   run: container => understand(container),
   knownRun: container => understand(container),
@@ -23,9 +23,9 @@ export type SimulatedPodOptions = { readonly spec?: object; readonly annotations
 export class SimulatedPod {
   pod: Pod
   now = BEGIN
-  /** All that was recorded, `reason message`. */
+  /** All recorded events, as `reason message`. */
   readonly events: string[] = []
-  /** Every status that was written. */
+  /** All written statuses. */
   readonly statuses: Pod['status'][] = []
   isGone = false
   surroundings: Partial<Surroundings> = {}
@@ -54,12 +54,12 @@ export class SimulatedPod {
     }
   }
 
-  /** One look. */
+  /** One reconcile. */
   step(): PodStep {
     const step = reconcilePod(this.pod, this.around())
     if (step.status) {
       this.statuses.push(step.status)
-      // What is stored went through JSON.
+      // Stored objects have been through JSON.
       this.pod = { ...this.pod, status: JSON.parse(JSON.stringify(step.status)) }
     }
     for (const event of step.events) this.#record(event)
@@ -68,7 +68,7 @@ export class SimulatedPod {
     return step
   }
 
-  /** Looks as often as there is something to do within so many milliseconds, then lets the rest of them pass. */
+  /** Reconciles as long as there is work within `ms`, then lets the rest of the time pass. */
   run(ms = 0): this {
     const until = this.now + ms
     for (let looks = 0; ; looks++) {

@@ -1,11 +1,11 @@
-/** A connection in between that can be cut, or lose what the server answers. */
+/** A TCP proxy that can be cut, or lose the server's responses. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export type TcpProxy = AsyncDisposable & {
   readonly port: number
   /** Ends every connection, and refuses new ones until `mend`. */
   cut(): void
-  /** Passes on what clients send, but none of the answers, until `mend`. */
+  /** Forwards requests, but no responses, until `mend`. */
   loseAnswers(): void
   mend(): void
 }
@@ -45,7 +45,7 @@ export async function startTcpProxy(port: number): Promise<TcpProxy> {
       state = 'losing'
     },
     mend() {
-      // Answers that were lost are missing from their connections.
+      // Connections that lost responses are broken.
       if (state === 'losing') end()
       state = 'whole'
     },

@@ -1,4 +1,4 @@
-/** Webhooks that really listen, for tests of what calls them. */
+/** Webhooks on real ports, for tests of their callers. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -10,21 +10,21 @@ const authority = issueAuthority('test authority', validity)
 export const strangers = issueAuthority('strangers', validity)
 export const pem = (cert: string) => Buffer.from(cert).toString('base64')
 
-/** What a webhook answers about a request: parts of an AdmissionResponse. */
+/** The response of a webhook to a request: parts of an AdmissionResponse. */
 export type Respond = (request: any, review: any) => object | Promise<object>
 
 export type Webhook = {
   readonly server: Server
   readonly port: number
-  /** The requests it was asked about, in their order. */
+  /** The received requests, in order. */
   readonly seen: any[]
-  /** What was sent, headers and all. */
+  /** The received calls with their headers. */
   readonly calls: { readonly url: string; readonly headers: IncomingMessage['headers']; readonly review: any; readonly socket: object }[]
   readonly clientConfig: { readonly url: string; readonly caBundle: string }
   readonly cert: string
 }
 
-/** Answers reviews in the version in which they are asked. */
+/** Answers reviews in the version of the request. */
 export function reviewing(respond: Respond): Answer {
   return async (review, response) => {
     const { apiVersion, kind, request } = review
@@ -39,7 +39,7 @@ export const deny = (message: string) => reviewing(() => ({ allowed: false, stat
 export const patch = (...operations: object[]) =>
   reviewing(() => ({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') }))
 
-/** A certificate that a server shows, and the authority that it leads to; PEM. */
+/** A certificate that a server presents, and its authority, in PEM. */
 export type Issued = { readonly ca: string; readonly cert: string; readonly key: string }
 
 /** A webhook on a free port, closed with the test. */

@@ -1,4 +1,4 @@
-/** Makes requests and certificates of every sort, for tests. */
+/** Creates requests and certificates of every type, for tests. */
 import { constants, type KeyObject, sign } from 'node:crypto'
 import { encodePem } from '../../src/lib/pem.ts'
 import { type AlternativeNames, NO_NAMES, writeAlternativeNames } from '../../src/lib/x509/alternative-names.ts'
@@ -13,14 +13,14 @@ export const spkiOf = (key: KeyObject): Buffer => key.export({ type: 'spki', for
 export type RequestOptions = {
   /** Signs instead of the key itself. */
   readonly signer?: KeyObject
-  /** jane unless told. */
+  /** Default: jane. */
   readonly commonName?: string
   readonly organizations?: readonly string[]
-  /** The alternative names that it asks for. */
+  /** The requested alternative names. */
   readonly names?: Partial<AlternativeNames>
-  /** Extensions in DER that it asks for beside them. */
+  /** Further requested extensions in DER. */
   readonly extensions?: readonly Buffer[]
-  /** The tag of their text; UTF-8 by default, and then the text is written in that alphabet. */
+  /** The ASN.1 string type of names; UTF-8 by default. */
   readonly alphabet?: 'utf8' | 'bmp'
 }
 
@@ -35,12 +35,12 @@ export function certificateRequest(
   return signed(requestBody(publicKey, { commonName, organizations: written, extensions: asked }), signer)
 }
 
-/** The same in PEM and base64, as a CertificateSigningRequest holds it. */
+/** The request in PEM and base64, as in a CertificateSigningRequest. */
 export const encodedRequest = (pair: KeyPair, options: RequestOptions = {}): string =>
   Buffer.from(encodePem('CERTIFICATE REQUEST', certificateRequest(pair, options))).toString('base64')
 const bmp = (text: string) => Buffer.concat([Buffer.from([0x1e, text.length * 2]), Buffer.from(text, 'utf16le').swap16()])
 
-/** The same, signed with RSA-PSS; `salt` is how long its parameters say the salt is. */
+/** The request, signed with RSA-PSS; `salt` is the length of the salt in its parameters. */
 export function pssCertificateRequest({ publicKey, privateKey }: KeyPair, { salt = 32 } = {}): Buffer {
   const body = requestBody(publicKey)
   const hash = der.sequence(der.oid('2.16.840.1.101.3.4.2.1'), NULL)

@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url'
 export type Case = { readonly file: string; readonly name: string; readonly steps: readonly Step[] }
 
 export type Step = {
-  /** GET unless said. */
+  /** Default: GET. */
   readonly method?: string
-  /** May use `${name}` for what an earlier step saved; so may the body. */
+  /** May use `${name}` for a value that an earlier step saved; so may the body. */
   readonly path: string
   /** null leaves out a header that every request has. */
   readonly headers?: Readonly<Record<string, string | null>>
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly raw?: string
   /** Media type of the body, if not JSON. */
   readonly type?: string
@@ -36,7 +36,7 @@ export type Step = {
   readonly expect?: Outcome
 }
 
-/** What is compared of a response, with placeholders for what no two servers have in common. */
+/** The compared part of a response, with placeholders for values that differ between servers. */
 export type Outcome = {
   readonly code: number
   readonly type?: string
@@ -47,14 +47,14 @@ export type Outcome = {
 
 /** A difference in messages that is known and explained. */
 export type AllowedWording = {
-  /** A regular expression: messages are the same if they are so without what it matches. */
+  /** A regular expression: messages are equal if they are equal after removing its matches. */
   readonly pattern: string
   readonly why: string
 }
 
 const FOLDER = dirname(fileURLToPath(import.meta.url))
 
-/** Every recorded case whose file and name contain a text. */
+/** Every recorded case whose file and name contain a string. */
 export function readCases(only = ''): Case[] {
   const folder = join(FOLDER, 'cases')
   return readdirSync(folder)

@@ -1,14 +1,14 @@
-/** What differs between two outcomes, in two classes: what programs act on, and texts for people. */
+/** The differences between two outcomes, in two classes: content that programs act on, and messages for people. */
 import type { AllowedWording, Outcome } from './case.ts'
 
 export type Difference = { readonly path: string; readonly recorded: unknown; readonly got: unknown }
 
 export type Differences = {
-  /** Code, media type, number of warnings, anything in the body but messages. */
+  /** Code, media type, number of warnings, anything in the body except messages. */
   readonly content: readonly Difference[]
   /** Messages and warnings whose text differs. */
   readonly wording: readonly Difference[]
-  /** Messages that differ as AllowedWording says. */
+  /** Messages that differ only as AllowedWording permits. */
   readonly allowed: readonly Difference[]
 }
 
@@ -38,7 +38,7 @@ const isKeyed = (value: unknown): value is Keyed => typeof value === 'object' &&
 const isSameShape = (a: Keyed, b: Keyed): boolean =>
   Array.isArray(a) && Array.isArray(b) ? a.length === b.length : Array.isArray(a) === Array.isArray(b)
 
-/** Whether two messages are the same but for what is known to differ. */
+/** Whether two messages are equal except for known differences. */
 function isAllowed({ recorded, got }: Difference, allowed: readonly AllowedWording[]): boolean {
   if (typeof recorded !== 'string' || typeof got !== 'string') return false
   const without = (text: string) => allowed.reduce((rest, { pattern }) => rest.replace(new RegExp(pattern, 'g'), '<…>'), text)

@@ -1,4 +1,6 @@
-/** `npm run parity -- [--kubeconfig FILE [--token TOKEN]] [--only TEXT] [--verbose]`: the recorded cases against any server, or this one. */
+/**
+ * `npm run parity -- [--kubeconfig FILE [--token TOKEN]] [--only TEXT] [--verbose]`: the recorded cases against any server, or this one.
+ */
 import { parseArgs } from 'node:util'
 import { type Case, readAllowedWording, readCases } from './case.ts'
 import { connect, replay, type StepResult } from './replay.ts'

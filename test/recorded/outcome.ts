@@ -1,4 +1,4 @@
-/** What is compared of a response: the same answer of two servers gives the same outcome. */
+/** The compared part of a response: equivalent responses of two servers have equal outcomes. */
 import type { Outcome, Step } from './case.ts'
 
 export type Received = {
@@ -7,7 +7,7 @@ export type Received = {
   readonly text: string
 }
 
-/** Reduces a response to what is compared of it. */
+/** Reduces a response to its compared part. */
 export function outcomeOf(step: Step, { code, headers, text }: Received): Outcome {
   const type = String(headers['content-type'] ?? '').split(';')[0] ?? ''
   const warnings = warningsIn(headers['warning'])
@@ -62,7 +62,7 @@ const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b/g
 const WHOLE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 const AGE = /^\d+[smhdy](\d+[smhdy])?$/
 
-/** Replaces what no two servers have in common, and orders what has no order. */
+/** Replaces values that differ between servers, and sorts unordered lists. */
 function normalised(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return normalisedList(value, key)
   if (typeof value === 'object' && value !== null) return normalisedObject(value)

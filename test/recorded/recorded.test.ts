@@ -1,4 +1,5 @@
-// Recorded answers of a real kube-apiserver: a fresh server answers every request as it did. What is compared, and the runner itself.
+// Recorded responses of a real kube-apiserver: a fresh server responds to every request in the same way. Also tests the comparison and the
+// runner.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { patient } from '../kit.ts'

@@ -10,7 +10,7 @@ import { outcomeOf, type Received, valueAt } from './outcome.ts'
 
 const NO_ANSWER_MS = 20_000
 
-/** A server and how to come in. */
+/** A server and its credentials. */
 export type Connection = {
   readonly url: URL
   readonly options: RequestOptions
@@ -18,10 +18,10 @@ export type Connection = {
   close(): void
 }
 
-/** How one compared step went. */
+/** The result of one compared step. */
 export type StepResult = Differences & { readonly file: string; readonly name: string; readonly step: number; readonly request: string }
 
-/** Connects as the current context of a kubeconfig says, or with a token instead of its user. */
+/** Connects as the current context of a kubeconfig, or with a token instead of its user. */
 export function connect(kubeconfigFile: string, token?: string): Connection {
   const config = parse(readFileSync(kubeconfigFile, 'utf8'))
   const named = (list: any[] = [], name: string) => list.find(entry => entry.name === name)
@@ -42,7 +42,7 @@ export function connect(kubeconfigFile: string, token?: string): Connection {
   return { url, options: { agent }, ...(bearer && { token: bearer }), close: () => agent.destroy() }
 }
 
-/** Replays a case; one result for each step that is compared. */
+/** Replays a case; one result for each compared step. */
 export async function replay(server: Connection, { file, name, steps }: Case, allowed: readonly AllowedWording[]): Promise<StepResult[]> {
   const saved = new Map<string, string>()
   const results: StepResult[] = []
@@ -50,7 +50,7 @@ export async function replay(server: Connection, { file, name, steps }: Case, al
     const received = await send(server, step, saved)
     for (const [key, path] of Object.entries(step.save ?? {})) saved.set(key, String(valueAt(jsonOf(received.text), path) ?? ''))
     if (!step.expect || step.check === false) continue
-    // What is undefined here is absent in what was recorded.
+    // Undefined values are absent in the recording.
     const got: Outcome = JSON.parse(JSON.stringify(outcomeOf(step, received)))
     results.push({ file, name, step: i, request: `${step.method ?? 'GET'} ${step.path}`, ...differencesOf(step.expect, got, allowed) })
   }
@@ -65,7 +65,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Sends the request of a step. A server that does not answer has answered with code 0. */
+/** Sends the request of a step. A missing response has code 0. */
 function send({ url, options, token }: Connection, step: Step, saved: ReadonlyMap<string, string>): Promise<Received> {
   const filled = (text: string) => text.replace(/\$\{(\w+)\}/g, (whole, key) => saved.get(key) ?? whole)
   const content = step.raw ?? (step.body === undefined ? undefined : JSON.stringify(step.body))

@@ -1,11 +1,11 @@
-/** What a replay found, as text. */
+/** Formats the result of a replay. */
 import type { Difference } from './differences.ts'
 import type { StepResult } from './replay.ts'
 
 const MOST_DIFFERENCES = 12
 const MOST_CHARACTERS = 200
 
-/** Steps with differences of a sort, each with what differs. */
+/** Steps with differences of one class, with these differences. */
 export function describeDifferences(results: readonly StepResult[], sort: 'content' | 'wording' | 'allowed'): string[] {
   return results
     .filter(result => result[sort].length > 0)
@@ -17,7 +17,7 @@ export function describeDifferences(results: readonly StepResult[], sort: 'conte
 const describe = ({ path, recorded, got }: Difference): string => `${path}: recorded ${shown(recorded)}, got ${shown(got)}`
 const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value).slice(0, MOST_CHARACTERS))
 
-/** Counts: what is the same, and what differs in words alone. */
+/** The number of equal steps, and of those that differ only in wording. */
 export function summary(results: readonly StepResult[]): string {
   const count = (fits: (result: StepResult) => boolean) => results.filter(fits).length
   const same = count(({ content }) => content.length === 0)

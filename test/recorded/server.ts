@@ -1,4 +1,4 @@
-/** A fresh Keelson for the recorded cases: with the user, and the features, that kube-apiserver had when they were recorded. */
+/** A fresh Keelson for the recorded cases: with the user and the features of the recorded kube-apiserver. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Scope, startProcess, temporaryDirectory } from '../kit.ts'
@@ -11,7 +11,7 @@ export async function startRecordedServer(scope: Scope): Promise<Connection> {
   const tokens = join(temporaryDirectory(scope), 'tokens.csv')
   writeFileSync(tokens, `${TOKEN},admin,u-admin,"system:masters"\n`)
   const gates = FEATURES.map(name => `${name}=true`).join(',')
-  // What controllers write would be among what is listed and watched.
+  // Writes of controllers would appear in lists and watches.
   const flags = ['--controllers=none', `--feature-gates=${gates}`, '--token-auth-file', tokens]
   const { kubeconfig } = await startProcess(scope, { flags })
   const connection = connect(kubeconfig, TOKEN)

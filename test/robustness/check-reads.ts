@@ -1,4 +1,4 @@
-/** Reads: lists are whole snapshots, pages parts of one, and nothing that began later is older than what was known. */
+/** Reads: lists are whole snapshots, pages parts of one, and a later read is never older than known state. */
 import type { Context } from './check-writes.ts'
 import { type Get, type Page, type Seen, sameObject, type Violation } from './history.ts'
 import { showSelection } from './selection.ts'
@@ -50,7 +50,7 @@ function compare(timeline: Timeline, { selection, after, revision, items, more, 
   return undefined
 }
 
-/** Where two lists of objects part. */
+/** The first difference between two lists of objects. */
 export function firstDifference(items: readonly Seen[], expected: readonly Seen[]): Problem | undefined {
   for (let i = 0; i < Math.max(items.length, expected.length); i++) {
     const item = items[i]

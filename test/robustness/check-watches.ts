@@ -30,11 +30,11 @@ const violation = (session: Session, promise: string, what: string, at: Partial<
   ...at,
 })
 
-/** Where live events begin: after which revision, and after how many events. */
+/** The beginning of live events: the revision before them, and the number of earlier events. */
 type Begin = { readonly from: Revision; readonly sent: number }
 const UNCHECKED: Begin = { from: Number.POSITIVE_INFINITY, sent: Number.POSITIVE_INFINITY }
 
-/** Initial objects are first. Their end is marked by a bookmark, or must be found out. */
+/** Initial objects are first. Their end is marked by a bookmark, or must be inferred. */
 function checkInitial({ timeline, frontier }: Context, session: Session): Begin | Violation {
   const { events, isMarked, start, selection, mayBeOld } = session
   const known = mayBeOld ? 0 : frontier.before(start)
@@ -72,7 +72,7 @@ function checkInitial({ timeline, frontier }: Context, session: Session): Begin 
   return { from: revision, sent: mark + 1 }
 }
 
-/** Without a bookmark: some first events must be a snapshot of one moment that the rest continues from. */
+/** Without a bookmark: some first events must be a snapshot of one revision from which the rest continues. */
 function findBeginning(timeline: Timeline, { selection, events, end, how }: Session, known: Revision): Begin | undefined {
   const changes = events.filter(event => event.type !== 'BOOKMARK')
   let newest = 0
@@ -88,7 +88,7 @@ function findBeginning(timeline: Timeline, { selection, events, end, how }: Sess
     if (next?.type !== 'ADDED') break
     newest = Math.max(newest, next.object.revision)
   }
-  // One that was not open to the end may have been cut off in its beginning.
+  // A watch that was cut may have been cut within its initial objects.
   return how === 'closed' || how === 'cut' ? UNCHECKED : undefined
 }
 
@@ -103,7 +103,7 @@ function momentsUntil(timeline: Timeline, resource: string, { known, end }: { kn
   ]
 }
 
-/** Compares what came with what happened, step by step. */
+/** Compares received events with the timeline, step by step. */
 function checkEvents(timeline: Timeline, session: Session, { from, sent }: Begin): Violation | undefined {
   const { selection, events } = session
   const last = lastRevision(events.slice(sent), from)
@@ -142,7 +142,7 @@ function compare(event: Change, next: Expected | undefined): (Pick<Violation, 'p
   return { promise: 'watches tell what happened', what: `${show(event)} came instead of ${show(next)}` }
 }
 
-/** What a watch on a selection must receive, from a revision on. */
+/** The events that a watch on a selection must receive, from a revision on. */
 function* expectedEvents(timeline: Timeline, { selection }: Session, from: Revision): Generator<Expected, undefined> {
   const entries = timeline.entries(selection.resource)
   for (let i = firstAfter(entries, from); i < entries.length; i++) {
@@ -158,7 +158,7 @@ function eventOf(timeline: Timeline, selection: Session['selection'], { key, rev
   const was = isSure && before !== undefined && matches(selection, key, before.labels)
   if (after && matches(selection, key, after.labels)) return { type: was ? 'MODIFIED' : 'ADDED', object: after, isSure }
   if (!isSure) return { type: 'DELETED', object: { key, revision, uid: '', value: '', labels: {} }, isSure }
-  // An object that leaves is shown as it last was inside, with the revision of its leaving.
+  // An object that leaves the selection is shown in its last state inside, with the revision of its leaving.
   return was ? { type: 'DELETED', object: { ...before, revision }, isSure } : undefined
 }
 

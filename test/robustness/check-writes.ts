@@ -1,4 +1,4 @@
-/** Writes: each happens once or not at all, after what its client knew, on the version it named, and is there from then on. */
+/** Writes: each happens once or not at all, after the state its client knew, on the revision it named, and persists. */
 import { deletionsByUid, type Frontier } from './frontier.ts'
 import { type Delete, type History, type Labels, type Put, type Seen, type Sweep, sameLabels, type Violation } from './history.ts'
 import { matches } from './selection.ts'
@@ -31,7 +31,7 @@ const broken = (promise: string, what: string, { key, end }: { key: string; end:
   ...(revision !== undefined && { revision }),
 })
 
-/** Walks the versions of one key: each must follow from the one before and the write that made it. */
+/** Walks the revisions of one key: each must follow from the one before and its write. */
 function* checkKey({ timeline, frontier }: Context, entries: readonly Entry[]): Iterable<Violation> {
   const uids = new Set<string>()
   for (const [i, entry] of entries.entries()) {
@@ -100,7 +100,7 @@ function problemOfDeletion(timeline: Timeline, { entry: { key, heard, revision }
   return 'deleted, and nobody asked for it'
 }
 
-/** A sweep takes what its list selected, even if the object has changed since. */
+/** A sweep deletes the objects that its list selected, even if they have changed since. */
 const couldSweep = (timeline: Timeline, { selection }: Sweep, key: string, before: number): boolean =>
   timeline.of(key).some(entry => entry.revision < before && entry.after !== undefined && matches(selection, key, entry.after.labels))
 
@@ -121,7 +121,7 @@ function* checkTwice({ timeline }: Context): Iterable<Violation> {
   }
 }
 
-/** A refusal is an observation: there must have been a moment at which it was right. */
+/** A refusal is an observation: there must have been a time at which it was right. */
 function* checkRefusal({ timeline, frontier }: Context, act: Put | Delete): Iterable<Violation> {
   if (act.outcome.is !== 'refused') return
   const { code } = act.outcome

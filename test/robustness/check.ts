@@ -1,4 +1,4 @@
-/** Holds a recorded history against everything the server promises. Pure: the same history always gives the same verdict. */
+/** Checks a recorded history against all guarantees of the server. Pure: the same history always gives the same verdict. */
 import { checkReads } from './check-reads.ts'
 import { checkWatches } from './check-watches.ts'
 import { checkWrites } from './check-writes.ts'
@@ -6,7 +6,7 @@ import { Frontier } from './frontier.ts'
 import type { History, Violation } from './history.ts'
 import { Timeline } from './timeline.ts'
 
-/** Every promise that was broken; empty for a history that a correct server can produce. */
+/** All violated guarantees; empty for a history that a correct server can produce. */
 export function check(history: History): Violation[] {
   const timeline = new Timeline(history)
   const frontier = new Frontier(history, timeline)

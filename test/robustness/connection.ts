@@ -1,4 +1,4 @@
-/** Clients of the server over HTTP/1.1 and HTTP/2: calls that are answered or cut, and streams of lines that can be held up. */
+/** Clients over HTTP/1.1 and HTTP/2: calls that are answered or cut, and streams of lines that can be paused. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { Agent, request } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -12,9 +12,9 @@ export type Stream = { readonly ended: Promise<'ended' | 'cut'>; read(on: boolea
 export type StreamAnswer = { readonly status: number; readonly stream: Stream }
 
 export interface Connection {
-  /** Rejects when no answer comes. */
+  /** Rejects without a response. */
   call(sent: Request): Promise<Answer>
-  /** Resolves when the answer begins; `onLine` then gets each line as it comes. */
+  /** Resolves with the head of the response; `onLine` then receives each line. */
   stream(path: string, onLine: (line: string) => void): Promise<StreamAnswer>
   close(): void
 }
@@ -84,7 +84,7 @@ class Http1Connection implements Connection {
   }
 }
 
-/** Node waits with the end of a stream until what has come is read, so it is. */
+/** Node delays the end of a stream until received data is read, so it is read. */
 function leave(stream: ClientHttp2Stream): void {
   stream.resume()
   stream.close()

@@ -31,7 +31,7 @@ const definition = {
   },
 }
 
-/** Defines the kind unless it is there, and waits until it can be used. */
+/** Defines the kind unless it exists, and waits until it is served. */
 export async function define(run: Run, { connection }: Client): Promise<void> {
   const { status, json } = await insist(run, () => connection.call({ method: 'POST', path: DEFINITIONS, body: definition }))
   if (status !== 201 && status !== 409) throw new Error(`the kind could not be defined: ${JSON.stringify(json)}`)

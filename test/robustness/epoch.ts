@@ -1,4 +1,4 @@
-/** A stretch of a run: clients at work on servers that are stopped and killed under them, then quiet, then the record of it all. */
+/** One epoch of a run: clients work on servers that are stopped and killed, then everything settles, then the record is complete. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Protocol } from './connection.ts'
@@ -24,10 +24,10 @@ const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource
 export type EpochOptions = { readonly ms: number; readonly random: Random; readonly base?: History['base'] }
 export type Epoch = { readonly history: History; readonly failures: readonly string[]; readonly end: History['base'] }
 
-/** Runs one stretch. What it returns is complete: nothing is in flight any more, and every watch has received everything. */
+/** Runs one epoch. The returned history is complete: nothing is in flight any more, and every watch has received everything. */
 export async function runEpoch(subject: Subject, { ms, random, base }: EpochOptions): Promise<Epoch> {
   const stop = new AbortController()
-  // Everybody waits for it now and then.
+  // All clients wait for it now and then.
   setMaxListeners(0, stop.signal)
   const acts: Act[] = []
   const run: Run = {
@@ -57,7 +57,7 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   } finally {
     stop.abort()
     await Promise.all(working)
-    // What was sent to a server that was paused may still happen.
+    // Requests to a paused server may still take effect.
     if (subject.isShared) await sleep(SETTLE_MS)
     if (subject.isUp()) await settle(run, keeper, watchers).catch(error => run.failures.push(error.message))
     await Promise.all(watchers.map(watcher => watcher.close()))
@@ -86,14 +86,14 @@ function openWatchers(run: Run, random: Random): Watcher[] {
     ),
     ...Array.from({ length: WATCHERS }, (_, i) => {
       const client = clientOf(run, `watcher ${i}`, protocolOf(i), random)
-      // Only who is sent much can fall far behind.
+      // Only a watcher with many events can fall far behind.
       const isSlow = i % 4 === 0
       return new Watcher(run, client, { selection: isSlow ? EVERYTHING[0]! : random.pick(SELECTIONS), isObserver: false, isSlow })
     }),
   ]
 }
 
-/** Does something to the servers now and then. */
+/** Disturbs the servers now and then. */
 async function disturb(
   subject: Subject,
   { ms, random, watchers }: { ms: number; random: Random; watchers: readonly Watcher[] },
@@ -103,7 +103,7 @@ async function disturb(
     const wait = 2_000 + random.below(4_000)
     if (performance.now() + wait > end) break
     await sleep(wait)
-    // A server that stops waits a while for clients that do not read; mostly it need not, so that little is forgotten meanwhile.
+    // A server that stops waits a while for clients that do not read; usually it need not, so that little history is lost.
     if (!random.oneIn(4)) for (const watcher of watchers) watcher.wake()
     await subject.disturb(random)
   }
@@ -126,15 +126,15 @@ async function settle(run: Run, keeper: Client, watchers: readonly Watcher[]): P
   }
 }
 
-/** Writes an object that a selection selects; its revision. */
+/** Writes an object that a selection selects; returns its revision. */
 async function writeLast(run: Run, keeper: Client, selection: Selection): Promise<number> {
   const key = keyFor(selection)
   const labels = labelsFor(selection)
-  // Custom objects are not replaced without naming a version; a patch takes away the labels that must not be there.
+  // Custom objects are not replaced without a resourceVersion; a patch removes the labels that must be absent.
   const change = selection.resource === 'widgets' ? 'patch' : 'replace'
   const without = { color: null, tier: null, ...labels }
   const verbs = [change, 'create', change] as const
-  // Some tries may go to a server that has not found its store again.
+  // Some attempts may go to a server that has not found its store again.
   for (const verb of run.isShared ? [...verbs, ...verbs, ...verbs] : verbs) {
     await put(run, keeper, { verb, key, labels: verb === 'patch' ? without : labels, heavy: false })
     const act = run.acts.at(-1)

@@ -1,4 +1,4 @@
-/** The newest revision that any client had observed at each moment. */
+/** The newest revision that any client had observed at each time. */
 import type { Act, History, Revision, Time } from './history.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -21,7 +21,7 @@ export class Frontier {
     }
   }
 
-  /** The newest revision known before a moment. Whatever begins then must not be older. */
+  /** The newest revision known before a time. A request that begins then must not be older. */
   before(time: Time): Revision {
     let low = 0
     let high = this.#times.length

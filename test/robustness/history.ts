@@ -1,4 +1,4 @@
-/** What a run records: every call with its times and answer, every watch with its events. The checker sees nothing else. */
+/** The record of a run: every call with its times and response, every watch with its events. The checker sees nothing else. */
 import type { Selection } from './selection.ts'
 
 export type Revision = number
@@ -8,7 +8,7 @@ export type Time = number
 export type Key = string
 export type Labels = Readonly<Record<string, string>>
 
-/** One version of an object as a client saw it. Every write sends a value of its own, so a value names the write. */
+/** One revision of an object as a client saw it. Every write sends a value of its own, so a value identifies the write. */
 export type Seen = {
   readonly key: Key
   readonly revision: Revision
@@ -17,10 +17,10 @@ export type Seen = {
   readonly labels: Labels
 }
 
-/** What was asked and when; `end` is when the answer was there, or when it was clear that none comes. */
+/** A request and its times; `end` is the time of the response, or when it was clear that none comes. */
 type Call = { readonly client: string; readonly start: Time; readonly end: Time }
 
-/** What a write may come to. Unknown: no answer came, so it may or may not have happened. */
+/** The outcomes of a write. Unknown: no response came, so it may or may not have happened. */
 export type WriteOutcome =
   | { readonly is: 'done'; readonly object: Seen }
   | { readonly is: 'refused'; readonly code: number }
@@ -31,9 +31,9 @@ export type Put = Call & {
   readonly verb: 'create' | 'replace' | 'patch'
   readonly key: Key
   readonly value: string
-  /** The labels sent; null in a patch takes one away. */
+  /** The labels sent; null in a patch removes one. */
   readonly labels: Readonly<Record<string, string | null>>
-  /** The only version that the write may replace. */
+  /** The only revision that the write may replace. */
   readonly expects?: Revision
   readonly outcome: WriteOutcome
 }
@@ -61,12 +61,12 @@ export type Get = Call & { readonly type: 'get'; readonly key: Key; readonly fou
 export type Page = Call & {
   readonly type: 'page'
   readonly selection: Selection
-  /** Where the page begins: after this key, the last of the page before. */
+  /** The page begins after this key, the last of the page before. */
   readonly after?: Key
-  /** The snapshot that was asked for: by the client, or by the page before. */
+  /** The requested snapshot: by the client, or by the page before. */
   readonly exactly?: Revision
   readonly atLeast?: Revision
-  /** Whether it may be older than what is known: of several servers, the one that answers may be behind. */
+  /** Whether it may be older than known state: one of several servers may be behind. */
   readonly mayBeOld?: boolean
   readonly revision: Revision
   readonly items: readonly Seen[]
@@ -82,28 +82,28 @@ export type WatchEvent =
 export type Session = Call & {
   readonly type: 'watch'
   readonly selection: Selection
-  /** Everything after this was asked for; undefined when the objects of the moment were asked for first. */
+  /** Watches everything after this revision; undefined when the current objects were requested first. */
   readonly from?: Revision
-  /** Whether it may begin with what is older than what is known. */
+  /** Whether it may begin with older than known state. */
   readonly mayBeOld?: boolean
   /** Whether a bookmark will mark the end of the initial objects. */
   readonly isMarked: boolean
   readonly events: readonly WatchEvent[]
-  /** Expired: the server said that it has forgotten what the client needs. */
+  /** Expired: the server has compacted the revision that the client needs. */
   readonly how: 'closed' | 'ended' | 'cut' | 'expired'
 }
 
 export type Act = Put | Delete | Sweep | Get | Page | Session
 
 export type History = {
-  /** What was there before, whole. */
+  /** The whole state before. */
   readonly base: { readonly revision: Revision; readonly objects: readonly Seen[] }
-  /** How long the server promises to remember, at least. */
+  /** The minimum history window of the server. */
   readonly windowMs: number
   readonly acts: readonly Act[]
 }
 
-/** A promise that was broken, and where in the history to look. */
+/** A violated guarantee, and its position in the history. */
 export type Violation = {
   readonly promise: string
   readonly what: string

@@ -1,6 +1,6 @@
 /**
- * `npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]`: the robustness test for as long as asked, of this build or
- * another; of one server, or of three on an etcd cluster.
+ * `npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]`: the robustness test for that long, of this build or another;
+ * of one server, or of three on an etcd cluster.
  */
 import { parseArgs } from 'node:util'
 import { programsNamed } from '../programs.ts'

@@ -1,4 +1,4 @@
-/** The objects a run writes and reads back: what is in them, and what is kept of them. */
+/** The objects that a run writes and reads back: their content, and the part that is recorded. */
 import type { Key, Labels, Seen } from './history.ts'
 import { collectionPath, type Plural, RESOURCES } from './selection.ts'
 
@@ -11,7 +11,7 @@ export function partsOf(key: Key): { resource: Plural; namespace: string; name: 
   return { resource, namespace, name }
 }
 
-/** Where the object of a key is. */
+/** The path of a key's object. */
 export function objectPath(key: Key): string {
   return `${collectionOfKey(key)}/${partsOf(key).name}`
 }
@@ -22,12 +22,12 @@ export function collectionOfKey(key: Key): string {
   return collectionPath({ resource, ...(namespace !== '' && { namespace }) })
 }
 
-/** Some objects are heavy, so that slow readers fall behind. How heavy is part of the value, so that nothing can be lost unseen. */
+/** Some objects are large, so that slow readers fall behind. The size is part of the value, so that no loss goes unnoticed. */
 export const valueWith = (id: string, bytes: number): string => `${id}+${bytes}`
 
 const paddingOf = (value: string): string => value.slice(-1).repeat(Number(value.slice(value.indexOf('+') + 1)))
 
-/** The annotations that carry a value. */
+/** The annotations that contain a value. */
 export const annotationsOf = (value: string) => ({ value, padding: paddingOf(value) })
 
 export function objectOf(key: Key, { value, labels, expects }: { value: string; labels: object; expects?: number }) {
@@ -38,12 +38,12 @@ export function objectOf(key: Key, { value, labels, expects }: { value: string; 
   return { kind, apiVersion, metadata, ...(spec && { spec }) }
 }
 
-/** What a widget says about itself beside its labels, for selectors of fields. */
+/** Fields of a widget that repeat its labels, for field selectors. */
 export const specOf = (labels: object) => ('color' in labels ? { color: labels.color } : {})
 
-/** What is kept of an object that the server sent. */
+/** The recorded part of a received object. */
 export function seen(resource: Plural, { metadata }: any): Seen {
-  // What the server makes for itself has no value of ours: each of its revisions is something else.
+  // The server's own objects have no value of ours: each of their revisions is unique.
   const { value = `the server's own at ${metadata.resourceVersion}`, padding = paddingOf(value) } = metadata.annotations ?? {}
   return {
     key: keyOf(resource, metadata.namespace ?? '', metadata.name),

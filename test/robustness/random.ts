@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed makes the same choices. */
+/** Reproducible randomness: the same seed makes the same choices. */
 import { randomFrom } from '../../src/lib/random.ts'
 
 export class Random {
@@ -13,7 +13,7 @@ export class Random {
     return Math.floor(this.next() * limit)
   }
 
-  /** True once in so many times. */
+  /** True with a probability of 1 in `count`. */
   oneIn(count: number): boolean {
     return this.below(count) === 0
   }

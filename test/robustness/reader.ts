@@ -1,4 +1,4 @@
-/** Readers: single objects, lists of every kind, and lists page by page across whatever happens in between. */
+/** Readers: single objects, lists of every kind, and lists page by page across disturbances. */
 import type { Answer } from './connection.ts'
 import type { Key, Page } from './history.ts'
 import { objectPath, partsOf, seen } from './objects.ts'
@@ -33,7 +33,7 @@ type PageRequest = Pick<Page, 'selection' | 'after' | 'exactly' | 'atLeast' | 'm
   readonly query?: Readonly<Record<string, string>>
 }
 
-/** How a list may name a version, and what that promises. */
+/** The ways in which a list may set a resourceVersion, with their guarantees. */
 function chooseVersion(run: Run, { random }: Client): Omit<PageRequest, 'selection'> {
   const version = Math.max(1, run.newest - random.below(30))
   switch (random.below(5)) {
@@ -52,7 +52,7 @@ function chooseVersion(run: Run, { random }: Client): Omit<PageRequest, 'selecti
   }
 }
 
-/** Lists once and records the page; the answer, if there was one. */
+/** Lists once and records the page; returns the response, if there was one. */
 export async function list(
   run: Run,
   { connection, name }: Client,
@@ -75,7 +75,7 @@ export async function list(
       more: Boolean(metadata.continue),
       ...(metadata.remainingItemCount !== undefined && { remaining: metadata.remainingItemCount }),
     })
-    // Only what is named exactly can be forgotten.
+    // Only an exact revision can be compacted.
   } else if (
     answer &&
     !isUnavailable(run, answer.status) &&
@@ -98,7 +98,7 @@ async function listPages(run: Run, client: Client, selection: Selection): Promis
       if (!token) return
       promised = { exactly: Number(metadata.resourceVersion), after: seen(selection.resource, items.at(-1)).key }
     } else if (answer?.status === 410 && promised.after !== undefined) {
-      // The rest can be had as it is now, with the token that comes with the refusal.
+      // The rest can be listed in its current state, with the token in the refusal.
       token = answer.json.metadata.continue
       if (!token) return void run.failures.push(`a forgotten snapshot was refused without a token to go on: ${JSON.stringify(answer.json)}`)
       promised = { after: promised.after }

@@ -1,4 +1,4 @@
-/** What went wrong, for people: the broken promise and the few lines of history around it. */
+/** Formats a violation for people: the violated guarantee and the few lines of history around it. */
 import type { Act, History, Revision, Time, Violation, WatchEvent } from './history.ts'
 import { showSelection } from './selection.ts'
 
@@ -11,7 +11,7 @@ export function describe(history: History, violation: Violation): string {
 
 type Line = { readonly time: Time; readonly text: string; readonly revision?: Revision | undefined }
 
-/** The lines nearest to where it happened, in order of time. */
+/** The lines closest to the violation, in order of time. */
 function excerpt({ acts }: History, { key, revision, time, promise }: Violation): string[] {
   const lines = acts.flatMap(act => linesOf(act, key, promise.includes('bookmark')))
   const at = time ?? lines.find(line => line.revision === revision)?.time ?? 0
@@ -20,7 +20,7 @@ function excerpt({ acts }: History, { key, revision, time, promise }: Violation)
   return nearest.sort((a, b) => a.time - b.time).map(line => `${(line.time - at).toFixed(1).padStart(9)} ms  ${line.text}`)
 }
 
-/** The lines that an act is, as far as they are about a key; without a key, all. */
+/** The lines of an act that concern a key; without a key, all. */
 function linesOf(act: Act, key: string | undefined, withBookmarks: boolean): Line[] {
   const span = `(took ${(act.end - act.start).toFixed(1)} ms)`
   const about = (other: string) => key === undefined || key === other
@@ -87,7 +87,7 @@ function eventLine({ client, from, selection }: Extract<Act, { type: 'watch' }>,
   return { time: event.time, text: `${client} watch ${showSelection(selection)} from ${from ?? 'now'}: ${said}`, revision }
 }
 
-/** What a history holds, in one line. */
+/** The content of a history, in one line. */
 export function summary({ acts }: History): string {
   const count = (type: Act['type']) => acts.filter(act => act.type === type).length
   const events = acts.reduce((sum, act) => sum + (act.type === 'watch' ? act.events.length : 0), 0)

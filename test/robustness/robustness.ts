@@ -1,4 +1,4 @@
-/** The whole test: stretches of work and disturbance one after another on one server, each checked when it is over. */
+/** The whole test: epochs of work and disturbance one after another on one server, each checked at its end. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { Random } from './random.ts'
 import { describe, summary } from './report.ts'
 import { Replicas, SingleServer, type Subject } from './subject.ts'
 
-/** A stretch is short enough to hold all of it in memory, and long enough for several restarts. */
+/** An epoch is short enough to hold all of it in memory, and long enough for several restarts. */
 const EPOCH_MS = 30_000
 const MOST_SHOWN = 3
 
@@ -19,11 +19,11 @@ export type RobustnessOptions = {
   readonly seed: number
   readonly log: (text: string) => void
   readonly command?: ProcessOptions['command']
-  /** The program of etcd: the run is then about several servers on a cluster of it. */
+  /** The path of etcd: the run then uses several servers on an etcd cluster. */
   readonly etcd?: string
 }
 
-/** Runs for as long as asked. Returns what went wrong, for people; undefined when nothing did. */
+/** Runs for the given time. Returns a description of the violations; undefined when there are none. */
 export async function robustness(scope: Scope, { ms, seed, log, command, etcd }: RobustnessOptions): Promise<string | undefined> {
   const random = new Random(seed)
   const options = { flags: FLAGS, ...(command && { command }) }
@@ -46,7 +46,7 @@ export async function robustness(scope: Scope, { ms, seed, log, command, etcd }:
   return undefined
 }
 
-/** Chance does not come again with its seed: what the server did is in the record alone. */
+/** The seed does not reproduce the server's timing: only the record shows what happened. */
 function keep(history: History, seed: number): string {
   const file = join(mkdtempSync(join(tmpdir(), 'keelson-robustness-')), `${seed}.json`)
   writeFileSync(file, JSON.stringify(history))

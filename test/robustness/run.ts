@@ -1,4 +1,4 @@
-/** What the clients of one run share: where the server is, what is recorded, when to stop. */
+/** The shared state of the clients of one run: the servers, the record, the end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Target } from '../kit.ts'
 import { type Connection, openConnection, type Protocol } from './connection.ts'
@@ -41,14 +41,14 @@ export const SELECTIONS: readonly Selection[] = [
 ]
 
 export type Run = {
-  /** The servers, which clients are spread over. */
+  /** The servers, over which clients are spread. */
   readonly targets: readonly Target[]
-  /** Whether a server may be behind, and be without its store for a while. */
+  /** Whether a server may be behind, or without its store for a while. */
   readonly isShared: boolean
   readonly acts: Act[]
-  /** Answers that no state of the server explains. */
+  /** Responses that no state of the server explains. */
   readonly failures: string[]
-  /** The last version of each key that any client observed. */
+  /** The last revision of each key that any client observed. */
   readonly known: Map<Key, Seen>
   /** The newest revision that any client observed. */
   newest: Revision
@@ -70,10 +70,10 @@ function connectionTo(targets: readonly Target[], protocol: Protocol, random: Ra
   return others.length === 0 ? first!() : new SpreadConnection([first!, ...others], random.fork())
 }
 
-/** Whether an answer only says that a server cannot reach its store now, so that nothing is known from it. */
+/** Whether a response only says that a server cannot reach its store now, so that nothing follows from it. */
 export const isUnavailable = ({ isShared }: Run, status: number): boolean => isShared && [500, 503, 504].includes(status)
 
-/** Notes an act and what it taught. */
+/** Records an act and its observations. */
 export function record(run: Run, act: Act): void {
   run.acts.push(act)
   if (act.type === 'put' && act.outcome.is === 'done') learn(run, act.outcome.object)
@@ -94,7 +94,7 @@ export const now = (): number => performance.now()
 export const INSIST_MS = 500
 const INSIST = 60
 
-/** Asks until there is an answer that tells something: what a run begins and ends with must not be missing. */
+/** Retries until there is a meaningful response: the first and last reads of a run must not be missing. */
 export async function insist<A extends { readonly status: number } | undefined>(run: Run, ask: () => Promise<A>): Promise<A> {
   for (let tries = 1; ; tries++) {
     const answer = await ask().catch(error => {
@@ -107,5 +107,5 @@ export async function insist<A extends { readonly status: number } | undefined>(
   }
 }
 
-/** Waits about so long; ends early and quietly when the run stops. */
+/** Waits about that long; ends early and quietly when the run stops. */
 export const pause = (run: Run, ms: number): Promise<void> => sleep(ms, undefined, { signal: run.stop }).catch(() => {})

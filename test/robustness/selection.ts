@@ -1,10 +1,10 @@
-/** Which objects a list, watch or delete collection is about: as a query for the server, as a test for the checker. */
+/** The selection of a list, watch or deletecollection: as a query for the server, as a predicate for the checker. */
 import type { Labels } from './history.ts'
 
 export const RESOURCES = {
   configmaps: { group: '/api/v1', kind: 'ConfigMap', apiVersion: 'v1', namespaced: true },
   deviceclasses: { group: '/apis/resource.k8s.io/v1', kind: 'DeviceClass', apiVersion: 'resource.k8s.io/v1', namespaced: false },
-  // A custom kind, whose definition changes while it is used; `definition.ts` makes it.
+  // A custom kind, whose definition changes while it is used; `definition.ts` creates it.
   widgets: { group: '/apis/robustness.example.com/v1', kind: 'Widget', apiVersion: 'robustness.example.com/v1', namespaced: true },
 } as const
 export type Plural = keyof typeof RESOURCES
@@ -13,12 +13,12 @@ export type Requirement = {
   readonly label: string
   readonly operator: 'in' | 'notin' | 'exists' | 'absent'
   readonly values?: readonly string[]
-  /** Asked for by a field that always says the same as the label: of one value, which an object has or has not. */
+  /** Requested by a field that always equals the label: with one value, which an object has or has not. */
   readonly as?: 'field'
 }
 export type Selection = {
   readonly resource: Plural
-  /** The version to ask in, where there are several. */
+  /** The API version to use, where there are several. */
   readonly version?: string
   readonly namespace?: string
   readonly name?: string
@@ -44,7 +44,7 @@ export function matches({ resource, namespace, name, labels }: Selection, key: s
   }
 }
 
-/** The path of the collection and the query that says the rest. */
+/** The path of the collection and the query. */
 export function collectionPath({ resource, namespace, version }: Selection): string {
   const { group: served } = RESOURCES[resource]
   const group = version === undefined ? served : served.replace(/[^/]*$/, version)

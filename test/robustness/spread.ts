@@ -1,8 +1,8 @@
-/** A client of several servers: it stays with one for a while, goes to another at random and when an answer does not come. */
+/** A client of several servers: it stays with one for a while, and changes to another at random and when a response does not come. */
 import type { Answer, Connection, Request, StreamAnswer } from './connection.ts'
 import type { Random } from './random.ts'
 
-/** Longer than servers and members of the store are paused, so that most of what they had begun is answered. */
+/** Longer than servers and members of the store are paused, so that most requests in flight are answered. */
 const PATIENCE_MS = 8_000
 const STAY = 4
 

@@ -1,4 +1,4 @@
-/** What a run is about: one server on its own store, or several on an etcd cluster; and what is done to them. */
+/** The subject of a run: one server on its own store, or several on an etcd cluster; and its disturbances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ProcessOptions, type Scope, type ServerProcess, startProcess, type Target } from '../kit.ts'
 import { type EtcdCluster, type EtcdMember, startEtcd } from '../kits/etcd.ts'
@@ -9,11 +9,11 @@ export interface Subject {
   /** Whether there are several servers, each with a cache that may be behind. */
   readonly isShared: boolean
   start(): Promise<void>
-  /** Does something to the servers, or to what they need, and undoes it. */
+  /** Disturbs the servers, or their dependencies, and undoes it. */
   disturb(random: Random): Promise<void>
   /** Whether all servers run. */
   isUp(): boolean
-  /** What has been done so far. */
+  /** The disturbances so far. */
   describe(): string
 }
 
@@ -86,7 +86,7 @@ export class Replicas implements Subject {
   }
 
   get targets(): readonly Target[] {
-    // All servers know the users of each.
+    // All servers accept the credentials of each.
     const { credentials } = this.#servers[0]!
     return this.#servers.map(({ url, port }) => ({ url, port, credentials }))
   }
@@ -158,7 +158,7 @@ export class Replicas implements Subject {
     member.resume()
   }
 
-  /** Any member when there is no leader at the moment. */
+  /** Any member when there is currently no leader. */
   async #leader(): Promise<EtcdMember> {
     for (const member of this.#etcd.members) {
       const metrics = await fetch(`${member.endpoint}/metrics`)

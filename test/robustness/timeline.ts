@@ -1,4 +1,4 @@
-/** The order of all writes, put together from everything that any client observed. */
+/** The order of all writes, assembled from the observations of all clients. */
 import {
   type Delete,
   type History,
@@ -18,15 +18,15 @@ import { matches, type Selection } from './selection.ts'
 export type Entry = {
   readonly revision: Revision
   readonly key: Key
-  /** What it left behind; undefined for a deletion. */
+  /** The resulting object; undefined for a deletion. */
   readonly after: Seen | undefined
-  /** When a client first heard of it. */
+  /** When a client first observed it. */
   heard: Time
-  /** Before this it cannot have happened. */
+  /** It cannot have happened before this time. */
   begun: Time
 }
 
-/** No client observed everything between these: what is not known to have happened may have. */
+/** A range that no client observed completely: unknown writes may have happened in it. */
 type Hole = { readonly after: Revision; readonly upTo: Revision }
 type Anchor = { readonly revision: Revision; readonly keys: ReadonlySet<Key> }
 
@@ -37,7 +37,7 @@ export class Timeline {
   readonly violations: Violation[] = []
   readonly base: Revision
   readonly puts = new Map<string, Put>()
-  /** Deletions that were asked for and not refused, by key. */
+  /** Deletions that were requested and not refused, by key. */
   readonly deletes = new Map<Key, Delete[]>()
   readonly sweeps: Sweep[] = []
   readonly #entries = new Map<Revision, Entry>()
@@ -87,7 +87,7 @@ export class Timeline {
     return after < this.base || (this.#holes.get(resource) ?? []).some(hole => hole.after < upTo && after < hole.upTo)
   }
 
-  /** What a key held at a revision. */
+  /** The state of a key at a revision. */
   state(key: Key, revision: Revision): State {
     const entry = lastUpTo(this.of(key), revision)
     const since = Math.max(entry?.revision ?? 0, this.base)
@@ -98,7 +98,7 @@ export class Timeline {
     return anchor.keys.has(key) ? entry?.after : undefined
   }
 
-  /** What a selection held at a revision, in the order of keys; `isUncertain` when some keys are not known. */
+  /** The state of a selection at a revision, in the order of keys; `isUncertain` when some keys are not known. */
   snapshot(selection: Selection, revision: Revision): { objects: Seen[]; isUncertain: boolean } {
     const objects: Seen[] = []
     let isUncertain = revision < this.base
@@ -111,7 +111,7 @@ export class Timeline {
     return { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)), isUncertain }
   }
 
-  /** Whether a key was, at some moment between a revision and a time, in a state that fits. True when that is not known. */
+  /** Whether a key was, at some time between a revision and a time, in a matching state. True when that is not known. */
   sometime(key: Key, { from, until }: { from: Revision; until: Time }, fits: (state: Seen | undefined) => boolean): boolean {
     const first = this.state(key, Math.max(from, this.base))
     if (first === UNKNOWN || fits(first)) return true
@@ -186,7 +186,7 @@ export class Timeline {
 
   #arrange(base: History['base']): void {
     for (const anchors of this.#anchors.values()) anchors.sort((a, b) => a.revision - b.revision)
-    // A reader may look back to before the base, at what was gone by then.
+    // A reader may look back to before the base, at objects that were deleted by then.
     const there = new Set(base.objects.map(object => object.revision))
     const entries = [...this.#entries.values()].filter(({ revision }) => revision > base.revision || there.has(revision))
     for (const entry of entries.sort((a, b) => a.revision - b.revision)) {
@@ -214,7 +214,7 @@ const lastUpTo = (entries: readonly Entry[], revision: Revision): Entry | undefi
 
 const isWhole = ({ namespace, name, labels }: Selection): boolean => namespace === undefined && name === undefined && labels === undefined
 
-/** The stretches over which some client observed everything that happened to a resource. */
+/** The ranges over which some client observed all changes of a resource. */
 function coverage({ acts }: History, resource: string): Hole[] {
   return acts.flatMap(act => {
     if (act.type !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []

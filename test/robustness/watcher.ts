@@ -1,4 +1,4 @@
-/** Watchers: clients that keep up with a selection for as long as a run lasts, through cuts, restarts, dawdling and forgotten pasts. */
+/** Watchers: clients that follow a selection during a whole run, through cuts, restarts, slow reading and compacted history. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream } from './connection.ts'
 import type { Revision, Session, WatchEvent } from './history.ts'
@@ -9,7 +9,7 @@ import { collectionPath, type Selection, selectorQuery, showSelection } from './
 
 const RETRY_MS = 30
 const LONGEST_MS = 8_000
-/** The ways to ask for the objects of the moment first. */
+/** The ways to request the current objects first. */
 const BEGINNINGS: readonly Readonly<Record<string, string>>[] = [
   { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
   { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: '1' },
@@ -21,7 +21,7 @@ const INITIAL_END = 'k8s.io/initial-events-end'
 export type Habits = {
   /** Stops reading now and then, for longer than the server's buffers last. */
   readonly isSlow: boolean
-  /** Watches everything it can, and never ends on its own: others are compared with what it receives. */
+  /** Watches everything, and never ends on its own: others are compared with its events. */
   readonly isObserver: boolean
 }
 
@@ -32,7 +32,7 @@ export class Watcher {
   readonly #habits: Habits
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
-  /** From where to go on; undefined when that must be found out first. */
+  /** The revision to resume from; undefined when that must be determined first. */
   #position: Revision | undefined
   #stream: Stream | undefined
   #settling = false
@@ -50,17 +50,17 @@ export class Watcher {
     return `${this.#client.name} watching ${showSelection(this.selection)}`
   }
 
-  /** How far it has got. */
+  /** Its current position. */
   get position(): Revision {
     return this.#position ?? 0
   }
 
-  /** From now on it reads what it is sent, until it opens the next watch. */
+  /** Reads without pauses until it opens the next watch. */
   wake(): void {
     this.#wake()
   }
 
-  /** From now on it keeps up as well as it can. */
+  /** Keeps up as well as it can from now on. */
   settle(): void {
     this.#settling = true
     this.#wake()
@@ -81,7 +81,7 @@ export class Watcher {
     }
   }
 
-  /** One watch from its beginning to its end; false when it did not come to be. */
+  /** One watch from its beginning to its end; false when it could not be opened. */
   async #watchOnce(): Promise<boolean> {
     const { random, connection, name } = this.#client
     const { isObserver } = this.#habits
@@ -174,7 +174,7 @@ type Opening = {
   readonly isMarked: boolean
   readonly start: number
   readonly events: WatchEvent[]
-  /** While initial objects come, in the order of their keys, there is no version to go on from. */
+  /** While initial objects arrive, in the order of their keys, there is no revision to resume from. */
   isBeginning: boolean
   how?: Session['how']
   end?: number

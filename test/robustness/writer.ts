@@ -1,4 +1,4 @@
-/** Writers: create, replace and patch with and without a version, delete one or many, over and over on a few contested keys. */
+/** Writers: create, replace and patch with and without a resourceVersion, delete one or many, over and over on a few contested keys. */
 import type { Answer } from './connection.ts'
 import type { Delete, Key, Put, Sweep, WriteOutcome } from './history.ts'
 import { annotationsOf, collectionOfKey, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
@@ -31,14 +31,14 @@ function choosePut(run: Run, { random }: Client, key: Key): PutChoice {
   const heavy = random.oneIn(8)
   const names = known && random.oneIn(3) ? { expects: known.revision } : {}
   if (!known || random.oneIn(4)) return { verb: 'create', key, labels, heavy }
-  // Custom objects are replaced by those alone who say what.
+  // Custom objects can only be replaced with a resourceVersion.
   if (random.oneIn(2) && (partsOf(key).resource !== 'widgets' || names.expects !== undefined))
     return { verb: 'replace', key, labels, heavy, ...names }
   const changes = random.pick<Put['labels']>([{}, { color: random.pick(COLORS) }, { tier: random.pick(TIERS) }, { tier: null }])
   return { verb: 'patch', key, labels: changes, heavy, ...names }
 }
 
-/** Makes one write and records it; false when no answer came. */
+/** Makes one write and records it; false when no response came. */
 export async function put(run: Run, client: Client, { heavy, ...choice }: PutChoice): Promise<boolean> {
   const { verb, key, labels, expects } = choice
   const value = valueWith(`w${++writes}`, heavy ? client.random.below(HEAVY_BYTES) : client.random.below(20))
@@ -58,7 +58,7 @@ export async function put(run: Run, client: Client, { heavy, ...choice }: PutCho
     ...(expects !== undefined && { expects }),
   }
   record(run, act)
-  // A deleted object's version is kept, for writes that must fail; but then a writer has to create it again.
+  // The revision of a deleted object is kept, for writes that must fail; but then a writer has to create it again.
   if (outcome.is === 'refused' && outcome.code === 404) run.known.delete(key)
   return answer !== undefined
 }
@@ -119,7 +119,7 @@ async function sweep(run: Run, { connection, name }: Client, selection: Selectio
     revision: Number(metadata.resourceVersion),
     items: items.map((item: unknown) => seen(selection.resource, item)),
   }))
-  // A sweep may have got some way before it was refused.
+  // A sweep may have deleted some objects before it was refused.
   record(run, {
     type: 'sweep',
     client: name,

@@ -205,7 +205,7 @@ test('a request for a certificate gives its sender nothing by itself', patient, 
 
 type Asked = { readonly name: string; readonly signerName: string; readonly usages: readonly string[]; readonly options: RequestOptions }
 const node = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
-/** Requests that somebody has approved by mistake: the signer still does not sign them. */
+/** Requests that were approved by mistake: the signer still does not sign them. */
 const UNSIGNED: readonly Asked[] = [
   { name: 'server authentication from the signer of clients', signerName: CLIENT, usages: SERVING, options: {} },
   { name: 'any use from the signer of clients', signerName: CLIENT, usages: ['any', 'client auth'], options: {} },

@@ -1,5 +1,5 @@
-// Where the server lets itself be led: addresses that users write into the status of nodes and pods and into endpoints reach neither the
-// server itself nor its machine, whatever form they have, and whoever is reached learns of no identity that has rights here.
+// Where the server connects to: addresses that users write into the status of nodes and pods and into endpoints reach neither the server
+// itself nor its machine, in whatever notation, and a reached host receives no credentials with permissions here.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -48,7 +48,7 @@ async function make(server: Target, path: string, body: object, sent: object = {
 
 const told = ({ status, json, text }: Answer): string => `${status} ${json?.message ?? text}`
 
-/** Listens on all addresses of the machine, and counts who connects. */
+/** Listens on all addresses of the machine, and counts connections. */
 async function listening(t: Scope, server: Server): Promise<{ port: number; connections: () => number }> {
   let count = 0
   const sockets = new Set<Socket>()
@@ -64,7 +64,7 @@ async function listening(t: Scope, server: Server): Promise<{ port: number; conn
   return { port: (server.address() as AddressInfo).port, connections: () => count }
 }
 
-/** What nobody must reach: a service of this machine that trusts whoever comes from it. */
+/** A service that must not be reached: it trusts all connections from this machine. */
 const canary = (t: Scope) =>
   listening(
     t,
@@ -140,7 +140,7 @@ test('no address of a node reaches a service of this machine', patient, async t 
     await pointNode(server, address, port)
     for (const name of ['evil', `http:evil:${port}`, `https:evil:${port}`]) {
       const answer = await ask(server, `/api/v1/nodes/${name}/proxy/secret`)
-      // What no resolver takes for an address is a name that nobody has.
+      // A string that no resolver takes for an address is a name that does not exist.
       assert.match(
         told(answer),
         /^(400 address not allowed|503 error trying to reach service: dial tcp: lookup .*: no such host)$/,
@@ -457,7 +457,7 @@ test('the path behind a proxy is the one that was authorized, however it is writ
   const body = { status: { podIP: ownAddress, podIPs: [{ ip: ownAddress }] } }
   await ask(server, '/api/v1/namespaces/proxy/pods/proxy/status', { method: 'PATCH', body, headers: MERGE })
   const POD = '/api/v1/namespaces/proxy/pods/proxy'
-  // What kube-apiserver sends on: the path is decoded, cleaned and encoded again, and the query stays as it is.
+  // The forwarded path and query: as in kube-apiserver the path is decoded, cleaned and encoded again, and the query is unchanged.
   const paths: Readonly<Record<string, string>> = {
     [`${POD}/proxy/proxy/x`]: '/proxy/x',
     [`${POD}/proxy/`]: '/',

@@ -15,7 +15,7 @@ type Greedy = {
   /** Below `/apis/`. */
   readonly collection: string
   readonly spec: object
-  /** What its status is made to say, and its spec afterwards. */
+  /** A status to write, and a spec to write afterwards. */
   readonly afterwards?: readonly [status: object, spec: object]
 }
 

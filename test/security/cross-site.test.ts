@@ -15,7 +15,7 @@ const BROWSER: Headers = {
 }
 const FETCHED: Headers = { ...BROWSER, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty' }
 
-/** What a browser says about requests of foreign pages that need no preflight. */
+/** The headers of a browser for requests of foreign pages that need no preflight. */
 const FOREIGN: readonly (readonly [page: string, headers: Headers])[] = [
   ['another site', { ...FETCHED, origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' }],
   ['another port of this machine', { ...FETCHED, origin: 'http://localhost:3000', 'sec-fetch-site': 'cross-site' }],

@@ -21,7 +21,7 @@ function randoms(seed: number): (below: number) => number {
   }
 }
 
-/** What may be wrong with a page: its header, where its records begin, a few bytes anywhere, or all of it. */
+/** The damages of a page: its header, the offsets of its records, a few bytes anywhere, or all of it. */
 const DAMAGES: ((page: Buffer, random: (below: number) => number) => void)[] = [
   (page, random) => page.writeUInt8(page[random(HEADER)]! ^ (1 << random(8)), random(HEADER)),
   (page, random) => page.fill(random(256), 0, HEADER),

@@ -24,7 +24,7 @@ const made = makeNamed({
     constraints: { permitted: [{ type: 'dns', value: 'example.com' }], excluded: [] },
   },
   servers: { ...authority, issuer: 'servers', key: 1, purposes: [PURPOSE.server] },
-  // What an authority of proxies has issued.
+  // Certificates issued by an authority of proxies.
   intermediate: { ...authority, issuer: 'proxies', key: 2 },
   sameSubject: { ...authority, subject: 'intermediate', issuer: 'users', key: 3, subjectKeyId: 'none' },
   belowShort: { ...authority, issuer: 'short', key: 2 },
@@ -32,7 +32,7 @@ const made = makeNamed({
   outdated: { ...authority, issuer: 'proxies', key: 2, validity: 'past' },
   weak: { ...authority, issuer: 'proxies', key: 2, hash: 'sha1' },
   odd: { ...authority, issuer: 'proxies', key: 2, hasUnknownCritical: true },
-  // What nobody has issued: the name and the identifier of the authority of users, as if that of proxies had certified it.
+  // A forged certificate: it has the name and key identifier of the authority of users, as if that of proxies had certified it.
   forged: { ...authority, subject: 'users', issuer: 'proxies', signer: 'forged', key: 0 },
   forgedKey: {
     ...authority,
@@ -131,7 +131,7 @@ test('a proxy is believed that its authority vouches for, whatever is sent in wh
   assert.equal(await whoami(server, 'front'), 'admin')
   assert.equal(await whoami(server, 'frontBelow', 'intermediate'), 'admin')
   assert.equal(await whoami(server, 'frontBelow', 'proxies', 'users', 'intermediate'), 'admin')
-  // Of two authorities with one name, OpenSSL takes the first and does not look further: at 6256f0f1 this was 401.
+  // OpenSSL takes the first of two authorities with one name and does not look further: at 6256f0f1 this was 401.
   assert.equal(await whoami(server, 'frontBelowWithoutIds', 'sameSubject', 'intermediate'), 'admin')
   assert.equal(await whoami(server, 'frontBelowWithoutIds', 'intermediate', 'sameSubject'), 'admin')
 })

@@ -9,9 +9,9 @@ import { over } from '../tapes.ts'
 
 const KIB = 1024
 const LENGTH = 64 * KIB
-/** What an answer that refuses may have, however long the text was and however often it would be named. */
+/** The maximum size of a refusal, however long the value was and however often it would be named. */
 const MOST_ANSWER = 1024 * KIB
-/** Processor time of client and server for one request, in milliseconds. What grows with the square of the length takes minutes. */
+/** The limit of processor time of client and server for one request, in milliseconds. Quadratic time would take minutes. */
 const MOST_CPU_MS = 3_000
 /** How many text fields of one kind are tried, those next to the root first. */
 const FIELDS_PER_KIND = 18
@@ -70,7 +70,7 @@ function textFields(root: Schema, schemas: Readonly<Record<string, Schema>>): Pa
   return found
 }
 
-/** A copy of an object with a value at a path; what is missing on the way is made. */
+/** A copy of an object with a value at a path; missing parents are created. */
 function withValue(object: any, [step, ...rest]: Path, value: unknown): any {
   if (step === undefined) return value
   const copy = typeof step === 'number' ? [...(object ?? [])] : { ...object }
@@ -78,7 +78,7 @@ function withValue(object: any, [step, ...rest]: Path, value: unknown): any {
   return copy
 }
 
-/** What is wrong with an answer, or nothing. */
+/** The error of a response; undefined if it is fine. */
 function faultOf(status: number, length: number, cpuMs: number): string {
   if (status >= 500) return `was answered with ${status}`
   if (status >= 400 && length > MOST_ANSWER) return `was answered with ${length} bytes`

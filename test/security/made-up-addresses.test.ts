@@ -1,5 +1,5 @@
-// Nothing leaves the machine for an address that was made up: those of simulated nodes and of the pods on them are refused at once,
-// wherever they are written, and the message says whose they are and what to do instead.
+// No connection leaves the machine for a made-up address: those of simulated nodes and of the pods on them are refused immediately,
+// wherever they are written, and the message names their owner and an alternative.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, startInProcess, type Target } from '../kit.ts'
@@ -50,7 +50,7 @@ async function serviceAt(server: Target, name: string, address: string): Promise
   })
 }
 
-/** What becomes of a write while a webhook has its Service. */
+/** The result of a write while a webhook uses this Service. */
 async function whileCalled(server: Target, name: string): Promise<string> {
   const clientConfig = { service: { namespace: 'default', name } } as never
   await configure(server, 'validating', name, { hook: { clientConfig } })
@@ -119,7 +119,7 @@ test('the proxy of a Service, a pod or a node that is simulated leads nowhere', 
     [ip]: pod,
     [own]: `${own} is the address of node "simulated-1", which is simulated: nothing answers there`,
   })) {
-    // That a real node reports the address as well makes it no more real.
+    // The address is no more real when a real node reports it as well.
     await make(server, '/api/v1/nodes', { metadata: { name: 'other' } })
     const status = { addresses: [{ type: 'InternalIP', address: `::ffff:${address}` }] }
     await ask(server, '/api/v1/nodes/other/status', { method: 'PATCH', body: { status }, headers: MERGE })

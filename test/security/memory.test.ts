@@ -1,4 +1,4 @@
-/** What users write does not have to fit into memory: a server with little of it survives many large objects, and its restart. */
+/** Stored data need not fit into memory: a server with little of it survives many large objects, and its restart. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -8,11 +8,11 @@ import { configOf } from '../../src/start-options.ts'
 import { ask, CONFIG_MAPS, configMap, patient, type Scope, temporaryDirectory } from '../kit.ts'
 
 const MIB = 1 << 20
-/** What a server of a container of this size holds of objects and history, by default. */
+/** The default memory for objects and history of a server in a container of this size. */
 const MEMORY = 256 * MIB
 const OBJECTS = 32 * MIB
 const HISTORY = 16 * MIB
-/** Buffers of clients and sockets, and what the closed server of the same test held. */
+/** Buffers of clients and sockets, and the memory of the closed server of the same test. */
 const SOME_MORE = 64 * MIB
 
 type Options = { readonly store?: 'embedded' | 'memory'; readonly dataDir: string; readonly quotaBackendBytes?: number }
@@ -59,7 +59,7 @@ test('updates of one large object hold no more than the limit of history', patie
   }
   // At 6256f0f1 they were all held, 120 MB, and 954 MB of 800.
   await assertBounded(server, before)
-  // What is no longer in memory is read from the store.
+  // Data that is no longer in memory is read from the store.
   const past = `${CONFIG_MAPS}/one?resourceVersion=${resourceVersion}&resourceVersionMatch=Exact`
   assert.equal((await ask(server, past)).json.data.x, 'x'.repeat(MIB))
 })

@@ -1,4 +1,4 @@
-// What the server serves beside objects, and what outlives a right: its own paths, explanations, pages, history and watches.
+// Endpoints beside objects, and access that outlives a permission: the server's own paths, explanations, pages, history and watches.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anonymous, ask, patient, startInProcess, targetOf, Watching } from '../kit.ts'

@@ -1,4 +1,5 @@
-// Whoever may only read pods' subresources must not run commands in them: exec, attach and port-forward over WebSocket need create.
+// Permission to read pods' subresources must not be enough to run commands in them: exec, attach and port-forward over WebSocket need
+// create.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'

@@ -1,4 +1,4 @@
-// Whoever may write admission policies must not read through their parameters what they may not read themselves.
+// Authors of admission policies must not read through their parameters objects that they may not read themselves.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, type Scope, startInProcess } from '../kit.ts'

@@ -17,7 +17,7 @@ const made = makeNamed({
   oneServer: { subject: 'x', issuer: 'one', key: 1, ...names },
   none: { subject: '', ca: true, usages: ['digitalSignature', 'certSign'], issuer: 'none', key: 0 },
   noneServer: { subject: '', issuer: 'none', key: 1, ...names },
-  // The same, by an authority of the same name with another key.
+  // Issued by an authority of the same name with another key.
   stranger: { subject: 'x', ca: true, issuer: 'stranger', key: 2 },
   strangeServer: { subject: 'x', issuer: 'stranger', key: 1, ...names },
 })

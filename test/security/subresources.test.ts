@@ -52,7 +52,7 @@ const definition = {
   },
 }
 
-/** A kind with subresources: where its objects are, one of them, and what each subresource is asked. */
+/** A kind with subresources: the path of its objects, one of them, and the request to each subresource. */
 type Subject = {
   readonly resource: string
   readonly collection: string
@@ -177,7 +177,7 @@ const deployment = [apps('deployments'), workload('x')] as const
 const aThing = [THINGS, thing] as const
 const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: '1b1f1a4e-0000-4000-8000-000000000000' }
 
-/** One part of an object written through the path of another: what is not its own stays as it was. */
+/** One part of an object written through the path of another: the other parts stay unchanged. */
 const PARTS: readonly Attack[] = [
   ...[
     { what: 'the image', body: { spec: { containers: [{ name: 'c', image: 'other' }] } } },

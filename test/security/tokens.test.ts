@@ -11,7 +11,7 @@ const REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews'
 const CORE = '/api/v1/namespaces/default'
 const ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
-/** The key of the server: with it, tests sign what only the server could. */
+/** The key of the server: with it, tests sign tokens that only the server could. */
 const server = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const spki = (key: KeyObject, format: 'pem' | 'der') => key.export({ type: 'spki', format } as never) as string | Buffer
@@ -32,7 +32,7 @@ type World = Target & {
   readonly post: (path: string, body: object) => Promise<any>
   readonly remove: (path: string) => Promise<void>
   readonly tokenOf: (account: string, spec?: object) => Promise<string>
-  /** Who the server takes the bearer of a token for; the status where it takes them for nobody. */
+  /** The user that the server authenticates by a token; the status if it rejects the token. */
   readonly whoIs: (token: string, headers?: Record<string, string>) => Promise<string | number>
 }
 
@@ -133,7 +133,7 @@ const FORGERIES: readonly Forgery[] = [
   ['five parts, as an encrypted token', ({ token }) => `${token}.x.y`],
   ['a blank inside', ({ token }) => token.replace('.', '. ')],
   ['a token of 33 KiB', ({ token }) => `${token}${'A'.repeat(33 * 1024)}`],
-  // Signed with the key of the server from here on: what it would have to be fooled into signing.
+  // From here on signed with the key of the server: tokens that it would have to be fooled into signing.
   ['an extension that must be understood', ({ header, claims }) => signed({ ...header, crit: ['exp'], exp: 1 }, claims)],
   ['claims that are not encoded', ({ header, claims }) => signed({ ...header, crit: ['b64'], b64: false }, claims)],
   ['another issuer', ({ header, claims }) => signed(header, { ...claims, iss: 'https://elsewhere' })],
@@ -229,7 +229,7 @@ test('a token is found in one place and in one way', patient, async t => {
     })
 })
 
-/** A token, what happens to what it is bound to, and what must become of the token. */
+/** A token, a change to its bound object, and the required result. */
 type Fate = readonly [name: string, prepare: (world: World) => Promise<string>, happens: (world: World) => Promise<unknown>]
 
 const pod = (name: string, account = 'robot') => ({

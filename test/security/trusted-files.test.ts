@@ -17,7 +17,7 @@ function sharedFolder(t: TestContext): string {
   return folder
 }
 
-/** Gives a path and what is in it to another user, or says that only root can. */
+/** Gives a path and its content to another user, or records that only root can. */
 function giveAway(t: TestContext, path: string): boolean {
   if (!isRoot) t.skip(noteNotRun('root', t.name))
   else for (const entry of ['', ...(existsInside(path) ?? [])]) chownSync(join(path, entry), NOBODY, NOBODY)
@@ -34,7 +34,7 @@ async function refusal(t: TestContext, ...flags: string[]): Promise<string> {
 test('a data directory that another user has put into a shared folder is refused', patient, async t => {
   const folder = sharedFolder(t)
   const planted = join(folder, 'keelson-data')
-  // Whoever has the keys of a cluster is its administrator.
+  // The keys of a cluster make their holder its administrator.
   const server = await startProcess(t, { dataDir: planted })
   await server.stop()
   if (!giveAway(t, planted)) return

@@ -1,4 +1,4 @@
-/** Changes workloads at random, the way users and failures do. The same seed does the same. */
+/** Changes workloads at random, as users and failures do. The same seed makes the same changes. */
 import { Agent } from 'node:https'
 import { randomFrom } from '../../src/lib/random.ts'
 import { FAILURE_ANNOTATION } from '../../src/nodes/node/simulated-node.ts'
@@ -70,7 +70,7 @@ const pathOf = (resource: string, name = '') => {
   return `${prefix}/namespaces/${NAMESPACE}/${resource}${name && `/${name}`}`
 }
 
-/** What was refused for reasons that a user has to expect. */
+/** The statuses that a user has to expect. */
 const EXPECTED = [200, 201, 202, 404, 409, 422, 429]
 
 export class Driver {
@@ -165,7 +165,7 @@ export class Driver {
     if (found) await this.#send('delete pod', pathOf('pods', found.object.metadata.name), { method: 'DELETE' })
   }
 
-  /** Somebody else writes the same object, so that controllers meet conflicts. */
+  /** A concurrent write of the same object, so that controllers meet conflicts. */
   async #label(): Promise<void> {
     const found = await this.#one('deployments', 'replicasets', 'statefulsets', 'daemonsets', 'jobs', 'pods')
     if (!found) return
@@ -180,7 +180,7 @@ export class Driver {
     await this.#patch('cordon', `/api/v1/nodes/${found.object.metadata.name}`, { spec: { unschedulable } })
   }
 
-  /** The kubelet of a node falls silent, or is heard of again. */
+  /** The kubelet of a node stops sending heartbeats, or starts again. */
   async #failNode(): Promise<void> {
     const found = await this.#one('nodes')
     if (!found) return
@@ -199,7 +199,7 @@ export class Driver {
     await this.#send('remove', pathOf(found.resource, found.object.metadata.name), { method: 'DELETE', body })
   }
 
-  /** Lets everything go on: all nodes are alive and take pods again. */
+  /** Ends all failures: all nodes are alive and accept pods again. */
   async calm(): Promise<void> {
     for (const { metadata } of await this.list('nodes'))
       await this.#patch('calm', `/api/v1/nodes/${metadata.name}`, {

@@ -1,4 +1,4 @@
-/** Everything that happened to some resources of a server, in the order of its revisions, across restarts. */
+/** All changes of some resources of a server, in the order of its revisions, across restarts. */
 
 import type { Scope, Target } from '../kit.ts'
 import { type WatchEvent, Watching } from '../kit.ts'
@@ -17,7 +17,7 @@ export const RESOURCES = {
 } as const
 export type ResourceName = keyof typeof RESOURCES
 
-/** Watches all of them from the beginning, and goes on after each restart where it was. */
+/** Watches all of them from the beginning, and resumes after each restart. */
 export class History {
   readonly #steps: Step[] = []
   readonly #seen = new Map<ResourceName, string>()
@@ -56,7 +56,7 @@ export class History {
     }
   }
 
-  /** What was seen up to now, in the order in which it happened. */
+  /** The changes so far, in order. */
   steps(): Step[] {
     return [...this.#steps].sort((a, b) => a.revision - b.revision)
   }

@@ -1,4 +1,4 @@
-/** What must hold at every revision while workloads change, and when they have settled. */
+/** The invariants of workloads at every revision, and when they have settled. */
 import type { Step } from './history.ts'
 
 type Objects = Map<string, any>
@@ -7,7 +7,7 @@ const controllerOf = (object: any): any => object.metadata.ownerReferences?.find
 const isActive = ({ metadata, status }: any): boolean => !metadata.deletionTimestamp && !['Succeeded', 'Failed'].includes(status?.phase)
 const isReady = ({ status }: any): boolean => status?.conditions?.some((c: any) => c.type === 'Ready' && c.status === 'True') ?? false
 
-/** A decision may be about what was so a moment before: what a controller had read when it decided. */
+/** A controller's decision may be based on the state of some revisions before. */
 const RECENT = 3
 type Recent = Map<string, number[]>
 const note = (recent: Recent, key: string, value: number) => recent.set(key, [...(recent.get(key) ?? []), value].slice(-RECENT))
@@ -17,16 +17,16 @@ const leastOf = (recent: Recent, key: string) => Math.min(...(recent.get(key) ??
 const amount = (value: number | string, total: number, round: (x: number) => number): number =>
   typeof value === 'number' ? value : round((Number.parseInt(value, 10) * total) / 100)
 
-/** Reads a history from its beginning; returns what did not hold, by revision. */
+/** Checks a history from its beginning; returns the violations, by revision. */
 export function brokenIn(steps: readonly Step[]): string[] {
   const broken: string[] = []
   const now: Record<string, Objects> = {}
   const of = (resource: string): Objects => (now[resource] ??= new Map())
   const sizes: Recent = new Map()
   const limits: Recent = new Map()
-  /** How many pods of a Deployment must be available. */
+  /** The number of pods of a Deployment that must be available. */
   const needs: Recent = new Map()
-  /** How many pods of a ReplicaSet were said to be available. */
+  /** The reported number of available pods of a ReplicaSet. */
   const available: Recent = new Map()
   const readyAt = new Map<string, number>()
   const podsOf = (uid: string) => [...of('pods').values()].filter(pod => controllerOf(pod)?.uid === uid)
@@ -52,7 +52,7 @@ export function brokenIn(steps: readonly Step[]): string[] {
       if (deployment && grown < 0 && deployment.spec.strategy.type === 'RollingUpdate') {
         const siblings = [...objects.values()].filter(each => controllerOf(each)?.uid === owner.uid)
         const counted = siblings.reduce((sum, each) => sum + mostOf(available, each.metadata.uid), 0)
-        // Those that are not available go first.
+        // Unavailable pods are deleted first.
         const spare = (before?.spec.replicas ?? 0) - leastOf(available, uid)
         const left = counted - Math.max(0, -grown - spare)
         const need = leastOf(needs, owner.uid)
@@ -86,7 +86,7 @@ export function brokenIn(steps: readonly Step[]): string[] {
           for (let lower = set.spec.ordinals?.start ?? 0; lower < ordinal; lower++) {
             const name = `${object.metadata.namespace}/${owner.name}-${lower}`
             const pod = of('pods').get(name)
-            // What was ready a moment ago may have been so when the controller looked.
+            // A pod that was ready a moment ago may have been so when the controller read it.
             if (!pod || (!isReady(pod) && revision - (readyAt.get(name) ?? 0) > 50)) fail(`was made before ${name} was ready`)
           }
       }
@@ -113,7 +113,7 @@ export function brokenIn(steps: readonly Step[]): string[] {
   return broken
 }
 
-/** What is not as it should be once nothing changes any more. */
+/** The remaining problems once nothing changes any more. */
 export function unsettledIn(current: Readonly<Record<string, readonly any[]>>): string[] {
   const unsettled: string[] = []
   const uids = new Set(Object.values(current).flatMap(objects => objects.map(({ metadata }) => metadata.uid)))

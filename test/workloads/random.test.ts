@@ -1,4 +1,4 @@
-// Workloads that change at random, with restarts in between: what must hold holds at every revision, and in the end all is settled.
+// Workloads that change at random, with restarts in between: the invariants hold at every revision, and in the end everything is settled.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually, patient, startProcess } from '../kit.ts'

@@ -1,4 +1,4 @@
-/** What tests of the cache share: a small kind, stored entries, and a sink that keeps what it is sent. */
+/** Fixtures for tests of the cache: a small kind, stored entries, and a sink that records events. */
 
 import type { EventType, WatchEvent, WatchSink } from '../../../src/cache/watch-stream.ts'
 import { defineKind } from '../../../src/schema/kind.ts'
@@ -39,7 +39,7 @@ export const drop = (path: string, revision: Revision): Event => ({
   revision,
 })
 
-/** Keeps events in readable form; `hold` makes it a client that does not read. */
+/** Records events in readable form; `hold` simulates a client that does not read. */
 export class Recorder implements WatchSink {
   readonly events: { type: EventType; path: string; revision: Revision; color: string | undefined }[] = []
   ended: { error: StatusError | undefined } | undefined
@@ -65,7 +65,7 @@ export class Recorder implements WatchSink {
     else setImmediate(resume)
   }
 
-  /** Stops reading, as seen from the server: everything from now on piles up. */
+  /** Stops reading, as seen from the server: the backlog grows from now on. */
   hold(backlog: number): void {
     this.#held = true
     this.backlog = backlog

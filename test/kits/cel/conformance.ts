@@ -1,4 +1,4 @@
-/** Runs tests of the official CEL suite: reads their JSON, makes environments for them and judges the outcome. For tests only. */
+/** Runs tests of the official CEL suite: parses their JSON, builds environments for them and compares the results. For tests only. */
 
 import { check } from '../../../src/cel/checker/checker.ts'
 import { createEnv, type Env } from '../../../src/cel/checker/env.ts'
@@ -48,7 +48,7 @@ import { CelError } from '../../../src/cel/syntax/source.ts'
 import { compile } from './compile.ts'
 import { wholeLibrary } from './program.ts'
 
-/** The JSON of a test; what is not named here is not needed. */
+/** The JSON of a test; members that are not used here are left out. */
 export interface ConformanceTest {
   readonly name?: string
   readonly expr: string
@@ -62,13 +62,13 @@ export interface ConformanceTest {
   readonly checkOnly?: boolean
 }
 
-/** The JSON of protobuf messages, which the suite answers for. */
+/** The JSON of protobuf messages, whose types the suite ensures. */
 type Json = any
 
-/** Why a test cannot be run: it needs what Keelson does not have. */
+/** A test cannot be run: it needs features that Keelson does not have. */
 class NotSupported extends Error {}
 
-/** Runs one test; undefined if it passed, else what went wrong. */
+/** Runs one test; undefined if it passed, else the error. */
 export function runConformanceTest(test: ConformanceTest, extensions: readonly Library[]): string | undefined {
   try {
     return test.checkOnly ? checkOnly(test, extensions) : evaluate(test, extensions)
@@ -91,7 +91,7 @@ function evaluate(test: ConformanceTest, extensions: readonly Library[]): string
   return test.typedResult?.deducedType ? compareTypes(program.type, typeOf(test.typedResult.deducedType)) : undefined
 }
 
-/** Tests that are to run unchecked are checked if they can be: Keelson runs nothing else, but its functions stand up to any values. */
+/** Tests that are to run unchecked are checked if possible: Keelson runs only checked expressions, but its functions accept any values. */
 function programFor(test: ConformanceTest, env: Env): Program {
   const parsed = parse(env, test.expr)
   try {

@@ -6,7 +6,7 @@ import { createProgram } from '../../../src/cel/runtime/program.ts'
 import { showValue } from '../../../src/cel/runtime/show-value.ts'
 import { CelFault, type CelValue } from '../../../src/cel/runtime/values.ts'
 
-/** The value of an expression that stored objects may have; throws what is wrong with it. */
+/** The value of an expression of a stored object; throws its errors. */
 export function evaluate(text: string): CelValue {
   const env = baseEnv('stored')
   const ast = checkExpression(env, text)
@@ -16,10 +16,10 @@ export function evaluate(text: string): CelValue {
   return value
 }
 
-/** What an expression gives as text. */
+/** The value of an expression, formatted. */
 export const shown = (text: string): string => showValue(evaluate(text))
 
-/** What is wrong with an expression, compiled or run. */
+/** The error of an expression, at compile time or at run time. */
 export function problemOf(text: string): string {
   try {
     return `none, it is ${shown(text)}`

@@ -4,7 +4,7 @@ import type { CheckedAst } from '../../../src/cel/checker/checked-ast.ts'
 import { formatType } from '../../../src/cel/checker/types.ts'
 import type { Constant, Expr, FieldEntry, MapEntry } from '../../../src/cel/syntax/ast.ts'
 
-/** What is written after a node. */
+/** The suffix of a node. */
 export type Adorn = (node: Expr | MapEntry | FieldEntry) => string
 
 const literalKinds: Record<Constant['type'], string> = {
@@ -27,13 +27,13 @@ const nodeKinds: Record<Exclude<Expr['kind'], 'literal'>, string> = {
   comprehension: 'Expr_ComprehensionExpr',
 }
 
-/** Writes the kinds of nodes. */
+/** Appends the kinds of nodes. */
 export const adornKinds: Adorn = node => {
   if (!('kind' in node)) return '^#*expr.Expr_CreateStruct_Entry#'
   return `^#*expr.${node.kind === 'literal' ? literalKinds[node.value.type] : nodeKinds[node.kind]}#`
 }
 
-/** Writes the types of nodes, and what their names and calls mean. */
+/** Appends the types of nodes, and the references of names and calls. */
 export const adornTypes =
   (ast: CheckedAst): Adorn =>
   node => {
@@ -45,7 +45,7 @@ export const adornTypes =
     return (type ? `~${formatType(type)}` : '') + (named ? meaning : '')
   }
 
-/** The tree as text. */
+/** The formatted tree. */
 export function debugString(expr: Expr, adorn: Adorn): string {
   return new Printer(adorn).print(expr)
 }
@@ -152,7 +152,7 @@ const short = new Map([
   [92, '\\\\'],
 ])
 
-// As Go's strconv.Quote of the bytes: what is no text stands as \x.
+// As Go's strconv.Quote of the bytes: invalid UTF-8 is written as \x.
 function goQuote(bytes: Uint8Array): string {
   let out = ''
   for (let at = 0; at < bytes.length; ) {

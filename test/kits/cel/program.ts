@@ -17,7 +17,7 @@ import type { CelValue } from '../../../src/cel/runtime/values.ts'
 import { bindLibrary, optionalMacros, standardMacros, twoVariableMacros } from '../../../src/cel/syntax/macros.ts'
 import { compile } from './compile.ts'
 
-/** All that CEL itself has. */
+/** All libraries of CEL itself. */
 export const wholeLibrary = (): Library => ({
   functions: [...standardFunctionDeclarations(), ...optionalFunctionDeclarations(), ...mapInsertDeclarations()],
   variables: [...standardTypeVariables(), ...optionalTypeVariables()],
@@ -26,7 +26,7 @@ export const wholeLibrary = (): Library => ({
   optionalSyntax: true,
 })
 
-/** An environment of all that CEL itself has and some variables. */
+/** An environment of all libraries of CEL itself and some variables. */
 export function testEnv(variables: { readonly [name: string]: CelType } = {}, settings: EnvSettings = {}): Env {
   const declared = Object.entries(variables).map(([name, type]) => ({ name, type }))
   return createEnv([wholeLibrary(), { variables: declared }], { crossTypeNumericComparisons: true, ...settings })

@@ -1,4 +1,4 @@
-/** Figures that packages/cel/README.md shows, compared with what tests count. */
+/** Compares the figures in packages/cel/README.md with the counts of tests. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

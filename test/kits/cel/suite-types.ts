@@ -85,7 +85,7 @@ const primitives: Record<string, CelType> = {
 }
 const wellKnown: Record<string, CelType> = { ANY: anyType, TIMESTAMP: timestampType, DURATION: durationType }
 
-/** A type as the suites write it: cel.expr.Type in JSON. */
+/** A type in the format of the suites: cel.expr.Type in JSON. */
 export function typeFromJson(json: any): CelType {
   const [kind, value] = Object.entries<any>(json ?? {})[0] ?? ['dyn', {}]
   switch (kind) {

@@ -1,4 +1,4 @@
-/** Writes a syntax tree as the text of an expression again, with its macros as they were written. */
+/** Formats a syntax tree as the source of an expression, with its original macros. */
 
 import type { CallExpr, Constant, Expr, ParsedAst } from '../../../src/cel/syntax/ast.ts'
 import { binaryOperators, operators } from '../../../src/cel/syntax/operators.ts'
@@ -10,7 +10,7 @@ export function unparse({ expr, macroCalls }: Pick<ParsedAst, 'expr' | 'macroCal
 
 const written = new Map([...binaryOperators].map(([text, name]) => [name, text]))
 
-/** How loosely operators bind; what is none of them binds tightest. */
+/** The precedence of operators, lowest first; all other expressions bind tightest. */
 const looseness = new Map<string, number>([
   [operators.conditional, 8],
   [operators.or, 7],
@@ -99,7 +99,7 @@ class Writer {
     return `${this.#inside(a, binds)} ${text} ${this.#inside(b!, binds - 1)}`
   }
 
-  // A chain is read as a balanced tree; one of another shape was written with parentheses.
+  // A chain is parsed as a balanced tree; one of another shape was written with parentheses.
   #logic(expr: CallExpr): string {
     const binds = looseness.get(expr.function)!
     const chain = expr.args.length === 2 ? this.#balancedTerms(expr, expr.function) : undefined
@@ -123,7 +123,7 @@ class Writer {
     return fits(expr, 0, terms.length - 2) ? terms : undefined
   }
 
-  // In parentheses if it binds more loosely than is allowed here.
+  // Adds parentheses if the precedence is too low for this position.
   #inside(expr: Expr, loosest: number): string {
     const text = this.write(expr)
     const binds = expr.kind === 'call' && !expr.target && !this.#macroCalls.has(expr.id) ? (looseness.get(expr.function) ?? 1) : 1

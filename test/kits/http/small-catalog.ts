@@ -1,4 +1,4 @@
-/** A small catalog for the tests of discovery and OpenAPI: every form a kind can take, in few fields. */
+/** A small catalog for tests of discovery and OpenAPI: every variation of a kind, in few fields. */
 import { Catalog } from '../../../src/registry/catalog.ts'
 import { defineKind, type Kind } from '../../../src/schema/kind.ts'
 import { resourceOf } from '../../../src/schema/resource.ts'
@@ -76,7 +76,7 @@ const widget = defineKind({
   },
 })
 
-/** `ingresses.networking.k8s.io`, two fields of it. */
+/** `ingresses.networking.k8s.io` with two fields. */
 const ingress = defineKind({
   group: 'networking.{group_domain}',
   version: 'v1',
@@ -99,7 +99,7 @@ const bundle = (version: string) =>
     storedAs: { version: 'v1beta1' },
   })
 
-/** A core kind whose whole content is beside spec and status, and that cannot be deleted as a collection. */
+/** A core kind with all content beside spec and status, without deletecollection. */
 const note = defineKind({
   group: '',
   version: 'v1',
@@ -110,7 +110,7 @@ const note = defineKind({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
 })
 
-/** A kind that is only asked, never stored. */
+/** A review, which is never stored. */
 const review = defineKind({
   group: 'authorization.{group_domain}',
   version: 'v1',
@@ -121,7 +121,7 @@ const review = defineKind({
   verbs: ['create'],
 })
 
-/** A kind of someone else's domain. */
+/** A kind of another domain. */
 export const cronTab = defineKind({
   group: 'stable.example.com',
   version: 'v1',
@@ -131,7 +131,7 @@ export const cronTab = defineKind({
   fields: { cron: [2, string, 'When.'] },
 })
 
-/** All of them, in no useful order. */
+/** All of them, unsorted. */
 export function smallCatalog(groupDomain = 'k8s.io'): Catalog {
   const kinds: readonly Kind<any>[] = [cronTab, review, bundle('v1beta1'), bundle('v1'), note, ingress, widget]
   return new Catalog(kinds.map(kind => resourceOf(kind, groupDomain)))

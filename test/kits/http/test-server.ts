@@ -1,4 +1,4 @@
-/** A whole server over a registry of the test's own, for tests of what lies between the socket and the registry. */
+/** A whole server over a registry of the test, for tests of the layers between the socket and the registry. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ClientHttp2Session, connect, type IncomingHttpStatusHeader } from 'node:http2'
@@ -31,14 +31,14 @@ export type Options = { readonly handle?: Handle; readonly health?: Checks; read
 
 const NOW = new Date('2026-01-02T03:04:05Z')
 
-/** Some real kinds, served as they are. */
+/** Some real kinds, unchanged. */
 export function testCatalog(): Catalog {
   return new Catalog([Secret, Namespace, DaemonSet, ServiceCIDR].map(kind => resourceOf(kind, 'k8s.io')))
 }
 
 const TOKENS = 'secret-token,jane,u1,"devs,ops"\n'
 
-/** Users with credentials may do everything, others ask for health and version. */
+/** Authenticated users may do everything, others may read health and version. */
 const knownUsers: Authorizer = {
   authorize({ groups }, { verb, path, resource }) {
     const isPublic = resource === undefined && verb === 'get' && /^\/(healthz|livez|readyz|version)(\/|$)/.test(path)
@@ -169,7 +169,7 @@ export const find = (catalog: Catalog, plural: string): Resource => {
   throw new Error(`no ${plural} in the catalog`)
 }
 
-/** A stored Secret as the registry would hand it out. */
+/** A stored Secret as the registry returns it. */
 export const secretJson = (name: string, data: Record<string, string> = {}) =>
   Buffer.from(
     JSON.stringify({

@@ -15,5 +15,5 @@ export function widgets(schema: object = {}, more: { spec?: object; version?: ob
   }
 }
 
-/** The same with a schema of the spec. */
+/** As widgets, with a schema of the spec. */
 export const widgetsWith = (spec: Schema, more: Parameters<typeof widgets>[1] = {}) => widgets({ properties: { spec } }, more)

@@ -1,4 +1,4 @@
-/** What tests of this group share: requests with the feature gates of a server with default settings. */
+/** Request contexts for tests of this group, with the default feature gates. */
 import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { contextWith } from './kinds.ts'
 

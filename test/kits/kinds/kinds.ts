@@ -13,10 +13,10 @@ import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
 import type { UpdateSubresource } from '../../../src/schema/subresources.ts'
 import type { MessageShape } from '../../../src/schema/types.ts'
 
-/** The moment at which tests happen. */
+/** The time of tests. */
 export const NOW = new Date('2026-07-01T12:00:00Z')
 
-/** A request of an administrator with every feature gate off but those named. */
+/** A request of an administrator; all feature gates are off except the named ones. */
 export function contextWith({ gates = [], ...more }: Partial<RequestContext> & { gates?: readonly string[] } = {}): RequestContext {
   return {
     user: { name: 'admin', groups: ['system:masters'] },
@@ -28,10 +28,10 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
   }
 }
 
-/** A stored object as plain data: what tests write down, before `conform` has made an object of it. */
+/** A stored object as plain data: the input of tests, before `conform`. */
 export type Draft = { readonly metadata?: object; readonly [field: string]: unknown }
 
-/** The object as it would be after decoding and defaulting. */
+/** The object after decoding and defaulting. */
 export function withDefaults(kind: Kind<any>, draft: Draft): any {
   const resource = resourceOf(kind, 'k8s.io')
   const object = conform(resource.type, structuredClone(complete(resource, draft)) as never).value
@@ -40,7 +40,7 @@ export function withDefaults(kind: Kind<any>, draft: Draft): any {
   return object
 }
 
-/** The object as it would be stored by a create. */
+/** The object that a create would store. */
 export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = contextWith()): any {
   const object = withDefaults(kind, draft)
   if (kind.def.status && !kind.def.keepsStatusOnCreate) {
@@ -51,7 +51,7 @@ export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = con
   return object
 }
 
-/** The object as it would be stored by an update of `old`. */
+/** The object that an update of `old` would store. */
 export function updated(kind: Kind<any>, draft: Draft, old: Draft, ctx: RequestContext = contextWith()): any {
   const [object, stored] = [withDefaults(kind, draft), withDefaults(kind, old)]
   if (kind.def.status) object.status = stored.status
@@ -61,7 +61,7 @@ export function updated(kind: Kind<any>, draft: Draft, old: Draft, ctx: RequestC
 
 export type CheckOptions = { readonly old?: Draft; readonly ctx?: RequestContext }
 
-/** Everything that is wrong with a create, or with an update when `old` is given, as `path: message`. */
+/** All errors of a create, or of an update when `old` is given, as `path: message`. */
 export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() }: CheckOptions = {}): string[] {
   const resource = resourceOf(kind, 'k8s.io')
   if (old) {
@@ -71,7 +71,7 @@ export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() 
   return errorsOf(resource, created(kind, draft, ctx), { ctx, rules: kind.def })
 }
 
-/** Everything that is wrong with a write through a subresource. */
+/** All errors of a write through a subresource. */
 export function checkSubresource(kind: Kind<any>, name: string, sent: Draft, old: Draft, ctx: RequestContext = contextWith()): string[] {
   const { status, updates = {} } = kind.def.subresources ?? {}
   const update: UpdateSubresource<any> | undefined = name === 'status' ? status : updates[name]
@@ -87,7 +87,7 @@ export function checkSubresource(kind: Kind<any>, name: string, sent: Draft, old
   })
 }
 
-/** What a create or an update warns about. */
+/** The warnings of a create or an update. */
 export function warnings(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() }: CheckOptions = {}): string[] {
   return [...(kind.def.warn?.(withDefaults(kind, draft), old && withDefaults(kind, old), ctx) ?? [])]
 }
@@ -115,7 +115,7 @@ type Rules = {
 
 type Situation = { readonly old?: AnyObject; readonly ctx: RequestContext; readonly rules: Rules; readonly only?: string }
 
-/** As the registry does it: what the types declare is asked of the whole object, or of the one field that a subresource is about. */
+/** As in the registry: the rules of types apply to the whole object, or to the field of a subresource. */
 function errorsOf(
   { type, ...resource }: Resource,
   object: AnyObject,

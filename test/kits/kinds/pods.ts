@@ -1,4 +1,4 @@
-/** Pods for tests of their rules: conformed and given defaults as the server does, then checked. */
+/** Pods for tests of their rules: conformed and defaulted as in the server, then checked. */
 
 import type { Pod } from '../../../src/kinds/core/pod/pod.ts'
 import { PodSpec } from '../../../src/kinds/rules/pod/spec.ts'
@@ -25,19 +25,19 @@ export const GATES = [
   'ClearingNominatedNodeNameAfterBinding',
 ]
 
-/** What tests write down of a pod; the rest is that of a pod that is fine. */
+/** The relevant part of a pod; the rest is that of a valid pod. */
 export type Draft = { metadata?: object; spec?: object; status?: object }
 type PodRule = (pod: Pod, at: Ref<Pod>, ctx: RequestContext & { readonly old?: Pod }) => Iterable<FieldError>
 /** The pod of a draft. */
 export const podOf = ({ metadata = {}, spec = {}, status = {} }: Draft): Pod =>
   conformed<Pod>(PodMessage, { metadata: { name: 'p', namespace: 'n', ...metadata }, spec: podSpec(spec), status })
 
-/** What a rule finds wrong with a pod, and with its change when `old` is given; `more` are further features. */
+/** The errors of a rule for a pod, and for its change when `old` is given; `more` are further feature gates. */
 export const errors = (rule: PodRule, draft: Draft, { old, more = [] }: { old?: Draft; more?: string[] } = {}): string[] => {
   const pod = podOf(draft)
   const ctx = contextWith({ gates: [...GATES, ...more] })
   return texts(rule(pod, refTo(pod) as Ref<Pod>, old ? { ...ctx, old: podOf(old) } : ctx))
 }
 
-/** The metadata of a pod that mirrors one of a node. */
+/** The metadata of a mirror pod. */
 export const MIRROR = { annotations: { 'kubernetes.io/config.mirror': 'x' } }

@@ -1,4 +1,4 @@
-/** What the tests of stores have in common. */
+/** Common parts of the store tests. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Clock } from '../../../src/lib/clock.ts'
@@ -8,11 +8,11 @@ import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts
 export type Subject = {
   /** Opens a new, empty store. */
   open(clock: Clock, options?: Limits): Promise<Store>
-  /** Closes a store and opens what it kept; left out where nothing outlives a close. */
+  /** Closes a store and opens its data again; left out where nothing outlives a close. */
   reopen?(store: Store, clock: Clock): Promise<Store>
-  /** Set where another process keeps the data: it has its own clock, and watches may hear of a write after its writer does. */
+  /** Set where another process keeps the data: it has its own clock, and watches may receive a write after its writer's response. */
   remote?: boolean
-  /** How many random histories are tried; fewer where opening a store takes long. */
+  /** The number of random histories; fewer where opening a store takes long. */
   runs?: number
 }
 
@@ -22,7 +22,7 @@ export type Opener = (t: TestContext, clock?: Clock) => Promise<Store>
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 export const text = (value: Uint8Array): string => new TextDecoder().decode(value)
 
-/** Writes a key whatever it holds, or deletes it, and returns the revision. */
+/** Writes a key whatever its value, or deletes it, and returns the revision. */
 export async function put(store: Store, key: string, value: string | null, ttlSeconds?: number): Promise<Revision> {
   const { entry } = await store.get(key)
   const change = {
@@ -45,7 +45,7 @@ export async function read(store: Store, key: string, at?: Revision): Promise<st
   return entry && text(entry.value)
 }
 
-/** Watches until some events have come, checking that each batch is in order and within its revision. */
+/** Watches until some events have arrived, checking that each batch is in order and within its revision. */
 export async function collect(
   store: Store,
   { prefix = '/', after, count }: { prefix?: string; after: Revision; count: number },

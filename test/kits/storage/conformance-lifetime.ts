@@ -1,4 +1,4 @@
-/** What every store must do over time: forget, expire, close and open again. */
+/** Conformance of every store over time: compaction, expiry, closing and reopening. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -6,7 +6,7 @@ import { Compacted, FutureRevision, type Revision, StoreUnavailable } from '../.
 import { bytes, collect, type Opener, put, read, type Subject, text } from './conformance-kit.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Tests of forgetting history. */
+/** Tests of compaction. */
 export function describeCompaction(open: Opener): void {
   test('compaction refuses what is before it and keeps everything from there on', async t => {
     const store = await open(t)

@@ -1,4 +1,4 @@
-/** Random histories, checked against the simplest store there could be. */
+/** Random histories, checked against the simplest possible store. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -146,7 +146,7 @@ async function run(
   }
 }
 
-/** Does something at a revision some steps back; where the model says that revision is out of reach, the store must say so too. */
+/** Acts at an earlier revision; where the model says that revision is compacted, the store must agree. */
 async function runAt(model: Model, back: number, act: (at: Revision) => Promise<unknown>, { oldest = model.oldest } = {}): Promise<void> {
   const at = model.newest - back
   if (at > model.newest) await assert.rejects(act(at), FutureRevision)
@@ -167,7 +167,7 @@ async function runSwap({ key, value, expect }: Extract<Step, { do: 'swap' }>, st
   }
 }
 
-/** Of swaps of one key made at once one wins, the first where this process decides; revisions tell the order. */
+/** Of concurrent swaps of one key one wins, the first where this process decides; revisions tell the order. */
 async function runTogether(
   { keys, value }: Together,
   { store, model, remote }: { store: Store; model: Model; remote: boolean },

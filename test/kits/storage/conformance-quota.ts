@@ -1,4 +1,4 @@
-/** What every store with a quota must do when its space is used up. */
+/** Conformance of every store with a quota when its space is used up. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -36,7 +36,7 @@ export function describeQuota({ open, reopen, remote }: Subject): void {
     await update(store, '/k/1', 1000)
     await assert.rejects(update(store, '/k/1', VALUE), SpaceExceeded)
     await update(store, '/k/1', 2000, { isEnding: true })
-    // What others may not use is left for those that are being deleted.
+    // Reserved space is left for objects that are being deleted.
     const refused = await growing(store, '/k/1', { isEnding: false })
     await update(store, '/k/1', refused, { isEnding: true })
   })
@@ -45,7 +45,7 @@ export function describeQuota({ open, reopen, remote }: Subject): void {
     const store = await full(t)
     const before = store.size!().usedBytes
     let refused: unknown
-    // Updates of the same size take the reserve at first; large ones then wait for a compaction.
+    // Updates of the same size use the reserve at first; large ones then wait for a compaction.
     for (let i = 0; i < 100 && !refused; i++) refused = await update(store, `/k/${i % 10}`, VALUE + 1, {}).catch(error => error)
     assert.ok(refused instanceof SpaceExceeded, `${refused}`)
     assert.ok(store.size!().usedBytes - before < MIB)
@@ -126,7 +126,7 @@ async function remove(store: Store, key: string): Promise<void> {
   assert.ok((await store.swap(key, { expect: entry!.modified, value: null })).ok)
 }
 
-/** Has an object grow a little again and again until that is refused; returns the size that was. */
+/** Grows an object step by step until that is refused; returns the size at that point. */
 async function growing(store: Store, key: string, options: { isEnding: boolean }): Promise<number> {
   for (let size = 4000; ; size += 2000)
     try {

@@ -1,4 +1,4 @@
-/** What every store's watches must do. */
+/** Conformance of every store's watches. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Compacted, type Event, FutureRevision, type Revision } from '../../../src/storage/store.ts'
@@ -49,7 +49,7 @@ export function describeWatch(open: Opener, { remote = false }: Subject): void {
     const write = async (writer: number) => {
       for (let i = 0; i < rounds; i++) {
         const revision = await put(store, `/w/${writer}/${i % 5}`, `${i}`)
-        // Nothing follows the last write, so that a watch from there has nothing to show.
+        // Nothing follows the last write, so a watch from there has no events.
         if (i % 8 === writer % 8 && revision <= total) watching.push(collect(store, { after: revision, count: total + 1 - revision }))
       }
     }

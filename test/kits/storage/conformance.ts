@@ -1,4 +1,4 @@
-/** What every store must do, as tests to run over each of them. */
+/** The conformance suite of stores, run over each of them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Fence, FencedOff, FutureRevision, LateBytes, type Store, type Swap } from '../../../src/storage/store.ts'
@@ -114,7 +114,7 @@ function describeSwaps(open: Opener): void {
     await assert.rejects(behind({ key: '/fence', modified: 0 }, none.revision), FencedOff)
     const again = await behind({ key: '/fence', modified: first }, none.revision)
     assert.ok(again.ok)
-    // What loses against another write, behind a fence that holds, is told what is there.
+    // A write that loses against another one, behind a valid fence, gets the current value.
     assert.deepEqual(await behind({ key: '/fence', modified: first }), { ok: false, current: (await store.get('/a')).entry })
     await put(store, '/fence', '2')
     await assert.rejects(behind({ key: '/fence', modified: first }, again.revision), FencedOff)

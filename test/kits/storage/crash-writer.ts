@@ -1,7 +1,7 @@
-/** Test support: a process that opens a store and writes to it until it is killed, telling its parent of every acknowledgement. */
+/** Test support: a process that opens a store and writes to it until it is killed, reporting every acknowledgement to its parent. */
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 
-/** What the process reports: that it is open, or a write that was acknowledged; `value` null for a delete. */
+/** A report of the process: it is open, or a write was acknowledged; `value` is null for a delete. */
 export type Told = { newest: number } | { key: string; value: string | null; revision: number } | { refused: string }
 
 const [, , dir, round] = process.argv

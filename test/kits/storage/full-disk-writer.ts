@@ -3,7 +3,7 @@
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 import { StoreUnavailable } from '../../../src/storage/store.ts'
 
-/** What the process reports when the disk was full, and after it had space again. */
+/** The reports of the process when the disk was full, and after it had space again. */
 export type Report = {
   message: string
   unavailable: boolean
@@ -23,7 +23,7 @@ void (async () => {
   for await (const { revision } of store.watch('/', 1, new AbortController().signal)) watched = revision
 })()
 
-/** Writes some values at once, from many writers, and returns why one could not be written. */
+/** Writes some values concurrently, from many writers, and returns the error of a failed write. */
 async function fill(writes: number): Promise<unknown> {
   let failure: unknown
   const write = async (writer: number) => {

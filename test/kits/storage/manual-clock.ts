@@ -22,7 +22,7 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Moves the clock on and runs, in order, what has become due. */
+  /** Advances the clock and runs, in order, the timers that are due. */
   advance(ms: number): void {
     const target = this.#now + ms
     for (let due = this.#soonest(target); due; due = this.#soonest(target)) {

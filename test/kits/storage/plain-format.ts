@@ -1,8 +1,8 @@
-/** The plainest layout of records in etcd, for tests of the store alone. */
+/** The simplest layout of records in etcd, for tests of the store alone. */
 import type { RecordFormat } from '../../../src/storage/etcd/record-format.ts'
 import { bytesOf } from '../../../src/storage/store.ts'
 
-/** Keys are places, and values are stored as they are. */
+/** Keys and values are stored unchanged. */
 export const plainFormat: RecordFormat = {
   placeOf: key => key,
   keyAt: place => place,

@@ -1,9 +1,9 @@
-/** Test support: a process without special rights that tries to open stores and reports the result. */
+/** Test support: a process without special privileges that tries to open stores and reports the result. */
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 
 const NOBODY = 65_534
 
-/** Of each directory, why it was refused; empty if it was not. */
+/** The error of each directory; empty if it was opened. */
 export type Refusals = string[]
 
 async function tryToOpen(dir: string): Promise<string> {
