@@ -1,0 +1,77 @@
+/** Applies changes of pods: bound pods take room on nodes, pods without a node enter the queue, and ended pods leave both. */
+import type { Change } from '../client/object-revision.ts'
+import type { Pod } from '../kinds/core/pod/pod.ts'
+import type { Binder } from './binder.ts'
+import { selfEvents } from './cluster-event.ts'
+import type { Nominations } from './nominations.ts'
+import type { Occupancy } from './occupancy.ts'
+import { podInfoOf } from './pod-info.ts'
+import type { Requeuer } from './requeuer.ts'
+import type { SchedulingQueue } from './scheduling-queue.ts'
+
+export type PodChangesParts = {
+  readonly queue: SchedulingQueue
+  readonly nominations: Nominations
+  readonly occupancy: Occupancy
+  readonly requeuer: Pick<Requeuer, 'requeueOne'>
+  readonly binder: Pick<Binder, 'wake'>
+  /** Only pods that name this scheduler are queued. */
+  readonly schedulerName: string
+  /** Asks for the next scheduling attempt. */
+  readonly wake: () => void
+}
+
+export class PodChanges {
+  readonly #parts: PodChangesParts
+
+  constructor(parts: PodChangesParts) {
+    this.#parts = parts
+  }
+
+  apply(change: Change<Pod>): void {
+    const { type, current, previous } = change
+    const { uid, fields } = current
+    const isOver = type === 'deleted' || fields['status.phase'] === 'Succeeded' || fields['status.phase'] === 'Failed'
+    // The pod may have been deleted and created again under the same name.
+    if (previous && previous.uid !== uid) this.#ended(previous.uid)
+    if (isOver) this.#ended(uid)
+    else if (fields['spec.nodeName']) this.#bound(current.object)
+    else if (fields['spec.schedulerName'] === this.#parts.schedulerName) this.#pending(change)
+  }
+
+  #ended(uid: string): void {
+    const { queue, occupancy, binder } = this.#parts
+    binder.wake(uid)
+    queue.remove(uid)
+    occupancy.remove(uid)
+  }
+
+  #bound(pod: Pod | undefined): void {
+    if (!pod) return
+    const info = podInfoOf(pod)
+    this.#parts.queue.remove(info.uid)
+    this.#parts.occupancy.bound(info)
+  }
+
+  #pending({ current, previous }: Change<Pod>): void {
+    const { queue, nominations, occupancy, requeuer, binder, wake } = this.#parts
+    const pod = current.object
+    if (!pod) return
+    const { uid, terminating } = current
+    if (occupancy.isAssumed(uid)) {
+      // Its binding will fail; until then it takes no room.
+      if (!terminating) return
+      occupancy.release(uid)
+      binder.wake(uid)
+      return
+    }
+    const nominated = pod.status.nominatedNodeName ?? ''
+    const before = previous?.fields['status.nominatedNodeName'] ?? ''
+    const info = podInfoOf(pod)
+    if (before && before !== nominated) occupancy.endNomination(uid)
+    nominations.set(info, nominated || before ? nominated : (nominations.nodeOf(uid) ?? ''))
+    if (!queue.has(uid)) queue.add(info)
+    else if (previous?.object) requeuer.requeueOne(uid, selfEvents(previous.object, pod))
+    if (queue.nextAfterMs !== undefined) wake()
+  }
+}
