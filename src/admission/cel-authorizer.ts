@@ -1,13 +1,16 @@
 /** Authorization as expressions ask for it. */
 import type { CelAccess, CelAuthorizer, CelDecision, CelUser } from '../cel/libraries/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { InParts } from '../lib/in-parts.ts'
-import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import { type Step, waitFor } from '../lib/step.ts'
 import type { Attributes as AccessAttributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Attributes } from './attributes.ts'
 
-export type Authorize = (user: User, attributes: AccessAttributes, request: { readonly signal: Cancellation }) => MaybePromise<Decision>
+export type Authorize = (
+  user: User,
+  attributes: AccessAttributes,
+  request: { readonly signal: Cancellation },
+) => Decision | Promise<Decision>
 
 /** Every evaluation asks for one more decision at least, and what expressions may cost allows for fewer checks than this. */
 const MAX_EVALUATIONS = 64
@@ -24,8 +27,8 @@ export class ExpressionAuthorizer {
     this.#authorize = authorize
   }
 
-  /** What an evaluation comes to once all decisions that it asked for are known. A promise only when one had to be waited for, or it took long. */
-  evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => InParts<T>): MaybePromise<T> {
+  /** The result of an evaluation once all decisions that it asked for are known. */
+  *evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => Step<T>): Step<T> {
     let pending: Promise<unknown>[] | undefined
     const decide: CelAuthorizer = (user, access) => {
       const known = this.#awaited.get(attributes)?.get(keyOf(user, access))
@@ -40,18 +43,13 @@ export class ExpressionAuthorizer {
       pending.push(settled)
       return UNDECIDED
     }
-    const attempt = () => outcomeOf(attributes, evaluation(decide))
-    const evaluateAgain = async (first: () => T): Promise<T> => {
-      let latest = first
-      for (let n = 1; pending; n++) {
-        await Promise.all(pending)
-        if (n === MAX_EVALUATIONS) break
-        pending = undefined
-        latest = await attempt()
-      }
-      return latest()
+    for (let n = 1; ; n++) {
+      const outcome = yield* outcomeOf(evaluation(decide))
+      if (!pending) return outcome()
+      yield* waitFor(Promise.all(pending))
+      if (n === MAX_EVALUATIONS) return outcome()
+      pending = undefined
     }
-    return whenDone(attempt(), outcome => (pending ? evaluateAgain(outcome) : outcome()))
   }
 
   #remember(attributes: Attributes, key: string, decision: Promise<Decision>): Promise<void> {
@@ -73,16 +71,15 @@ const keyOf = ({ name, uid, groups }: CelUser, access: CelAccess) => JSON.string
 
 const UNDECIDED: CelDecision = { allowed: false, reason: '', error: 'the authorizer has not decided yet' }
 
-/** What an evaluation returned or threw. It counts only when nothing was undecided. */
-function outcomeOf<T>(attributes: Attributes, evaluation: InParts<T>): MaybePromise<() => T> {
-  const failed = (error: unknown) => (): never => {
-    throw error
-  }
+/** The value or the error of an evaluation. It counts only when nothing was undecided. */
+function* outcomeOf<T>(evaluation: Step<T>): Step<() => T> {
   try {
-    const result = attributes.runParts(evaluation)
-    return result instanceof Promise ? result.then(value => () => value, failed) : () => result
+    const value = yield* evaluation
+    return () => value
   } catch (error) {
-    return failed(error)
+    return () => {
+      throw error
+    }
   }
 }
 

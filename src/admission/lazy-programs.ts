@@ -1,7 +1,8 @@
 /** Programs of stored expressions, made when a request first needs them: there can be thousands, and most concern few requests. */
 import { type ExpressionProblem, isProblem } from '../cel/kubernetes/expression.ts'
 import type { Program } from '../cel/runtime/program.ts'
-import { runYielding } from '../lib/yield.ts'
+import { Pace } from '../lib/pace.ts'
+import { run, type Step } from '../lib/step.ts'
 
 export type LazyProgram = () => Program | { readonly problem: string }
 
@@ -24,14 +25,14 @@ export class LazyPrograms {
     return program
   }
 
-  /** Makes all of them, and lets other requests run in between. Undefined where they are made, or so few that it takes no noticeable time. */
-  prepare(): Promise<void> | undefined {
-    if (this.#uncompiled.length <= FEW) return undefined
-    this.#preparing ??= runYielding(this.#making())
-    return this.#preparing
+  /** Makes all of them, unless they are so few that it takes no noticeable time. Requests that need them wait for the same work. */
+  *prepare(): Step<void> {
+    if (this.#uncompiled.length <= FEW) return
+    this.#preparing ??= (async () => run(this.#makeAll(), new Pace()))()
+    yield this.#preparing
   }
 
-  *#making(): Generator<void, void> {
+  *#makeAll(): Step<void> {
     for (const program of this.#uncompiled) {
       program()
       yield
@@ -42,3 +43,6 @@ export class LazyPrograms {
 }
 
 const FEW = 16
+
+/** Units of a request's budget that an evaluation takes at least, the making of its program included. */
+export const EVALUATION_WORK = 1000

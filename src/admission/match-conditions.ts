@@ -3,12 +3,13 @@ import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Bindings } from '../cel/runtime/program.ts'
 import { CelFault } from '../cel/runtime/values.ts'
 import { aggregate } from '../lib/go-text.ts'
-import type { InParts } from '../lib/in-parts.ts'
-import type { LazyProgram, LazyPrograms } from './lazy-programs.ts'
+import type { Step } from '../lib/step.ts'
+import type { Budget } from '../schema/budget.ts'
+import { EVALUATION_WORK, type LazyProgram, type LazyPrograms } from './lazy-programs.ts'
 
 export type Condition = { readonly name: string; readonly expression: string; readonly program: LazyProgram }
 
-/** The conditions of one webhook or policy; what is the same for several of them is one object. */
+/** The conditions of one webhook or policy; webhooks with the same conditions share one object. */
 export type Conditions = {
   readonly all: readonly Condition[]
   readonly programs: LazyPrograms
@@ -28,22 +29,22 @@ export type ConditionsOutcome =
   | { readonly outcome: 'no-match'; readonly condition: string }
   | { readonly outcome: 'error'; readonly message: string }
 
-/** What the conditions of one webhook or policy may cost together. */
-const CONDITIONS_BUDGET = 2_500_000
+/** The cost of all conditions of one webhook or policy together. */
+const MAX_CONDITIONS_COST = 2_500_000
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
 const MATCH: ConditionsOutcome = { outcome: 'match' }
 
 /**
  * Evaluates all conditions. One that is false decides, whatever others fail with; without one, failures leave the request to the
- * failure policy. The budget is that of this webhook or policy alone: adding another never exhausts it.
- * Stops after each condition.
+ * failure policy. The limit of their cost is that of this webhook or policy alone: adding another never exhausts it. Others may run after
+ * each condition.
  */
-export function* evaluatingConditions({ all }: Conditions, bindings: Bindings): InParts<ConditionsOutcome> {
+export function* evaluateConditions({ all }: Conditions, bindings: Bindings, budget: Budget): Step<ConditionsOutcome> {
   if (all.length === 0) return MATCH
   const problems: string[] = []
   let excluding: string | undefined
-  let budget = CONDITIONS_BUDGET
+  let costLeft = MAX_CONDITIONS_COST
   for (const { name, expression, program: programOf } of all) {
     const program = programOf()
     if ('problem' in program) {
@@ -51,8 +52,9 @@ export function* evaluatingConditions({ all }: Conditions, bindings: Bindings): 
       continue
     }
     const { value, cost } = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT })
-    if (cost > budget) return { outcome: 'error', message: OUT_OF_BUDGET }
-    budget -= cost
+    budget.note(EVALUATION_WORK + cost)
+    if (cost > costLeft) return { outcome: 'error', message: OUT_OF_BUDGET }
+    costLeft -= cost
     if (value === false) excluding ??= name
     if (value instanceof CelFault) problems.push(`expression '${expression}' resulted in error: ${value.message}`)
     yield

@@ -1,6 +1,6 @@
-/** What may change or reject a write after it is decoded and before it is stored. */
+/** Plugins that may change or reject a write after it is decoded and before it is stored, run one after the other. */
 import { deepEqual } from '../lib/json-value.ts'
-import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Step } from '../lib/step.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Attributes } from './attributes.ts'
@@ -9,202 +9,178 @@ import { Reinvocation } from './reinvocation.ts'
 
 export interface Plugin {
   readonly name: string
-  /** The plurals of the resources that it has to do with; without them, of all. It is not run for others. */
+  /** The plurals of the resources that it is about; by default all. It is not run for others. */
   readonly plurals?: readonly string[]
-  /** Whether anything is in force that it acts on. It is not run, nor timed, where there is nothing. */
+  /** Whether it has nothing to act on, such as a policy. It is then not run, nor timed. */
   readonly isIdle?: () => boolean
-  /** Whether it explains what it does itself, in more detail than that it mutated or rejected. */
+  /** Whether it explains its decisions itself, in more detail than that it mutated or rejected. */
   readonly explains?: true
   /**
    * May change `attributes.object`, or reject by throwing a StatusError. Runs before the object is prepared and validated, and a second
    * time when a policy or webhook that came after it changed the object.
    */
-  readonly mutate?: (attributes: Attributes, reinvocation: Reinvocation) => MaybePromise<void>
-  /** May reject by throwing a StatusError. Runs on exactly what would be stored. */
-  readonly validate?: (attributes: Attributes) => MaybePromise<void>
+  readonly mutate?: (attributes: Attributes, reinvocation: Reinvocation) => Step<void> | void
+  /** May reject by throwing a StatusError. Runs on exactly the object that would be stored. */
+  readonly validate?: (attributes: Attributes) => Step<void> | void
 }
 
-/** Everything that has a say in a write. Returns a promise only when something has to be waited for. */
+/** All plugins of a server. */
 export interface Admission {
-  mutate(attributes: Attributes): MaybePromise<void>
-  validate(attributes: Attributes): MaybePromise<void>
+  mutate(attributes: Attributes): Step<void>
+  validate(attributes: Attributes): Step<void>
 }
 
-/** The plugins one after the other, each seeing what the ones before it changed. */
+/** The plugins one after the other, each seeing the object as the ones before it have left it. */
 export function pluginChain(plugins: readonly Plugin[], observer: AdmissionObserver): Admission {
-  const mutating = stepOf(plugins, 'admit', { observer, runOf: plugin => plugin.mutate })
-  const validating = stepOf(plugins, 'validate', { observer, runOf: plugin => plugin.validate })
+  const mutating = new Phase(plugins, 'admit', { observer, methodOf: plugin => plugin.mutate })
+  const validating = new Phase(plugins, 'validate', { observer, methodOf: plugin => plugin.validate })
   return {
-    mutate(attributes) {
+    *mutate(attributes) {
       const reinvocation = new Reinvocation()
-      return whenDone(mutating(attributes, reinvocation), () =>
-        reinvocation.startSecond() ? mutating(attributes, reinvocation) : undefined,
-      )
+      yield* mutating.run(attributes, reinvocation)
+      if (reinvocation.startSecond()) yield* mutating.run(attributes, reinvocation)
     },
-    validate: attributes => validating(attributes, undefined),
+    validate: attributes => validating.run(attributes, undefined),
   }
 }
 
-type Run<A> = (attributes: Attributes, argument: A) => MaybePromise<void>
+type Method<A> = (attributes: Attributes, argument: A) => Step<void> | void
 type TimedPlugin<A> = {
   readonly plugin: Plugin
-  readonly run: Run<A>
+  readonly method: Method<A>
   readonly timer: Timer
   /** Counts a request over which it took no time. */
   readonly countIdle: CountIdle
 }
 type CountIdle = ReturnType<AdmissionObserver['uninvolved']>
-
-/** All plugins that take part in a step, as one. */
-function stepOf<A>(
-  plugins: readonly Plugin[],
-  type: StepType,
-  { observer, runOf }: { readonly observer: AdmissionObserver; readonly runOf: (plugin: Plugin) => Run<A> | undefined },
-): Run<A> {
-  const taking = plugins.filter(runOf).map(plugin => ({
-    plugin,
-    run: runOf(plugin)!,
-    timer: observer.plugin(plugin.name, type),
-    countIdle: observer.uninvolved([plugin.name], type),
-  }))
-  const divided = new WeakMap<Resource, Division<A>>()
-  const divisionFor = (resource: Resource) => {
-    let known = divided.get(resource)
-    if (!known) divided.set(resource, (known = divide(taking, resource, names => observer.uninvolved(names, type))))
-    return known
-  }
-  const whole = observer.step(type)
-  return (attributes, argument) => {
-    const { operation, resource } = attributes
-    const { concerned, countOthers } = divisionFor(resource)
-    const begun = performance.now()
-    const step: Step<A> = { plugins: concerned, attributes, argument, operation, now: begun }
-    let waiting: MaybePromise<void>
-    try {
-      waiting = runFrom(0, step)
-    } catch (error) {
-      whole(operation, (step.now - begun) / 1000, true)
-      throw error
-    }
-    if (waiting)
-      return waiting.then(
-        () => {
-          whole(operation, (step.now - begun) / 1000, false)
-          countOthers(operation)
-        },
-        (error: unknown) => {
-          whole(operation, (step.now - begun) / 1000, true)
-          throw error
-        },
-      )
-    whole(operation, (step.now - begun) / 1000, false)
-    countOthers(operation)
-  }
-}
-
 type Division<A> = { readonly concerned: readonly TimedPlugin<A>[]; readonly countOthers: CountIdle }
 
-/** The plugins that have to do with a resource, and the others, which are only counted: all of them at once, as they are many. */
-function divide<A>(
-  taking: readonly TimedPlugin<A>[],
-  { plural }: Resource,
-  counterOf: (names: readonly string[]) => CountIdle,
-): Division<A> {
-  const isConcerned = ({ plugin: { plurals } }: TimedPlugin<A>) => plurals?.includes(plural) ?? true
-  const others = taking.filter(each => !isConcerned(each))
-  return { concerned: taking.filter(isConcerned), countOthers: counterOf(others.map(({ plugin }) => plugin.name)) }
-}
+/** All plugins that mutate, or all that validate. */
+class Phase<A> {
+  readonly #plugins: readonly TimedPlugin<A>[]
+  readonly #countsOf: (names: readonly string[]) => CountIdle
+  readonly #whole: Timer
+  readonly #divided = new WeakMap<Resource, Division<A>>()
 
-/** One request in a step. */
-type Step<A> = {
-  readonly plugins: readonly TimedPlugin<A>[]
-  readonly attributes: Attributes
-  readonly argument: A
-  readonly operation: Attributes['operation']
-  /** When the clock was read last. */
-  now: number
+  constructor(
+    plugins: readonly Plugin[],
+    type: StepType,
+    { observer, methodOf }: { readonly observer: AdmissionObserver; readonly methodOf: (plugin: Plugin) => Method<A> | undefined },
+  ) {
+    this.#plugins = plugins.filter(methodOf).map(plugin => ({
+      plugin,
+      method: methodOf(plugin)!,
+      timer: observer.plugin(plugin.name, type),
+      countIdle: observer.uninvolved([plugin.name], type),
+    }))
+    this.#countsOf = names => observer.uninvolved(names, type)
+    this.#whole = observer.step(type)
+  }
+
+  *run(attributes: Attributes, argument: A): Step<void> {
+    const { operation, resource } = attributes
+    const { concerned, countOthers } = this.#divisionFor(resource)
+    const timing = new Timing(concerned, operation)
+    let i = 0
+    try {
+      for (; i < concerned.length; i++) {
+        if (concerned[i]!.plugin.isIdle?.()) {
+          timing.skip(i)
+          continue
+        }
+        const { explains } = concerned[i]!.plugin
+        if (explains) timing.tell(i)
+        const work = start(concerned[i]!, attributes, argument)
+        if (work) {
+          timing.tell(i)
+          yield* work
+        }
+        if (work || explains) timing.tell(i + 1)
+      }
+      timing.tell(i)
+    } catch (error) {
+      timing.tell(i + 1, true)
+      this.#whole(operation, timing.seconds, true)
+      throw error
+    }
+    this.#whole(operation, timing.seconds, false)
+    countOthers(operation)
+  }
+
+  /** The plugins that are about a resource, and the others, which are only counted: all of them at once, as they are many. */
+  #divisionFor(resource: Resource): Division<A> {
+    let known = this.#divided.get(resource)
+    if (!known) {
+      const isConcerned = ({ plugin: { plurals } }: TimedPlugin<A>) => plurals?.includes(resource.plural) ?? true
+      const others = this.#plugins.filter(each => !isConcerned(each)).map(({ plugin }) => plugin.name)
+      known = { concerned: this.#plugins.filter(isConcerned), countOthers: this.#countsOf(others) }
+      this.#divided.set(resource, known)
+    }
+    return known
+  }
 }
 
 /**
- * Runs the plugins from an index on. Most have nothing to do with most writes, and reading the clock would take longer than they do: it is
- * read around those that explain themselves, which can take long, and those between them share the time.
+ * The times of plugins over one request. Most have nothing to do with most writes, and reading the clock would take longer than they do:
+ * it is read around those that wait, or that explain themselves and can take long, and the others share the time between.
  */
-function runFrom<A>(from: number, step: Step<A>): MaybePromise<void> {
-  const { plugins, operation } = step
-  /** The first that has not been told its time. */
-  let first = from
-  for (let i = from; i < plugins.length; i++) {
-    const { plugin, countIdle } = plugins[i]!
-    const { isIdle, explains } = plugin
-    if (isIdle?.()) {
-      countIdle(operation)
-      if (first === i) first = i + 1
-      continue
-    }
-    if (explains) {
-      share(first, i, step)
-      first = i
-    }
-    let waiting: MaybePromise<void>
-    try {
-      waiting = runOne(plugins[i]!, step)
-    } catch (error) {
-      share(first, i + 1, step, true)
-      throw error
-    }
-    if (waiting) {
-      share(first, i, step)
-      return waitFor(waiting, i, step)
-    }
-    if (explains) {
-      share(i, i + 1, step)
-      first = i + 1
+class Timing<A> {
+  readonly #plugins: readonly TimedPlugin<A>[]
+  readonly #operation: Attributes['operation']
+  readonly #began = performance.now()
+  #read = this.#began
+  /** The first plugin that has not been told its time. */
+  #first = 0
+
+  constructor(plugins: readonly TimedPlugin<A>[], operation: Attributes['operation']) {
+    this.#plugins = plugins
+    this.#operation = operation
+  }
+
+  /** A plugin that is idle is counted, and takes no time. */
+  skip(i: number): void {
+    this.#plugins[i]!.countIdle(this.#operation)
+    if (this.#first === i) this.#first = i + 1
+  }
+
+  /** Tells all plugins before an index their equal parts of the time since the clock was read. Only the last can have rejected. */
+  tell(to: number, rejected = false): void {
+    const from = this.#first
+    if (from >= to) return
+    this.#first = to
+    const now = performance.now()
+    const seconds = (now - this.#read) / (to - from) / 1000
+    this.#read = now
+    for (let i = from; i < to; i++) {
+      const { plugin, timer } = this.#plugins[i]!
+      // Those that explain themselves have a time of their own; among others they were idle, and are counted already.
+      if (plugin.explains && to - from > 1) continue
+      timer(this.#operation, seconds, rejected && i === to - 1)
     }
   }
-  share(first, plugins.length, step)
-}
 
-/** Reads the clock and tells plugins how long they took: equal parts of the time since it was read. Only the last can have rejected. */
-function share<A>(from: number, to: number, step: Step<A>, rejected = false): void {
-  if (from === to) return
-  const { plugins, operation } = step
-  const now = performance.now()
-  const seconds = (now - step.now) / (to - from) / 1000
-  step.now = now
-  for (let i = from; i < to; i++) {
-    const { plugin, timer } = plugins[i]!
-    // Those that explain themselves have a time of their own; among others they were idle, and are counted already.
-    if (plugin.explains && to - from > 1) continue
-    timer(operation, seconds, rejected && i === to - 1)
+  get seconds(): number {
+    return (this.#read - this.#began) / 1000
   }
 }
 
-/** Waits for a plugin and goes on with those after it. */
-async function waitFor<A>(waiting: Promise<void>, index: number, step: Step<A>): Promise<void> {
-  let rejected = true
-  try {
-    await waiting
-    rejected = false
-  } finally {
-    share(index, index + 1, step, rejected)
-  }
-  await runFrom(index + 1, step)
-}
-
-function runOne<A>({ plugin, run }: TimedPlugin<A>, { attributes, argument }: Step<A>): MaybePromise<void> {
+function start<A>({ plugin, method }: TimedPlugin<A>, attributes: Attributes, argument: A): Step<void> | void {
   const { explanation } = attributes.ctx
-  return explanation && !plugin.explains ? explained(plugin, run, { attributes, argument, explanation }) : run(attributes, argument)
+  return explanation && !plugin.explains
+    ? explained(plugin, () => method(attributes, argument), { attributes, explanation })
+    : method(attributes, argument)
 }
 
 /** Runs a plugin and tells whether it changed or rejected the object. */
-async function explained<A>(
+function* explained(
   { name: plugin }: Plugin,
-  run: Run<A>,
-  { attributes, argument, explanation }: { readonly attributes: Attributes; readonly argument: A; readonly explanation: Explanation },
-): Promise<void> {
+  call: () => Step<void> | void,
+  { attributes, explanation }: { readonly attributes: Attributes; readonly explanation: Explanation },
+): Step<void> {
   const before = structuredClone(attributes.object)
   try {
-    await run(attributes, argument)
+    const work = call()
+    if (work) yield* work
   } catch (error) {
     explanation.add({ plugin, outcome: 'rejected', because: (error as Error).message })
     throw error

@@ -1,5 +1,5 @@
 /** A request in other served versions of its resource, as webhooks and policies are registered for it. */
-import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Attributes } from './attributes.ts'
@@ -16,22 +16,25 @@ export class RequestVersions {
     this.#object = attributes.object
   }
 
-  /** The request in a version. What a subresource takes, such as a Scale, is the same in every version. */
-  in(resource: Resource): MaybePromise<VersionedRequest> {
+  /** The request in a version. The object of a subresource, such as a Scale, is the same in every version. */
+  *in(resource: Resource): Step<VersionedRequest> {
     const attributes = this.#attributes
     const { object, oldObject, kind } = attributes
     if (object !== this.#object) this.#known.clear()
     this.#object = object
     const known = this.#known.get(resource)
     if (known) return known
-    const remember = (request: VersionedRequest) => {
-      this.#known.set(resource, request)
-      return request
-    }
-    if (resource === attributes.resource || kind !== attributes.resource) return remember({ attributes, resource, kind, object, oldObject })
-    const convert = (each: AnyObject | undefined): MaybePromise<AnyObject | undefined> => each && attributes.convert(each, resource)
-    return whenDone(convert(object), now =>
-      whenDone(convert(oldObject), old => remember({ attributes, resource, kind: resource, object: now, oldObject: old })),
-    )
+    const isSame = resource === attributes.resource || kind !== attributes.resource
+    const request = isSame
+      ? { attributes, resource, kind, object, oldObject }
+      : {
+          attributes,
+          resource,
+          kind: resource,
+          object: object && (yield* attributes.convert(object, resource)),
+          oldObject: oldObject && (yield* attributes.convert(oldObject, resource)),
+        }
+    this.#known.set(resource, request)
+    return request
   }
 }

@@ -8,6 +8,8 @@
  * All informers read the server's cache: none keeps objects of its own, and none decodes an object that nobody asks for. Changes
  * are delivered before the write that made them is answered, so handlers only note what to do; the work is a work queue's.
  */
+import { Pace } from '../lib/pace.ts'
+import { run, type Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import type { Backend, Observer, Selection } from './backend.ts'
@@ -35,9 +37,6 @@ export interface AllHandler {
   changed(resource: Resource, change: Change): void
   joined(resource: Resource): void
 }
-
-/** How many objects are delivered at the start before other work gets its time. */
-const YIELD_AFTER = 500
 
 class Index {
   readonly #valuesOf: IndexFunction
@@ -130,14 +129,19 @@ export class Informer<O = AnyObject> {
     }
     this.#handlers.add(deliver)
     signal.addEventListener('abort', () => this.#handlers.delete(deliver), { once: true })
-    let delivered = 0
+    await run(this.#deliverAll(handler, { changed, signal }), new Pace())
+    if (!signal.aborted) changed = undefined
+  }
+
+  *#deliverAll(
+    handler: ChangeHandler<O>,
+    { changed, signal }: { readonly changed: ReadonlySet<string>; readonly signal: AbortSignal },
+  ): Step<void> {
     for (const current of this.list()) {
       if (!changed.has(current.key)) handler({ type: 'added', current, previous: undefined })
-      if (++delivered % YIELD_AFTER !== 0) continue
-      await new Promise(setImmediate)
+      yield
       if (signal.aborted) return
     }
-    changed = undefined
   }
 
   /** Takes in a change; only the informers' owner calls it. */

@@ -10,7 +10,7 @@ import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
 import { deprecationOf } from './deprecation.ts'
-import { finalizerWarnings, objectRules, statusRules } from './rules.ts'
+import { finalizerWarnings, objectRules } from './rules.ts'
 import { scaleSubresource } from './scale.ts'
 import { selectableFields } from './selectable.ts'
 import { conformCustom, fillCustomDefaults, reviver, VersionSchema } from './version-schema.ts'
@@ -117,8 +117,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
     unqualifiedFinalizers: true,
     resetFields: status ? ['status'] : [],
     ...(status && { prepareForCreate: dropStatus, prepareForUpdate: keepStatus }),
-    compiling: (object, _, { budget }) => schema.compiling(object, budget),
-    validating: objectRules(parameters),
+    validate: objectRules(parameters),
     warn: finalizerWarnings,
     subresources: {
       ...(status && {
@@ -126,8 +125,7 @@ function definitionOf(parts: Parts, version: DefinitionVersion): Definition {
           merge: takeStatus,
           keepsMetadata: true,
           resetFields: ['metadata', 'spec'],
-          compiling: (object, _, { budget }) => schema.compiling(object, budget),
-          validating: statusRules(parameters),
+          validate: objectRules(parameters, 'status'),
         },
       }),
       ...(scale && { scale: scaleSubresource(scale) }),

@@ -6,34 +6,20 @@ import type { JsonObject } from '../lib/json-value.ts'
 import { isQualifiedName } from '../lib/names.ts'
 import { isStandardOrQualified } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { LongRule } from '../schema/rules.ts'
-import { validatingObject } from '../structural/custom-object.ts'
+import type { Rule } from '../schema/rules.ts'
+import { validateObject } from '../structural/custom-object.ts'
 import { checkObserved, checkWanted } from './scale.ts'
 import type { VersionSchema } from './version-schema.ts'
 
 type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSubresources['scale'] | undefined }
 
-/** Rules on a whole object. */
-export function objectRules({ schema, scale }: Parameters): LongRule<AnyObject> {
-  return (object, { old, budget, found }) =>
-    validatingObject(schema.structural, contentOf(object), {
-      budget,
-      found,
-      ...(old && { old: contentOf(old) }),
-      also: scale ? [...checkWanted(scale, object), ...checkObserved(scale, object)] : [],
-    })
-}
-
-/** Rules on an object of which the status was written. */
-export function statusRules({ schema, scale }: Parameters): LongRule<AnyObject> {
-  return (object, { old, budget, found }) =>
-    validatingObject(schema.structural, contentOf(object), {
-      budget,
-      found,
-      ...(old && { old: contentOf(old) }),
-      also: scale ? [...checkObserved(scale, object)] : [],
-      subresource: 'status',
-    })
+/** Rules on a whole object, or on one of which only the status was written. */
+export function objectRules({ schema, scale }: Parameters, subresource?: 'status'): Rule<AnyObject> {
+  return (object, _, { old, budget }, found) => {
+    const wanted = scale && subresource === undefined ? [...checkWanted(scale, object)] : []
+    const also = scale ? [...wanted, ...checkObserved(scale, object)] : []
+    return validateObject(schema.structural, contentOf(object), { budget, found, old: old && contentOf(old), also, subresource })
+  }
 }
 
 /** Warns of finalizers without a domain, which may conflict with those of others. */

@@ -4,12 +4,10 @@ import { parseJson } from '../codec/json.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
-import type { Budget } from '../schema/budget.ts'
 import { type Conformed, conform } from '../schema/conform.ts'
 import type { CustomSchema, Revived } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
-import { compilingRules } from '../structural/cel-rules.ts'
 import { conformObject } from '../structural/custom-object.ts'
 import { applyDefaults } from '../structural/defaults.ts'
 import { compileSchema, type JsonSchema, type Structural } from '../structural/schema.ts'
@@ -31,11 +29,6 @@ export class VersionSchema {
   get structural(): Structural {
     this.#structural ??= compileSchema(this.#source)
     return this.#structural
-  }
-
-  /** Compiles the rules that apply to an object and stops after each. Patterns are compiled for the values that meet them. */
-  compiling(object: AnyObject, budget: Budget): Iterable<void> {
-    return compilingRules(this.structural, object as unknown as JsonObject, budget)
   }
 
   /** What owners of fields have to know of it. */

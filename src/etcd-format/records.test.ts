@@ -7,6 +7,7 @@ import { toCompleteProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, openEnvelope } from '../codec/protobuf-envelope.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
 import { builtinKinds } from '../kinds/all.ts'
+import { finish } from '../lib/step.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { toServed } from '../registry/version-conversion.ts'
 import { conform } from '../schema/conform.ts'
@@ -72,7 +73,7 @@ for (const { key, path, served, value } of recorded) {
     }
     const [, group, version, plural] = /^\/(?:api|apis\/([^/]+))\/([^/]+)\/(?:namespaces\/[^/]+\/)?([^/]+)\/[^/]+$/.exec(path!)!
     const resource = catalog.find(group ?? '', version!, plural!)
-    const shown = resource ? await toServed(resource, object) : object
+    const shown = resource ? finish(toServed(resource, object)) : object
     assert.deepEqual({ ...shown, metadata: { ...shown.metadata, resourceVersion: served.metadata.resourceVersion } }, served)
   })
 

@@ -119,16 +119,18 @@ export class Faults {
 
   /** Around the registry that clients reach: old reads, and watches that are told too late, too little or that they are too old. */
   readonly around = (inner: Registry, revision: () => number): Registry => ({
-    handle: (call, ctx) => {
+    handle: (call, ctx, body) => {
       // A fault that is added later strikes watches that are open by then.
-      if (this.#entries.length === 0 && call.verb !== 'watch') return inner.handle(call, ctx)
+      if (this.#entries.length === 0 && call.verb !== 'watch') return inner.handle(call, ctx, body)
       const asked = { attributes: attributesOf(call), kind: call.resource.kind, user: ctx.user.name }
       if (call.verb === 'get' || call.verb === 'list') {
         const stale = this.#strike(asked, ({ staleBy }) => staleBy !== undefined)
         return inner.handle(stale ? asOf(call, Math.max(1, revision() - stale.staleBy!)) : call, ctx)
       }
-      if (call.verb !== 'watch') return inner.handle(call, ctx)
-      return Promise.resolve(inner.handle(call, ctx)).then(result => (result.type === 'watch' ? this.#watched(result, asked) : result))
+      if (call.verb !== 'watch') return inner.handle(call, ctx, body)
+      return Promise.resolve(inner.handle(call, ctx, body)).then(result =>
+        result.type === 'watch' ? this.#watched(result, asked) : result,
+      )
     },
   })
 

@@ -1,7 +1,6 @@
 /**
  * Encodes responses as protobuf: messages are encoded from stored JSON once and cached with it; lists and frames are assembled from them.
  */
-import { setImmediate } from 'node:timers/promises'
 import type { WatchEvent } from '../cache/watch-stream.ts'
 import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { protobufMetadataOf, protobufOf } from '../codec/protobuf-cache.ts'
@@ -9,6 +8,8 @@ import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, envelopeAround, fieldHead, PROTOBUF, watchFrame } from '../codec/protobuf-envelope.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { Pace } from '../lib/pace.ts'
+import { run, type Step } from '../lib/step.ts'
 import type { Result } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
 import { ListMeta } from './common-messages.ts'
@@ -27,7 +28,7 @@ export async function protobufResponse(
     case 'object':
       return bytesResponse(result.code, PROTOBUF, objectOf(result.resource, result.json, shape))
     case 'list':
-      return listResponse(result, shape)
+      return run(listResponse(result, shape), new Pace())
   }
 }
 
@@ -41,13 +42,12 @@ function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined
     : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(resource, json))
 }
 
-async function listResponse({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Promise<Response> {
+function* listResponse({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Step<Response> {
   const listMeta = toProtobuf(ListMeta, meta as unknown as Json)
   const encode = (item: ListItem) =>
     shape === undefined ? protobufOf(resource.type, itemBytes(item)) : protobufMetadataOf(resource, itemBytes(item))
   const parts: ListItem[] = [fieldHead(1, listMeta.length), listMeta]
   let length = parts[0]!.byteLength + listMeta.length
-  let busy = 0
   for (const item of items) {
     const message = encode(item)
     const head = fieldHead(2, message.length)
@@ -55,12 +55,8 @@ async function listResponse({ resource, items, meta }: Extract<Result, { type: '
     const isKept = message.length <= LIMITS.listPieceBytes
     parts.push(head, isKept ? message : { byteLength: message.length, read: () => encode(item) })
     length += head.length + message.length
-    // A long list that is not in the cache of encodings takes a while to encode: it yields to other requests.
-    busy += item.byteLength
-    if (busy > LIMITS.listPieceBytes) {
-      busy = 0
-      await setImmediate()
-    }
+    // A long list that is not in the cache of encodings takes a while to encode.
+    yield
   }
   const named =
     shape === undefined ? { kind: resource.listKind, apiVersion: resource.apiVersion } : { kind: shape.as, apiVersion: shape.apiVersion }

@@ -1,11 +1,11 @@
-/** Explains admission to permitted users who send `Keelson-Explain: admission`, and to the log at its most detailed level. */
+/** Explains admission to users who send `Keelson-Explain: admission` and may, and to the log when it wants all details. */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import { Explanation } from '../schema/explanation.ts'
-import { isRead } from './decode.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { header } from './message.ts'
 import type { Log } from './observability/log.ts'
+import { isRead } from './read-body.ts'
 
 /** Users that may `get` this path can see why requests were admitted or rejected. */
 const PERMISSION = { verb: 'get', path: '/explain/admission' }

@@ -39,8 +39,8 @@ test('an object is sent as it is stored', async () => {
 
 test('the registry gets user and call', async () => {
   let seen: unknown
-  await answerTo(testRequest(SECRET, { method: 'PUT', body: '{}', headers: { 'user-agent': 'tool/1' } }), (call, ctx) => {
-    seen = [call.verb, call.name, ctx.user, ctx.userAgent, ctx.body?.mediaType, ctx.body?.bytes.toString()]
+  await answerTo(testRequest(SECRET, { method: 'PUT', body: '{}', headers: { 'user-agent': 'tool/1' } }), (call, ctx, body) => {
+    seen = [call.verb, call.name, ctx.user, ctx.userAgent, body?.mediaType, body?.bytes.toString()]
     return objectOf(secretJson('a'))
   })
   assert.deepEqual(seen, [
@@ -204,8 +204,8 @@ test('too large a body is 413', async () => {
 
 test('a delete needs no body and no media type', async () => {
   let body: unknown = 'unset'
-  await answerTo(testRequest(SECRET, { method: 'DELETE', headers: { 'content-type': 'text/plain' } }), (_, ctx) => {
-    body = ctx.body
+  await answerTo(testRequest(SECRET, { method: 'DELETE', headers: { 'content-type': 'text/plain' } }), (_, __, sent) => {
+    body = sent
     return objectOf(secretJson('a'))
   })
   assert.equal(body, undefined)

@@ -1,6 +1,6 @@
 /**
- * One request, top to bottom. A request is routed, then authenticated, authorized, decoded, handled by the registry, and its result
- * encoded. The wrappers around that are one list, outermost first.
+ * One request, top to bottom. A request is routed, then authenticated, authorized, its body read, handled by the registry, and its
+ * result encoded. The wrappers around that are one list, outermost first.
  */
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
@@ -8,7 +8,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { Stopwatch } from '../lib/stopwatch.ts'
-import type { Body, Call, CallContext, Registry } from '../registry/api.ts'
+import type { Call, CallContext, Registry } from '../registry/api.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -17,7 +17,6 @@ import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { compress } from './compress.ts'
 import { credentialsOf } from './cross-site.ts'
-import { decode, isRead } from './decode.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Exchange, type Handler, isConnect, openExchange } from './exchange.ts'
@@ -30,6 +29,7 @@ import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import { isRead, readBody } from './read-body.ts'
 import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
 
@@ -68,7 +68,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   const { record, hold, disturb } = api.surroundings ?? {}
   const recorded = record ? [record] : []
   const disturbed = [hold, disturb].filter(wrap => wrap !== undefined)
-  const around = [trace, ...recorded, recover, refresh, identify, impersonate, ...disturbed, explain, takeSeat, deadline]
+  const around = [trace, ...recorded, recover, refresh, authenticate, impersonate, ...disturbed, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -78,7 +78,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
 }
 
 /** Authenticates the request. */
-const identify =
+const authenticate =
   (next: Handler, { authenticator, metrics }: Api): Handler =>
   exchange => {
     const { request } = exchange
@@ -181,12 +181,12 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
   // A node chooses the media type itself.
   const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
   const format = request.upgrade === 'websocket' ? { ...negotiated, messages: true } : negotiated
-  const decoded = isConnected || isRead(call) ? undefined : decode(request, call)
-  return whenDone(decoded, body => {
-    caller.stopwatch.lapAfter(decoded, 'decode')
+  const reading = isConnected || isRead(call) ? undefined : readBody(request, call)
+  return whenDone(reading, body => {
+    caller.stopwatch.lapAfter(reading, 'decode')
     // The client may have disconnected while the body was read, or while the request waited.
     if (request.isGone) throw unavailable('the client has gone')
-    return whenDone(registry.handle(call, new Context(request, { body, now: time }, caller)), result => {
+    return whenDone(registry.handle(call, new Context(request, time, caller), body), result => {
       caller.stopwatch.lap('handle')
       if (result.type === 'forward') return import('./forward.ts').then(({ forward }) => forward(request, call, result.upstream))
       return encode(result, format, time)
@@ -196,7 +196,6 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
 
 /** The context of a call. */
 class Context implements CallContext {
-  readonly body: Body | undefined
   readonly user: User
   readonly now: Date
   readonly groupDomain: string
@@ -210,9 +209,8 @@ class Context implements CallContext {
   readonly #request: Request
   readonly #caller: Caller
 
-  constructor(request: Request, { body, now }: Pick<CallContext, 'body' | 'now'>, caller: Caller) {
+  constructor(request: Request, now: Date, caller: Caller) {
     const { user, api } = caller
-    this.body = body
     this.user = user
     this.now = now
     this.groupDomain = api.groupDomain

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { letOthersRun, Pace } from './pace.ts'
+import { Pace } from './pace.ts'
 import { run, type Step } from './step.ts'
 
 const LARGE = 1 << 20
@@ -38,6 +38,8 @@ test('a small request becomes a large one by what it is found to be about, or by
   const worked = new Pace({ bytes: 100, work })
   assert.equal(worked.pause(), undefined)
   work.used = LARGE
+  assert.equal(worked.pause(), undefined, 'its slice begins')
+  busy()
   assert.ok(worked.pause())
 })
 
@@ -72,29 +74,4 @@ test('work that has taken effect goes to its end, though nobody waits for it', a
     return 'done'
   }
   assert.equal(await run(work(), pace), 'done')
-})
-
-test('of those that pause, one goes on in each iteration of the event loop', async () => {
-  let iteration = 0
-  let isOver = false
-  const count = () => {
-    iteration++
-    if (!isOver) setImmediate(count)
-  }
-  setImmediate(count)
-  const iterations = await Promise.all(Array.from({ length: 5 }, () => letOthersRun().then(() => iteration)))
-  isOver = true
-  assert.equal(new Set(iterations).size, 5, iterations.join())
-})
-
-test('work that pauses again goes on after the others', async () => {
-  const order: string[] = []
-  const work = async (name: string) => {
-    for (let i = 0; i < 3; i++) {
-      await letOthersRun()
-      order.push(name)
-    }
-  }
-  await Promise.all([work('a'), work('b')])
-  assert.equal(order.join(''), 'ababab')
 })

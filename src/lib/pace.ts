@@ -4,6 +4,7 @@
  * which work runs depends on it.
  */
 import type { Pacing } from './step.ts'
+import { yieldToOthers } from './yield.ts'
 
 /** The largest request that takes no noticeable time, whatever it holds: bytes, or units of counted work. */
 const SMALL = 16 * 1024
@@ -23,15 +24,14 @@ export class Pace implements Pacing {
   #bytes: number
   readonly #work: PaceOptions['work']
   #cancelled: PaceOptions['cancelled']
-  #resumedAt: number
+  #resumedAt: number | undefined
 
   /** Work in the background has no size: it is asked for the time from its beginning on. */
   constructor({ bytes, work, cancelled }: PaceOptions = { bytes: Number.POSITIVE_INFINITY }) {
     this.#bytes = bytes
     this.#work = work
     this.#cancelled = cancelled
-    // Many requests may begin in one iteration of the event loop: the large ones let others run where they first can.
-    this.#resumedAt = Number.isFinite(bytes) ? Number.NEGATIVE_INFINITY : performance.now()
+    if (!Number.isFinite(bytes)) this.#resumedAt = performance.now()
   }
 
   /** Whether the work may take noticeable time by its size alone. */
@@ -53,28 +53,16 @@ export class Pace implements Pacing {
   pause(): Promise<void> | undefined {
     // Reading the clock would take longer than the work of a small request between two stops.
     if (!this.isLarge && (this.#work === undefined || this.#work.used <= SMALL)) return undefined
-    return performance.now() - this.#resumedAt < SLICE_MS ? undefined : this.#letOthersRun()
+    const now = performance.now()
+    // Many requests may begin in one iteration of the event loop: the large ones let others run where they first can.
+    this.#resumedAt ??= this.isLarge ? Number.NEGATIVE_INFINITY : now
+    return now - this.#resumedAt < SLICE_MS ? undefined : this.#letOthersRun()
   }
 
   async #letOthersRun(): Promise<void> {
-    await letOthersRun()
+    await yieldToOthers()
     this.#resumedAt = performance.now()
     const error = this.#cancelled?.()
     if (error) throw error
   }
-}
-
-/** Resolves once others have run: twice around the event loop, since requests that it has just read begin before it reads again. */
-export const letOthersRun = (): Promise<void> =>
-  new Promise(resolve => {
-    waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(() => setImmediate(resumeNext))
-  })
-
-const waiting: (() => void)[] = []
-
-/** One of those that wait goes on in each iteration of the event loop. All at once would keep others waiting as if none had paused. */
-function resumeNext(): void {
-  waiting.shift()!()
-  if (waiting.length > 0) setImmediate(resumeNext)
 }

@@ -16,9 +16,9 @@ export interface Pacing {
   pause(): Promise<void> | undefined
 }
 
-/** Waits for a promise inside of a step. A rejection is thrown where the step waits. */
-export function* waitFor<T>(promise: Promise<T>): Step<T> {
-  return (yield promise) as T
+/** Waits for a result inside of a step, if it is a promise. A rejection is thrown where the step waits. */
+export function* waitFor<T>(result: T | Promise<T>): Step<T> {
+  return result instanceof Promise ? ((yield result) as T) : result
 }
 
 /** Drives work to its end: its result, or a promise of it once the work had to wait. Failures are thrown or reject alike. */

@@ -1,6 +1,6 @@
 /**
- * Lets whatever else is waiting run, so that one large request does not delay the others. Twice, as what is asked for where the event
- * loop reads sockets is done before it reads them again.
+ * Lets others run: twice around the event loop, since requests that it has just read begin before it reads again. Steps of work do so at
+ * a bare `yield` when their pace says that it is time (`step.ts`, `pace.ts`); work that is sent piece by piece does so between pieces.
  */
 export const yieldToOthers = (): Promise<void> =>
   new Promise(resolve => {
@@ -14,17 +14,4 @@ const waiting: (() => void)[] = []
 function goOn(): void {
   waiting.shift()!()
   if (waiting.length > 0) setImmediate(goOn)
-}
-
-const YIELD_AFTER_MS = 20
-
-/** Runs work that clients decide the size of to its end, and lets others run in between: it yields where it may be interrupted. */
-export async function runYielding<R>(work: Iterator<unknown, R>): Promise<R> {
-  for (let began = performance.now(); ; ) {
-    const { done, value } = work.next()
-    if (done) return value
-    if (performance.now() - began < YIELD_AFTER_MS) continue
-    await yieldToOthers()
-    began = performance.now()
-  }
 }

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { applyConfiguration, kindOf, objectsOf, RUNS, stored, trackUpdate, types } from '../../test/kits/patch.ts'
+import { applyConfiguration, kindOf, objectsOf, RUNS, stored, trackUpdate, types, versionsOf } from '../../test/kits/patch.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import { finish } from '../lib/step.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, int32, keyed, mapOf, message, set, string } from '../schema/types.ts'
 import type { Applied, Apply } from './apply.ts'
 import { compare } from './compare.ts'
 import { difference, type FieldSet, fieldSet, fieldSetOfNames, pathsOf, pathText, union } from './field-set.ts'
-import { fromFieldsV1 } from './fields-v1.ts'
+import { readFieldsV1 } from './fields-v1.ts'
 import { keepTimesIfUnchanged, managedFieldsOf, withManagedFields } from './managers.ts'
 import { structureOf } from './structure.ts'
 import { presenceOf } from './typed-sets.ts'
@@ -80,7 +81,7 @@ class Store {
     return Object.fromEntries((managedFieldsOf(this.object!) ?? []).map(e => [`${e.manager} ${e.operation}`, e.fieldsV1 as Json]))
   }
   ownedBy(name: string): FieldSet {
-    const parsed = fromFieldsV1(managedFieldsOf(this.object!)?.find(entry => entry.manager === name)?.fieldsV1 as Json)
+    const parsed = finish(readFieldsV1(managedFieldsOf(this.object!)?.find(entry => entry.manager === name)?.fieldsV1 as Json))
     assert.ok(parsed.ok)
     return parsed.set
   }
@@ -265,7 +266,7 @@ test('what an applier applied in an older version is removed through that versio
   const entries = managedFieldsOf(store.object!)!.map(entry => ({ ...entry, apiVersion: 'apps/v1beta1' }))
   store.object = withManagedFields(store.object!, entries)
   const typeIn = (apiVersion: string) => (apiVersion.startsWith('apps/') ? Thing : undefined)
-  assert.ok(store.apply('one', config({ replicas: 1 }), { typeIn }).ok)
+  assert.ok(store.apply('one', config({ replicas: 1 }), { versions: versionsOf(typeIn) }).ok)
   assert.deepEqual(store.spec, { replicas: 1, containers: null })
   assert.equal(store.object!['apiVersion'], 'apps/v1')
   assert.deepEqual(

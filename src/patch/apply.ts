@@ -3,6 +3,7 @@
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import type { Step } from '../lib/step.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { StatusCause } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
@@ -26,13 +27,12 @@ import {
   type Managers,
   managedFieldsOf,
   managerText,
-  readingManagers,
+  readManagers,
   withoutManagedFields,
-  writingManagers,
+  writeManagers,
 } from './managers.ts'
 import {
   blankOf,
-  type Converting,
   knownManagers,
   type Settled,
   settle,
@@ -78,12 +78,12 @@ export type Applied =
 const BEFORE_FIRST_APPLY = 'before-first-apply'
 
 /** Applies a configuration. What the manager applied before and leaves out now is removed, unless someone else owns it too. */
-export function* applyConfiguration(apply: Apply): Converting<Applied> {
+export function* applyConfiguration(apply: Apply): Step<Applied> {
   const problem = mismatch(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }
   const live = apply.live ?? blankOf(apply)
   yield
-  const read = yield* readingManagers(managedFieldsOf(live))
+  const read = yield* readManagers(managedFieldsOf(live))
   if (!read.ok) return { ok: false, reason: 'invalid', message: `failed to decode managed fields: ${read.message}` }
 
   const bare = withoutManagedFields(live)
@@ -96,7 +96,7 @@ export function* applyConfiguration(apply: Apply): Converting<Applied> {
     if (contested.length > 0) return conflict(contested)
   }
   const object = apply.writer.name === KUBECTL ? withLastApplied(outcome.object, apply.applied) : outcome.object
-  return { ok: true, object, managedFields: yield* writingManagers(outcome.managers) }
+  return { ok: true, object, managedFields: yield* writeManagers(outcome.managers) }
 }
 
 /** What a manager owns of the fields that an apply changes. */
@@ -110,7 +110,7 @@ function contestedFields({ writer, type }: Apply, live: JsonObject, lost: readon
   return contested.filter(({ fields }) => !isEmptySet(fields))
 }
 
-function* managersBeforeFirstApply(apply: Apply, live: JsonObject): Converting<Managers> {
+function* managersBeforeFirstApply(apply: Apply, live: JsonObject): Step<Managers> {
   const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
   return yield* updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
 }
@@ -139,7 +139,7 @@ function kindText(apiVersion: string, kind: string): string {
 /** `lost` is in the order of the managers' identifiers. */
 type Merged = { readonly object: JsonObject; readonly managers: Managers; readonly lost: readonly Lost[] }
 
-function* merge(apply: Apply, live: JsonObject, stored: Managers): Converting<Merged> {
+function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> {
   const { type, applied, writer, resetFields = EMPTY_SET } = apply
   const self = identifierOf({ operation: 'Apply', ...writer })
   const managers = new Map(knownManagers(apply, stored))
@@ -183,7 +183,7 @@ function signed(managers: Managers, self: string, time: string | undefined): Man
 type Pruning = { readonly managers: Managers; readonly last: Manager; readonly fields: FieldSet }
 
 /** Removes what the applier applied last time but not now, except what others own and what no one ever applied. */
-function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): Converting<JsonObject> {
+function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): Step<JsonObject> {
   const { writer } = apply
   if (isEmptySet(last.fields)) return merged
   // Nothing is given up, so nothing can go: the usual case, and by far the cheaper one.
@@ -205,9 +205,9 @@ function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pr
 }
 
 /** Objects in a version of their kind; those that are in it already as they are. */
-function* inVersion(apply: Apply, objects: readonly JsonObject[], apiVersion: string): Converting<readonly JsonObject[]> {
-  if (apply.typeIn === undefined || objects.every(object => object['apiVersion'] === apiVersion)) return objects
-  return yield objects.map(object => ({ object, apiVersion }))
+function* inVersion(apply: Apply, objects: readonly JsonObject[], apiVersion: string): Step<readonly JsonObject[]> {
+  if (apply.versions === undefined || objects.every(object => object['apiVersion'] === apiVersion)) return objects
+  return yield* apply.versions.convert(objects.map(object => ({ object, apiVersion })))
 }
 
 type Parts = {
@@ -219,7 +219,7 @@ type Parts = {
 }
 
 /** Puts back what any manager owns, the applier's new configuration among them. */
-function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, managers: Managers): Converting<JsonObject> {
+function* addBackOwned(apply: Apply, { whole, all, left, version }: Parts, managers: Managers): Step<JsonObject> {
   const owned = new Map<string, FieldSet>([[version, EMPTY_SET]])
   for (const { apiVersion, fields } of managers.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY_SET, fields))
   let result = left

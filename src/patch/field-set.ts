@@ -8,6 +8,7 @@
 // Sets are immutable and share what they have in common: an operation that changes nothing returns its first operand,
 // so "nothing changed" is an identity check. Every node below the root is owned or has children.
 import type { JsonObject } from '../lib/json-value.ts'
+import { finish } from '../lib/step.ts'
 import { elementText, fieldElement, type PathElement, sortElements } from './path-element.ts'
 
 export interface FieldSet {
@@ -154,7 +155,7 @@ export function pathsOf(set: FieldSet, limit = Number.POSITIVE_INFINITY): Path[]
 function collect(set: FieldSet, above: Path, into: { readonly found: Path[]; readonly limit: number }): void {
   if (set.children === undefined) return
   const { found, limit } = into
-  const sorted = sortElements(set.children.keys())
+  const sorted = finish(sortElements(set.children.keys()))
   for (const element of sorted) {
     if (found.length >= limit) return
     if (set.children.get(element)!.owned) found.push([...above, element])

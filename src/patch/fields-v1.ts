@@ -1,10 +1,10 @@
 // Field sets as managedFields writes them: `{"f:spec":{"f:replicas":{}}}`, with "." for a field that is in the set beside its parts.
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import type { Step } from '../lib/step.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import { EMPTY_SET, type FieldSet, fieldSet, LEAF } from './field-set.ts'
-import { type PathElement, parseElement, sortingElements } from './path-element.ts'
+import { type PathElement, parseElement, sortElements } from './path-element.ts'
 
 export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { readonly ok: false; readonly message: string }
 
@@ -12,10 +12,7 @@ export type ParsedFields = { readonly ok: true; readonly set: FieldSet } | { rea
  * The document of a set, its members in the order kube-apiserver writes them. Parts that were read or written before keep
  * their documents, so it is not to be changed.
  */
-export const toFieldsV1 = (set: FieldSet): JsonObject => doAtOnce(writingFieldsV1(set))
-
-/** The same in parts. */
-export function* writingFieldsV1(set: FieldSet): InParts<JsonObject> {
+export function* writeFieldsV1(set: FieldSet): Step<JsonObject> {
   if (set.document !== undefined) return set.document
   const { owned, children } = set
   const out: JsonObject = children !== undefined && children.size > MANY ? forManyKeys() : {}
@@ -23,9 +20,9 @@ export function* writingFieldsV1(set: FieldSet): InParts<JsonObject> {
     if (owned) out['.'] = {}
     let left = AT_ONCE
     // Every key has a prefix, so none can be one that a prototype answers for.
-    for (const element of yield* sortingElements(children.keys())) {
+    for (const element of yield* sortElements(children.keys())) {
       const child = children.get(element)!
-      out[element] = child.document ?? (yield* writingFieldsV1(child))
+      out[element] = child.document ?? (yield* writeFieldsV1(child))
       if (--left === 0) {
         yield
         left = AT_ONCE
@@ -44,14 +41,11 @@ const MANY = 128
 /** An object that V8 keeps as a dictionary from the beginning: many new keys are added in half the time. */
 const forManyKeys = (): JsonObject => Object.setPrototypeOf(Object.create(null), Object.prototype)
 
-/** Reads a document. What only later versions know is dropped; absent and null are the empty set. */
-export const fromFieldsV1 = (fields: Json | undefined): ParsedFields => doAtOnce(readingFieldsV1(fields))
-
 /** How many elements were not as we write them, in all documents that are read together. */
 export type Rewritten = { count: number }
 
-/** The same in parts: clients send documents of any size. */
-export function* readingFieldsV1(fields: Json | undefined, rewritten: Rewritten = { count: 0 }): InParts<ParsedFields> {
+/** Reads a document. Elements that only later versions know are dropped; absent and null are the empty set. */
+export function* readFieldsV1(fields: Json | undefined, rewritten: Rewritten = { count: 0 }): Step<ParsedFields> {
   if (fields === undefined || fields === null) return { ok: true, set: EMPTY_SET }
   if (!isObject(fields)) return { ok: false, message: 'fields must be an object' }
   const reading: Reading = { problem: undefined, rewritten }
@@ -67,7 +61,7 @@ export function* readingFieldsV1(fields: Json | undefined, rewritten: Rewritten 
 type Reading = { problem: string | undefined; readonly rewritten: Rewritten }
 
 /** Reads a document and all below it, without recursion, so that it can stop anywhere. */
-function* readDocument(document: JsonObject, reading: Reading): InParts<FieldSet> {
+function* readDocument(document: JsonObject, reading: Reading): Step<FieldSet> {
   let node = new OpenNode(document, '', undefined)
   for (let count = 1; ; count++) {
     if (count % AT_ONCE === 0) yield

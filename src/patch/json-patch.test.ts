@@ -3,13 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { MAX_DEPTH, parseJson } from '../codec/json.ts'
 import type { Json } from '../lib/json-value.ts'
+import { finish } from '../lib/step.ts'
 import { applyJsonPatch, PatchError, type PatchOperation, parseJsonPatch } from './json-patch.ts'
 
 const freeze = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
   return value
 }
-const apply = (document: Json, ...operations: PatchOperation[]) => applyJsonPatch(freeze(document), freeze(operations))
+const apply = (document: Json, ...operations: PatchOperation[]) => finish(applyJsonPatch(freeze(document), freeze(operations)))
 const fails = (document: Json, operation: PatchOperation, message: string) =>
   assert.throws(() => apply(document, operation), new PatchError(message))
 
@@ -118,10 +119,12 @@ test('an added value can be changed by later operations without changing the pat
 
 test('prototype keys are data', () => {
   const { value } = parseJson('{"__proto__":{"a":1}}')
-  const result = applyJsonPatch(value, [
-    { op: 'add', path: '/__proto__/b', value: 2 },
-    { op: 'copy', from: '/__proto__', path: '/c' },
-  ])
+  const result = finish(
+    applyJsonPatch(value, [
+      { op: 'add', path: '/__proto__/b', value: 2 },
+      { op: 'copy', from: '/__proto__', path: '/c' },
+    ]),
+  )
   assert.equal(JSON.stringify(result), '{"__proto__":{"a":1,"b":2},"c":{"a":1,"b":2}}')
   assert.equal(({} as { b?: number }).b, undefined)
 })
@@ -138,7 +141,7 @@ test('copies are limited in size and nesting in depth', () => {
 test('many operations on one large object cost one copy of it', () => {
   const large = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))
   const operations = Array.from({ length: 10_000 }, (_, i) => ({ op: 'replace', path: `/k${i}`, value: -i }))
-  assert.equal((applyJsonPatch(large, operations) as Record<string, Json>)['k9999'], -9999)
+  assert.equal((finish(applyJsonPatch(large, operations)) as Record<string, Json>)['k9999'], -9999)
 })
 
 test('adding and removing at one place gives the document back', () => {
@@ -146,11 +149,13 @@ test('adding and removing at one place gives the document back', () => {
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), fc.jsonValue(), (document, key, value) => {
       fc.pre(!Object.hasOwn(document, key))
       const path = `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-      const result = applyJsonPatch(document as Json, [
-        { op: 'add', path, value: value as Json },
-        { op: 'test', path, value: value as Json },
-        { op: 'remove', path },
-      ])
+      const result = finish(
+        applyJsonPatch(document as Json, [
+          { op: 'add', path, value: value as Json },
+          { op: 'test', path, value: value as Json },
+          { op: 'remove', path },
+        ]),
+      )
       assert.deepEqual({ ...(result as object) }, { ...document })
     }),
   )

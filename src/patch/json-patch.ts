@@ -2,8 +2,8 @@
 
 import { MAX_DEPTH } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
+import type { Step } from '../lib/step.ts'
 
 /** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
 export const MAX_PATCH_OPERATIONS = 10_000
@@ -66,20 +66,16 @@ export function decodeJsonPatch(document: Json): PatchOperation[] {
  * The document after all operations, in order; throws PatchError when one does not apply. The input is never changed and
  * parts that no operation touches are shared with it.
  */
-export const applyJsonPatch = (document: Json, operations: readonly PatchOperation[]): Json =>
-  doAtOnce(applyingJsonPatch(document, operations))
-
-/** The same in parts. */
-export function* applyingJsonPatch(document: Json, operations: readonly PatchOperation[]): InParts<Json> {
+export function* applyJsonPatch(document: Json, operations: readonly PatchOperation[]): Step<Json> {
   const patching = new Patching(document)
   for (const [i, operation] of operations.entries()) {
-    if (i > 0 && i % OPERATIONS_PER_PART === 0) yield
+    if (i > 0 && i % OPERATIONS_AT_ONCE === 0) yield
     patching.apply(operation)
   }
   return patching.result()
 }
 
-const OPERATIONS_PER_PART = 500
+const OPERATIONS_AT_ONCE = 500
 
 type Container = Json[] | JsonObject
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { doAtOnce } from '../lib/in-parts.ts'
+import { finish } from '../lib/step.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { fieldSetOfNames } from './field-set.ts'
-import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writingManagers } from './managers.ts'
+import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writeManagers } from './managers.ts'
 
 const entry = (more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
   manager: 'a',
@@ -29,14 +29,14 @@ test('entries come back as they were, in the order the API keeps', () => {
     entry({ manager: 'b', time: '2026-01-01T00:00:00Z' }),
     entry({ manager: 'a', time: '2026-01-02T00:00:00Z', subresource: 'status' }),
   ]
-  const read = readManagers([...entries].reverse())
+  const read = finish(readManagers([...entries].reverse()))
   assert.ok(read.ok)
-  assert.deepEqual(doAtOnce(writingManagers(read.managers)), entries)
+  assert.deepEqual(finish(writeManagers(read.managers)), entries)
 })
 
 test('appliers are the same in every version, updaters are not', () => {
   const count = (...entries: ManagedFieldsEntry[]) => {
-    const read = readManagers(entries)
+    const read = finish(readManagers(entries))
     return read.ok ? read.managers.size : read.message
   }
   assert.equal(count(entry({ operation: 'Apply' }), entry({ operation: 'Apply', apiVersion: 'v2' })), 1)
@@ -46,7 +46,7 @@ test('appliers are the same in every version, updaters are not', () => {
 
 test('entries that cannot be read say why', () => {
   const message = (more: Partial<ManagedFieldsEntry>) => {
-    const read = readManagers([entry(more)])
+    const read = finish(readManagers([entry(more)]))
     return read.ok ? undefined : read.message
   }
   assert.equal(message({ operation: 'Delete' }), 'operation must be `Apply` or `Update`')

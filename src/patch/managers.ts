@@ -1,12 +1,12 @@
 // The managers of an object: managedFields read into field sets, and written back in the order the API keeps.
 
 import { compareText, goJson, goQuote, isPrintable } from '../lib/go-text.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Step } from '../lib/step.ts'
 import { MAX_MANAGER_BYTES } from '../schema/meta-rules.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { FieldSet } from './field-set.ts'
-import { readingFieldsV1, writingFieldsV1 } from './fields-v1.ts'
+import { readFieldsV1, writeFieldsV1 } from './fields-v1.ts'
 
 export type Operation = 'Apply' | 'Update'
 
@@ -59,12 +59,7 @@ export function managerText({ name, operation, apiVersion, subresource }: Manage
 export type ReadManagers = { readonly ok: true; readonly managers: Managers } | { readonly ok: false; readonly message: string }
 
 /** Reads the entries of an object, or says what is wrong with the first that cannot be read. */
-export const readManagers = (entries: Entries): ReadManagers => doAtOnce(readingManagers(entries))
-
-type Entries = readonly ManagedFieldsEntry[] | null | undefined
-
-/** The same in parts. */
-export function* readingManagers(entries: Entries): InParts<ReadManagers> {
+export function* readManagers(entries: readonly ManagedFieldsEntry[] | null | undefined): Step<ReadManagers> {
   const managers = new Map<string, Manager>()
   const rewritten = { count: 0 }
   for (const [i, entry] of (entries ?? []).entries()) {
@@ -76,7 +71,7 @@ export function* readingManagers(entries: Entries): InParts<ReadManagers> {
     if (fieldsType !== 'FieldsV1') {
       return { ok: false, message: `invalid fieldsType ${goQuote(fieldsType)} in managed fields entry ${i}` }
     }
-    const parsed = yield* readingFieldsV1(entry.fieldsV1, rewritten)
+    const parsed = yield* readFieldsV1(entry.fieldsV1, rewritten)
     if (!parsed.ok)
       return { ok: false, message: `error decoding versioned set from managed fields entry ${i}: error decoding set: ${parsed.message}` }
     const manager = { name, operation, apiVersion, subresource, fields: parsed.set, ...(time ? { time } : {}) } as const
@@ -86,21 +81,21 @@ export function* readingManagers(entries: Entries): InParts<ReadManagers> {
 }
 
 /** Entries in the order the API keeps: appliers first, then by time, name, version and subresource. */
-export function* writingManagers(managers: Managers): InParts<ManagedFieldsEntry[]> {
+export function* writeManagers(managers: Managers): Step<ManagedFieldsEntry[]> {
   const entries: ManagedFieldsEntry[] = []
-  for (const manager of [...managers.values()].sort(compareManagers)) entries.push(yield* writingManager(manager))
+  for (const manager of [...managers.values()].sort(compareManagers)) entries.push(yield* writeManager(manager))
   return entries
 }
 
 /** One entry. */
-export function* writingManager({ name, operation, apiVersion, subresource, time, fields }: Manager): InParts<ManagedFieldsEntry> {
+export function* writeManager({ name, operation, apiVersion, subresource, time, fields }: Manager): Step<ManagedFieldsEntry> {
   const entry: { -readonly [K in keyof ManagedFieldsEntry]: ManagedFieldsEntry[K] } = {}
   if (name !== '') entry.manager = name
   entry.operation = operation
   entry.apiVersion = apiVersion
   if (time !== undefined) entry.time = time
   entry.fieldsType = 'FieldsV1'
-  entry.fieldsV1 = yield* writingFieldsV1(fields)
+  entry.fieldsV1 = yield* writeFieldsV1(fields)
   if (subresource !== '') entry.subresource = subresource
   return entry
 }

@@ -2,17 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { withDefaults } from '../../test/kits/kinds/kinds.ts'
-import { kindOf, objectsOf, RUNS, stored, trackUpdate, types } from '../../test/kits/patch.ts'
+import { kindOf, objectsOf, RUNS, stored, trackUpdate, types, versionsOf } from '../../test/kits/patch.ts'
 import { DaemonSet } from '../kinds/apps/daemonset.ts'
 import type { JsonObject } from '../lib/json-value.ts'
+import { finish } from '../lib/step.ts'
 import { type ManagedFieldsEntry, ObjectMeta } from '../schema/object-meta.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { int32, mapOf, message, string } from '../schema/types.ts'
 import { compare } from './compare.ts'
 import { difference, fieldSetOfNames, intersection, isEmptySet, union } from './field-set.ts'
-import { fromFieldsV1 } from './fields-v1.ts'
+import { readFieldsV1 } from './fields-v1.ts'
 import { withManagedFields } from './managers.ts'
-import { type Converting, creatorsFields, MAX_UPDATE_MANAGERS, UNOWNED_FIELDS } from './ownership.ts'
+import { creatorsFields, MAX_UPDATE_MANAGERS, UNOWNED_FIELDS } from './ownership.ts'
 
 const Thing = message('Thing', {
   kind: [0, string],
@@ -46,18 +47,13 @@ test('what a creator owns does not depend on what was created before', () => {
         const next = { kind: 'Thing', apiVersion: 'v1', metadata: { name: 'x', labels: textsOf(labels) }, data: textsOf(data), status: {} }
         const created = creatorsFields({ type: Thing, resetFields: reset, writer: by('creator', 1) }, next)
         const expected = trackUpdate({ type: Thing, live: undefined, next, writer: by('creator', 1), resetFields: reset })
-        assert.deepEqual(ended(created), expected)
+        assert.deepEqual(finish(created), expected)
       }
     }),
     RUNS,
   )
 })
 const textsOf = (keys: readonly string[]) => Object.fromEntries(keys.map(key => [key, '1']))
-
-/** What work returns that has nothing to convert. */
-function ended<R>(work: Converting<R>): R {
-  for (let step = work.next([]); ; step = work.next([])) if (step.done) return step.value
-}
 
 test('a creator owns what it set, but not what identifies the object or what the server sets', () => {
   const live = write(undefined, base({ a: '1', b: '1' }, { status: { ready: 1 } }), by('creator', 1))
@@ -150,7 +146,7 @@ test('managers of other versions keep what they own in terms of their version', 
     live: withManagedFields(live, old),
     next: base({ a: '2', b: '1' }),
     writer: by('x', 2),
-    typeIn: () => Thing,
+    versions: versionsOf(() => Thing),
   })
   assert.deepEqual(
     next.map(({ manager, apiVersion, fieldsV1 }) => [manager, apiVersion, fieldsV1]),
@@ -254,7 +250,7 @@ test('after a write the writer alone owns all that changed, and removed fields h
       const taken = difference(union(added, modified), UNOWNED_FIELDS)
       const owned = (name: string) => {
         const entry = managed.find(one => one.manager === name)
-        const parsed = fromFieldsV1(entry?.fieldsV1)
+        const parsed = finish(readFieldsV1(entry?.fieldsV1))
         assert.ok(parsed.ok)
         return parsed.set
       }

@@ -1,8 +1,8 @@
 // Field ownership after a plain write: the writer alone owns what changed.
 
 import { compareText } from '../lib/go-text.ts'
-import type { InParts } from '../lib/in-parts.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import type { Step } from '../lib/step.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { AnyType } from '../schema/types.ts'
 import { type Comparison, changedFields, compare, withoutFields } from './compare.ts'
@@ -24,11 +24,11 @@ import {
   type Manager,
   type Managers,
   managedFieldsOf,
-  readingManagers,
+  readManagers,
   secondsOf,
   withoutManagedFields,
-  writingManager,
-  writingManagers,
+  writeManager,
+  writeManagers,
 } from './managers.ts'
 import { emptyValueOf } from './structure.ts'
 import { fitToSchema } from './typed-sets.ts'
@@ -36,12 +36,8 @@ import { fitToSchema } from './typed-sets.ts'
 /** An object that is needed in another version of its kind; a decoded one is whole and as its type wants it. */
 export type Conversion = { readonly object: JsonObject; readonly apiVersion: string; readonly isDecoded?: boolean }
 
-/**
- * Work that needs objects in other versions of their kind. It yields what is to be converted, several at once where they are
- * known beforehand, and continues with the converted objects: how they are converted is up to the caller. Between its parts it
- * yields nothing: there the caller may let others run.
- */
-export type Converting<R> = Generator<readonly Conversion[] | undefined, R, readonly JsonObject[]>
+/** Converts objects, as many at once as are known beforehand. */
+export type Convert = (wanted: readonly Conversion[]) => Step<readonly JsonObject[]>
 
 /** Manager, subresource and time of a write. */
 export type Writer = {
@@ -59,13 +55,16 @@ export type Write = {
   readonly writer: Writer
   /** Fields that writes through this path cannot set, with all that is below them. */
   readonly resetFields?: FieldSet
-  /**
-   * For kinds with several versions: the type of each version that is served; fields owned in any other version are forgotten.
-   * Default: only the version of the write is known.
-   */
-  readonly typeIn?: ((apiVersion: string) => AnyType | undefined) | undefined
+  /** The other versions of the kind. Default: only the version of the write is known. */
+  readonly versions?: Versions | undefined
   /** The object before anything is set. Default: the type's; for custom kinds just apiVersion and kind. */
   readonly blank?: JsonObject | undefined
+}
+
+export type Versions = {
+  /** The type of each version that is served; fields owned in any other version are forgotten. */
+  readonly typeIn: (apiVersion: string) => AnyType | undefined
+  readonly convert: Convert
 }
 
 export type TrackUpdate = Write & {
@@ -100,25 +99,25 @@ export const UNOWNED_FIELDS = fieldSetOfNames(
  * The managedFields of the object after a create, replace or patch. Times move only where ownership was taken; an object
  * whose managers were forgotten stays without until the next apply.
  */
-export function* trackUpdate(write: TrackUpdate): Converting<ManagedFieldsEntry[]> {
+export function* trackUpdate(write: TrackUpdate): Step<ManagedFieldsEntry[]> {
   const { live, next, writer } = write
   const managers = yield* managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
   yield
   const updated = yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers)
   yield
-  return yield* writingManagers(updated)
+  return yield* writeManagers(updated)
 }
 
 /** The managedFields of an object that is created and says nothing of managers itself: the creator owns all that it sets. */
-export function* creatorsFields(write: Write, next: JsonObject): Converting<ManagedFieldsEntry[]> {
+export function* creatorsFields(write: Write, next: JsonObject): Step<ManagedFieldsEntry[]> {
   const { type, resetFields = EMPTY_SET, writer } = write
   const changed = changedFields(type, blankOf(write), next)
   yield
   const set = creatorsSet(type, changed, resetFields)
   if (isEmptySet(set)) return []
   const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
-  return [yield* writingManager(manager)]
+  return [yield* writeManager(manager)]
 }
 
 /**
@@ -139,14 +138,14 @@ const lastCreated = new WeakMap<AnyType, Created>()
 const MOST_KEPT = 256
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
-function* managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): InParts<Managers> {
+function* managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): Step<Managers> {
   if (subresource === '') {
     const sent = managedFieldsOf(next)
     if (asksForReset(sent)) return NO_MANAGERS
-    const read = yield* readingManagers(sent)
+    const read = yield* readManagers(sent)
     if (read.ok && read.managers.size > 0) return read.managers
   }
-  const stored = yield* readingManagers(live && managedFieldsOf(live))
+  const stored = yield* readManagers(live && managedFieldsOf(live))
   return stored.ok ? stored.managers : NO_MANAGERS
 }
 
@@ -157,7 +156,7 @@ const uidOf = (object: JsonObject | undefined): Json => (object?.['metadata'] as
 export const blankOf = ({ blank, type }: Write): JsonObject => blank ?? emptyValueOf(type)
 
 /** The managers after the live object became the next one, by a plain write. */
-export function* updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Converting<Managers> {
+export function* updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Step<Managers> {
   const { writer } = write
   const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
   const known = knownManagers(write, managers)
@@ -191,8 +190,8 @@ export function knownManagers(write: Write, managers: Managers): Managers {
 }
 
 /** The type of a version, that of the write included; undefined when it is not served. */
-export const typeIn = ({ type, typeIn, writer }: Write, apiVersion: string): AnyType | undefined =>
-  apiVersion === writer.apiVersion ? type : typeIn?.(apiVersion)
+export const typeIn = ({ type, versions, writer }: Write, apiVersion: string): AnyType | undefined =>
+  apiVersion === writer.apiVersion ? type : versions?.typeIn(apiVersion)
 
 export type Settled = {
   /** Every manager but the writer without the fields that changed or went; those left with none are gone. */
@@ -207,7 +206,7 @@ export function* settle(
   change: Write & { live: JsonObject; next: JsonObject },
   managers: Managers,
   { self, isDecoded }: { self: string | undefined; isDecoded: boolean },
-): Converting<Settled> {
+): Step<Settled> {
   const { type, live, next, resetFields = EMPTY_SET } = change
   const comparison = withoutFields(compare(type, live, next), resetFields)
   const comparisons = yield* compareInVersions({ ...change, isDecoded }, comparison, managers)
@@ -234,18 +233,19 @@ function* compareInVersions(
   change: Write & { live: JsonObject; next: JsonObject; isDecoded: boolean },
   comparison: Comparison,
   managers: Managers,
-): Converting<ReadonlyMap<string, Comparison>> {
+): Step<ReadonlyMap<string, Comparison>> {
   const { live, next, isDecoded, writer } = change
   const comparisons = new Map([[writer.apiVersion, comparison]])
-  if (change.typeIn === undefined) return comparisons
+  if (change.versions === undefined) return comparisons
   const versions = [...new Set([...managers.values()].map(({ apiVersion }) => apiVersion))].filter(
     version => version !== writer.apiVersion && typeIn(change, version) !== undefined,
   )
   if (versions.length === 0) return comparisons
-  const converted = yield versions.flatMap(apiVersion => [
+  const wanted = versions.flatMap(apiVersion => [
     { object: live, apiVersion, isDecoded: true },
     { object: next, apiVersion, isDecoded },
   ])
+  const converted = yield* change.versions.convert(wanted)
   for (const [i, version] of versions.entries()) {
     yield
     comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { finish } from '../lib/step.ts'
 import { elementText, fieldElement, keyElement, parseElement, sortElements, valueElement } from './path-element.ts'
 
 test('steps are written as managedFields has them', () => {
@@ -32,7 +33,7 @@ test('equivalent path elements are equal, however they are written', () => {
 })
 
 test('steps sort by kind and then by content, not by text', () => {
-  assert.deepEqual(sortElements(['v:9', 'k:{"a":"b!"}', 'v:10', 'f:z', 'k:{"a":"b"}', 'i:0', 'f:a']), [
+  assert.deepEqual(finish(sortElements(['v:9', 'k:{"a":"b!"}', 'v:10', 'f:z', 'k:{"a":"b"}', 'i:0', 'f:a'])), [
     'f:a',
     'f:z',
     'k:{"a":"b"}',
@@ -41,7 +42,19 @@ test('steps sort by kind and then by content, not by text', () => {
     'v:10',
     'i:0',
   ])
-  assert.deepEqual(sortElements(['f:\u{1f600}', 'f:\uffee']), ['f:\uffee', 'f:\u{1f600}'])
+  assert.deepEqual(finish(sortElements(['f:\u{1f600}', 'f:\uffee'])), ['f:\uffee', 'f:\u{1f600}'])
+})
+
+test('very many steps are sorted, and others may run meanwhile', () => {
+  for (const length of [0, 1, 1023, 1024, 1025, 4_097, 10_000]) {
+    const values = Array.from({ length }, (_, i) => (i * 7919) % length)
+    const work = sortElements(values.map(valueElement))
+    let stops = 0
+    let stop = work.next()
+    for (; !stop.done; stop = work.next()) stops++
+    assert.deepEqual(stop.value, values.toSorted((a, b) => a - b).map(valueElement))
+    assert.ok(stops >= Math.floor(length / 1024), `${stops} stops for ${length}`)
+  }
 })
 
 test('property: a key is read as what our own writer makes of it, however it is written', () => {

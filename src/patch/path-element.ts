@@ -8,8 +8,8 @@
 // The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
 import { parseJson } from '../codec/json.ts'
 import { compareText, goJson, goQuote } from '../lib/go-text.ts'
-import { doAtOnce, type InParts, sortingInParts } from '../lib/in-parts.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
+import type { Step } from '../lib/step.ts'
 
 export type PathElement = string
 
@@ -114,10 +114,7 @@ function isSorted(texts: readonly string[]): boolean {
 }
 
 /** The steps in the order managedFields lists them: fields, then keyed items, then values, then indexes. */
-export const sortElements = (elements: Iterable<PathElement>): PathElement[] => doAtOnce(sortingElements(elements))
-
-/** The same in parts. */
-export function* sortingElements(elements: Iterable<PathElement>): InParts<PathElement[]> {
+export function* sortElements(elements: Iterable<PathElement>): Step<PathElement[]> {
   const given = [...elements]
   if (given.length < 2) return given
   if (given.every(element => BY_TEXT.test(element))) return isSorted(given) ? given : given.sort()
@@ -125,14 +122,38 @@ export function* sortingElements(elements: Iterable<PathElement>): InParts<PathE
   const read: ReadElement[] = []
   for (const element of given) {
     read.push([element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2), { trusted: true }).value])
-    if (read.length % READ_AT_ONCE === 0) yield
+    if (read.length % AT_ONCE === 0) yield
   }
-  const sorted = yield* sortingInParts(read, compareElements)
+  const sorted = yield* sort(read)
   return sorted.map(([element]) => element)
 }
 
 type ReadElement = readonly [element: PathElement, content: Json]
-const READ_AT_ONCE = 1024
+const AT_ONCE = 1024
+
+/** A sort by merging: to compare elements takes long, and there may be very many. */
+function* sort(list: readonly ReadElement[]): Step<ReadElement[]> {
+  let runs: ReadElement[][] = []
+  for (let from = 0; from < list.length; from += AT_ONCE) {
+    runs.push(list.slice(from, from + AT_ONCE).sort(compareElements))
+    yield
+  }
+  while (runs.length > 1) {
+    const merged: ReadElement[][] = []
+    for (let i = 0; i < runs.length; i += 2) merged.push(yield* merge(runs[i]!, runs[i + 1] ?? []))
+    runs = merged
+  }
+  return runs[0]!
+}
+
+function* merge(a: readonly ReadElement[], b: readonly ReadElement[]): Step<ReadElement[]> {
+  const merged: ReadElement[] = []
+  for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
+    merged.push(j === b.length || (i < a.length && compareElements(a[i]!, b[j]!) <= 0) ? a[i++]! : b[j++]!)
+    if (merged.length % AT_ONCE === 0) yield
+  }
+  return merged
+}
 
 const compareElements = ([a, x]: ReadElement, [b, y]: ReadElement): number =>
   rank(a) - rank(b) || (a.charCodeAt(0) === F ? compareText(a, b) : compareValues(x, y))

@@ -1,8 +1,8 @@
 // Maps ownership of the replicas field of an object to its scale subresource and back.
-import { doAtOnce } from '../lib/in-parts.ts'
+import { finish } from '../lib/step.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { difference, type FieldSet, fieldSetOfNames, hasPath, isEmptySet, pathsOf } from './field-set.ts'
-import { type Manager, readManagers, writingManagers } from './managers.ts'
+import { type Manager, readManagers, writeManagers } from './managers.ts'
 
 const SCALE_VERSION = 'autoscaling/v1'
 const REPLICAS_IN_SCALE = fieldSetOfNames('spec.replicas')
@@ -12,7 +12,7 @@ export type ReplicasPaths = ReadonlyMap<string, string | null>
 
 /** The managers of an object's size, as those of its scale. */
 export function scaleManagedFields(parent: readonly ManagedFieldsEntry[], paths: ReplicasPaths): ManagedFieldsEntry[] {
-  const read = readManagers(parent)
+  const read = finish(readManagers(parent))
   if (!read.ok) return []
   const managers = new Map<string, Manager>()
   for (const [identifier, manager] of read.managers) {
@@ -20,7 +20,7 @@ export function scaleManagedFields(parent: readonly ManagedFieldsEntry[], paths:
     if (!replicas || !ownsAll(manager.fields, replicas)) continue
     managers.set(identifier, { ...manager, apiVersion: SCALE_VERSION, fields: REPLICAS_IN_SCALE })
   }
-  return doAtOnce(writingManagers(managers))
+  return finish(writeManagers(managers))
 }
 
 type ParentScale = {
@@ -32,12 +32,12 @@ type ParentScale = {
 }
 
 /**
- * The managers of an object after its scale was written: who no longer owns the scale's size no longer owns the object's. As in
+ * The managers of an object after its scale was written: a manager that no longer owns the size of the scale no longer owns that of the object. As in
  * kube-apiserver, managers of updates are never recognised, because their version differs: they get an entry for the size alone, which
  * has no time.
  */
 export function parentManagedFields({ parent, scale, paths, apiVersion }: ParentScale): ManagedFieldsEntry[] {
-  const [before, written] = [readManagers(parent), readManagers(scale)]
+  const [before, written] = [finish(readManagers(parent)), finish(readManagers(scale))]
   if (!before.ok || !written.ok) return [...parent]
   const left = new Map(written.managers)
   const managers = new Map<string, Manager>()
@@ -55,7 +55,7 @@ export function parentManagedFields({ parent, scale, paths, apiVersion }: Parent
   for (const [identifier, { time: _, ...manager }] of left) {
     if (replicas && ownsAll(manager.fields, REPLICAS_IN_SCALE)) managers.set(identifier, { ...manager, apiVersion, fields: replicas })
   }
-  return doAtOnce(writingManagers(managers))
+  return finish(writeManagers(managers))
 }
 
 function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null | undefined {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Thing } from '../../test/kits/patch.ts'
+import { finish } from '../lib/step.ts'
 import { message, raw } from '../schema/types.ts'
 import { compare } from './compare.ts'
 import { type FieldSet, fieldSetOfNames, pathsOf, pathText } from './field-set.ts'
-import { toFieldsV1 } from './fields-v1.ts'
+import { writeFieldsV1 } from './fields-v1.ts'
 import { typedErrors } from './typed-errors.ts'
 import { mergeApplied } from './typed-merge.ts'
 import { fieldSetOf, fitToSchema } from './typed-sets.ts'
@@ -22,7 +23,7 @@ test('a configuration names its values, items and entries, and messages only whe
       replicas: null,
     },
   }
-  assert.deepEqual(toFieldsV1(fieldSetOf(Thing, applied)), {
+  assert.deepEqual(finish(writeFieldsV1(fieldSetOf(Thing, applied))), {
     'f:spec': {
       'f:containers': {
         'k:{"name":"a"}': {
@@ -44,7 +45,7 @@ test('a configuration names its values, items and entries, and messages only whe
 test('raw data that merges is owned field by field, with lists as a whole', () => {
   const Loose = message('Loose', { data: [1, raw.mergedBy()] })
   const [live, applied] = [{ data: { a: { b: 1 }, l: [1], s: 'x' } }, { data: { a: { c: 2 }, l: [2], s: { now: 'a map' } } }]
-  assert.deepEqual(toFieldsV1(fieldSetOf(Loose, applied)), {
+  assert.deepEqual(finish(writeFieldsV1(fieldSetOf(Loose, applied))), {
     'f:data': { 'f:a': { '.': {}, 'f:c': {} }, 'f:l': {}, 'f:s': { '.': {}, 'f:now': {} } },
   })
   const merged = mergeApplied(Loose, live, applied)

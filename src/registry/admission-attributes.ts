@@ -1,10 +1,9 @@
 /** A write as admission sees it. */
-import type { Attributes } from '../admission/attributes.ts'
+import type { Attributes, EndListener } from '../admission/attributes.ts'
 import type { ResourceName } from '../admission/reader.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Step } from '../lib/step.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -15,13 +14,12 @@ import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
 import { convertVersion } from './version-conversion.ts'
 import type { Write } from './write-value.ts'
-import { runPartsOfAnySize } from './yielding.ts'
 
 /** Made once for each attempt of a write. Rarely needed values are computed on demand. */
 export class WriteAttributes implements Attributes {
   object: AnyObject | undefined
   readonly #write: Write
-  #listeners: ((isStored: boolean) => MaybePromise<void>)[] = []
+  #listeners: EndListener[] = []
 
   constructor(write: Write) {
     this.object = write.object
@@ -30,7 +28,7 @@ export class WriteAttributes implements Attributes {
 
   get operation(): Attributes['operation'] {
     const { change, old } = this.#write
-    return change.does === 'delete' ? 'DELETE' : change.does === 'connect' ? 'CONNECT' : old ? 'UPDATE' : 'CREATE'
+    return change.effect === 'delete' ? 'DELETE' : change.effect === 'connect' ? 'CONNECT' : old ? 'UPDATE' : 'CREATE'
   }
   get resource(): Resource {
     return this.#write.admittedAs?.resource ?? this.#write.call.resource
@@ -60,7 +58,7 @@ export class WriteAttributes implements Attributes {
   }
   get options(): JsonObject | undefined {
     const { call, change, ctx, options, old } = this.#write
-    if (change.does === 'connect') return undefined
+    if (change.effect === 'connect') return undefined
     if (change.deleteOptions) return { ...change.deleteOptions, kind: 'DeleteOptions', apiVersion: `meta.${ctx.groupDomain}/v1` }
     return optionsObject(old ? 'UpdateOptions' : 'CreateOptions', call, { groupDomain: ctx.groupDomain, dryRun: options.dryRun })
   }
@@ -79,20 +77,16 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx.remainingMs
   }
 
-  decode(document: Json, version: Resource = this.kind): MaybePromise<AnyObject> {
+  *decode(document: Json, version: Resource = this.kind): Step<AnyObject> {
     const { call, kind, ctx, change } = this.#write
-    if (change.does === 'connect') return withoutMetadata(decodeAs(kind, document, ctx))
+    if (change.effect === 'connect') return withoutMetadata(decodeAs(kind, document, ctx))
     // The body of a subresource has one version only.
     if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
-    return convertVersion(decodeAs(version, document, ctx), version, kind)
+    return yield* convertVersion(decodeAs(version, document, ctx), version, kind)
   }
 
-  convert(object: AnyObject, version: Resource): MaybePromise<AnyObject> {
+  convert(object: AnyObject, version: Resource): Step<AnyObject> {
     return convertVersion(object, this.kind, version)
-  }
-
-  runParts<R>(work: InParts<R>): MaybePromise<R> {
-    return runPartsOfAnySize(this.#write, work)
   }
 
   warn(message: string): void {
@@ -112,16 +106,18 @@ export class WriteAttributes implements Attributes {
     }
   }
 
-  onEnd(listener: (isStored: boolean) => MaybePromise<void>): void {
+  onEnd(listener: EndListener): void {
     this.#listeners.push(listener)
   }
 
-  /** The attempt is over; only the registry says so. Undefined when there is nothing to wait for. */
-  end(isStored: boolean): Promise<unknown> | undefined {
-    if (this.#listeners.length === 0) return undefined
+  /** Ends the attempt; only the registry does. */
+  *end(isStored: boolean): Step<void> {
     const listeners = this.#listeners
     this.#listeners = []
-    return Promise.all(listeners.map(listener => listener(isStored)))
+    for (const listener of listeners) {
+      const work = listener(isStored)
+      if (work) yield* work
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the registry takes and gives: the contract between HTTP above and cache and store below. */
+/** Calls of the registry and their results: the contract between HTTP above and cache and store below. */
 
 import type { WatchStream } from '../cache/watch-stream.ts'
 import type { ListItem } from '../codec/list-item.ts'
@@ -35,28 +35,26 @@ export type Body = {
 /** A YAML body that is JSON, and was parsed to find that out; each `take` returns a value of its own. */
 export type PlainJson = { readonly outcome: 'parsed'; readonly take: () => Json }
 
-/** The body of a call that must have one: none is an empty JSON document. */
-export const bodyOf = ({ body }: Pick<CallContext, 'body'>): Body => body ?? EMPTY_BODY
-const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array() }
+/** The body of a call that must have one, when it was sent without. */
+export const EMPTY_BODY: Body = { mediaType: 'application/json', bytes: new Uint8Array() }
 
-/** What comes with a call. */
+/** The context of a call. */
 export type CallContext = RequestContext & {
-  readonly body: Body | undefined
   readonly userAgent: string
   readonly signal: Cancellation
   /** How long the request may still take; undefined where nothing bounds it. */
   readonly remainingMs?: number | undefined
   /** Adds an annotation to the audit event of the request, if there is one. */
   readonly annotate?: (key: string, value: string) => void
-  /** Asked before a replace or an apply creates what is not there; throws a StatusError when the user may not create it. The server's own parts have none. */
+  /** Asked before a replace or an apply creates an object; rejects with a StatusError when the user may not. Components of the server have none. */
   readonly authorizeCreate?: () => Promise<void>
-  /** Why the user may not make this request with another verb; undefined where they may. The server's own parts have none. */
+  /** Why the user may not make this request with another verb; undefined where they may. Components of the server have none. */
   readonly reasonAgainst?: (verb: string) => Promise<string | undefined>
-  /** Called right before something is stored; throws when it must not be any more. */
+  /** Called right before an object is stored; throws when that is no longer allowed. */
   readonly beforeStore?: () => void
-  /** Set while the call is decided about from caches that may be a little behind: resolves once they are up to date. */
+  /** Set where the caches may be a little behind: resolves once they are up to date. */
   readonly confirm?: (() => Promise<void> | undefined) | undefined
-  /** What must still be so when it is stored. */
+  /** A condition that must still hold when the object is stored. */
   readonly fence?: Fence
 }
 
@@ -86,14 +84,14 @@ export type Result =
     }
   | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
   | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
-  /** The request is passed on, and what comes back is the answer. */
+  /** The request is passed on, and the answer with it. */
   | { readonly type: 'forward'; readonly upstream: Upstream }
-  /** What a node answers; pieces are sent as they come, until they end or the client goes. */
+  /** The answer of a node; pieces are sent as they come, until they end or the client goes. */
   | { readonly type: 'bytes'; readonly code: 200 | 204; readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
 
 /** Where a request is passed on to. */
 export type Upstream = Destination & {
-  /** Path and query there; what the request has behind its subresource unless told. */
+  /** Path and query there; by default the part of the request's own behind its subresource. */
   readonly path?: string
   /** Plain HTTP without. */
   readonly tls?: UpstreamTls | undefined
@@ -112,13 +110,13 @@ export type UpstreamTls = {
 /** A request that only the node of an object can answer, such as for the log of a pod. It has been admitted. */
 export type Connection = {
   readonly call: Call
-  /** What the path names, as it is stored. */
+  /** The object of the path, as it is stored. */
   readonly object: AnyObject
   readonly ctx: CallContext
 }
 
-/** Connects requests with nodes. Throws a StatusError, at once or later. */
-export type Connect = (connection: Connection) => MaybePromise<Result>
+/** Connects requests with nodes. Rejects with a StatusError. */
+export type Connect = (connection: Connection) => Promise<Result>
 
 export type SuccessStatus = {
   readonly kind: 'Status'
@@ -131,6 +129,6 @@ export type SuccessStatus = {
 
 /** All verbs in one call: http routes to it, tests and controllers call it without a socket. */
 export interface Registry {
-  /** Not a promise for reads that wait for nothing; throws a StatusError, at once or later. */
-  handle(call: Call, ctx: CallContext): MaybePromise<Result>
+  /** Not a promise where nothing has to be waited for; throws a StatusError, at once or later. */
+  handle(call: Call, ctx: CallContext, body?: Body): MaybePromise<Result>
 }

@@ -3,30 +3,33 @@
 import { addressedBy } from '../lib/addressed-name.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Json, setOwn } from '../lib/json-value.ts'
+import { type Step, waitFor } from '../lib/step.ts'
 import { defineKind, type Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import { keyOf, type Resource, resourceOf } from '../schema/resource.ts'
+import { type Resource, resourceOf } from '../schema/resource.ts'
 import { badRequest, forbiddenRequest, notFound, notImplemented } from '../schema/status-error.ts'
 import type { ConnectSubresource } from '../schema/subresources.ts'
 import type { AnyType, Fields } from '../schema/types.ts'
 import type { Call, CallContext, Result } from './api.ts'
-import type { Deps } from './deps.ts'
-import { decodeStored, write } from './write.ts'
+import type { Request } from './request.ts'
+import { decodeStored, findStored } from './stored-object.ts'
+import { runWrite } from './write.ts'
 import { type Change, newWrite, type Write } from './write-value.ts'
 
-export async function connect(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+export function connect(request: Request): Step<Result> {
+  const { call, ctx } = request
   const declared = call.resource.def.subresources!.connect![call.subresource]!
   if (!declared.isRead && call.query.has('dryRun')) throw badRequest('dryRun is not supported')
   const options = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: undefined } as const
   const change = declared.isRead ? READ : CONNECT
-  return write(newWrite({ deps, call, ctx }, { options, kind: optionsKind(call, declared, ctx), change }))
+  return runWrite(newWrite(request, { options, kind: optionsKind(call, declared, ctx), change }))
 }
 
-const CONNECT: Change = { does: 'connect', decode: readOptions, store: answer }
-/** What is only read is not admitted. */
+const CONNECT: Change = { effect: 'connect', decode: readOptions, store: answer }
+/** A connection that only reads is not admitted. */
 const READ: Change = { ...CONNECT, isAdmitted: true }
 
-/** What the query asks for, as an object of options: what they do not know is left out, and so is what is empty. */
+/** The query as an object of options: parameters that are unknown or empty are left out. */
 function readOptions(write: Write): void {
   const { kind, call } = write
   const object = { kind: kind.kind, apiVersion: kind.apiVersion } as AnyObject
@@ -55,24 +58,24 @@ function portOf(text: string): number {
 }
 
 /** The node answers, for an object that is there. */
-async function answer(write: Write): Promise<void> {
+function* answer(write: Write): Step<void> {
   const { deps, call, ctx } = write
   const { resource, subresource, namespace, name } = call
   const { isAddressed, check, absent, needs } = resource.def.subresources!.connect![subresource]!
-  if (needs && call.verb !== needs.verb && ctx.gate(needs.gate)) await authorizeVerb(needs.verb, write)
+  if (needs && call.verb !== needs.verb && ctx.gate(needs.gate)) yield* authorizeVerb(needs.verb, write)
   const plain = isAddressed ? addressedBy(name)?.name : name
   if (plain === undefined) throw badRequest(`invalid ${resource.kind.toLowerCase()} request ${goQuote(name)}`)
   check?.(call.query, plain)
-  const found = deps.caches.of(resource).get(keyOf(resource, namespace, plain))
+  const found = findStored(deps, { resource, namespace, name: plain })
   if (!found) throw absent?.(name) ?? notFound(resource, plain)
   const object = decodeStored(resource, found)
   if (!deps.connect)
     throw notImplemented(`${resource.plural}/${subresource} is answered by the node that runs the object, and this server has no nodes`)
-  write.result = await deps.connect({ call, object, ctx })
+  write.result = yield* waitFor(deps.connect({ call, object, ctx }))
 }
 
-async function authorizeVerb(verb: Verb, { call, ctx }: Write): Promise<void> {
-  const reason = await ctx.reasonAgainst?.(verb)
+function* authorizeVerb(verb: Verb, { call, ctx }: Write): Step<void> {
+  const reason = ctx.reasonAgainst && (yield* waitFor(ctx.reasonAgainst(verb)))
   if (reason !== undefined) throw forbiddenRequest(call.resource, call.name, reason)
 }
 

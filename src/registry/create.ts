@@ -1,28 +1,13 @@
 /** Create: stores the sent object if its name is free. */
-import type { InParts } from '../lib/in-parts.ts'
-import { bodyOf, type Call, type CallContext, type Result } from './api.ts'
-import { decodingObject } from './decode.ts'
-import type { Deps } from './deps.ts'
+import type { Step } from '../lib/step.ts'
+import type { Result } from './api.ts'
 import { writeOptions } from './options.ts'
-import { settleNamespace } from './strategy.ts'
-import { wipeIdentity, write } from './write.ts'
-import { type Change, newWrite, type Write } from './write-value.ts'
-import { runParts } from './yielding.ts'
+import type { Request } from './request.ts'
+import { takeNew } from './sent-object.ts'
+import { runWrite } from './write.ts'
+import { type Change, newWrite } from './write-value.ts'
 
-export function create(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  return write(newWrite({ deps, call, ctx }, { options: writeOptions(call.query, 'CreateOptions', ctx), change: CREATE }))
-}
+export const create = (request: Request): Step<Result> =>
+  runWrite(newWrite(request, { options: writeOptions(request.call.query, 'CreateOptions', request.ctx), change: CREATE }))
 
-const CREATE: Change = {
-  does: 'create',
-  decode: write => runParts(write, decodeNew(write)),
-}
-
-function* decodeNew(write: Write): InParts<void> {
-  const { call, ctx, options, kind } = write
-  const { object, warnings } = yield* decodingObject(kind, bodyOf(ctx), options.fieldValidation, write.deps.findKind)
-  write.warnings.push(...warnings)
-  settleNamespace(call, object)
-  wipeIdentity(object)
-  write.object = object
-}
+const CREATE: Change = { effect: 'create', decode: takeNew }

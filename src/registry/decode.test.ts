@@ -4,13 +4,14 @@ import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { type Transcoded, transcode } from '../codec/transcode.ts'
 import { Secret } from '../kinds/core/secret.ts'
+import { finish } from '../lib/step.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { decodeObject } from './decode.ts'
 
 const secrets = resourceOf(Secret, 'k8s.io')
 const message = toProtobuf(secrets.type, { metadata: { name: 'a' }, data: { k: 'dg==' }, type: 'Opaque' })
-const decode = (bytes: Uint8Array, mediaType = PROTOBUF) => decodeObject(secrets, { mediaType, bytes }, 'Strict')
+const decode = (bytes: Uint8Array, mediaType = PROTOBUF) => finish(decodeObject(secrets, { mediaType, bytes }, 'Strict'))
 
 test('an object in an envelope is read as if it had been JSON', () => {
   const json = Buffer.from('{"metadata":{"name":"a"},"data":{"k":"dg=="},"type":"Opaque"}')
@@ -44,7 +45,7 @@ test('a body may name any of several versions, in every media type', () => {
   const expected = { kind: 'DeleteOptions', apiVersion: 'v1', type: DeleteOptionsType, alsoVersions: ['apps/v1'], isOptions: true } as const
   const options = toProtobuf(DeleteOptionsType, { gracePeriodSeconds: 0, propagationPolicy: 'Orphan', preconditions: { uid: 'u' } })
   const bytes = envelope({ kind: 'DeleteOptions', apiVersion: 'apps/v1' }, options)
-  const { object } = decodeObject(expected, { mediaType: PROTOBUF, bytes }, 'Ignore')
+  const { object } = finish(decodeObject(expected, { mediaType: PROTOBUF, bytes }, 'Ignore'))
   assert.deepEqual({ ...object }, {
     kind: 'DeleteOptions',
     apiVersion: 'v1',
@@ -52,7 +53,8 @@ test('a body may name any of several versions, in every media type', () => {
     preconditions: { uid: 'u' },
     propagationPolicy: 'Orphan',
   } as object)
-  const json = (text: string) => decodeObject(expected, { mediaType: 'application/json', bytes: Buffer.from(text) }, 'Strict').object
+  const json = (text: string) =>
+    finish(decodeObject(expected, { mediaType: 'application/json', bytes: Buffer.from(text) }, 'Strict')).object
   for (const version of ['', 'v1', 'apps/v1', 'any/v2']) assert.equal(json(`{"apiVersion":"${version}"}`).apiVersion, 'v1')
   assert.throws(() => json('{"apiVersion":"apps/v2","kind":"Options"}'), {
     code: 400,
@@ -65,7 +67,7 @@ test('duplicate fields in YAML are reported with their line, before unknown ones
   const bytes = Buffer.from('metadata:\n  name: a\n  name: b\ndata:\n  k: dg==\n  k: dg==\nextra: 1\n')
   const transcoded = transcode({ format: 'yaml', bytes }) as Extract<Transcoded, { outcome: 'json' }>
   const read = (validation: 'Ignore' | 'Warn' | 'Strict') =>
-    decodeObject(secrets, { mediaType: 'application/yaml', bytes, transcoded }, validation)
+    finish(decodeObject(secrets, { mediaType: 'application/yaml', bytes, transcoded }, validation))
   assert.deepEqual(read('Ignore').warnings, [])
   assert.deepEqual(read('Warn').warnings, [
     'line 3: key "name" already set in map',

@@ -1,4 +1,4 @@
-/** From the bytes of a body to a typed object: parse, identify, conform, and report unknown and duplicate fields. */
+/** From the bytes of a body to a typed object: parse, find the kind, conform, and report unknown and duplicate fields. */
 
 import { limitValues } from '../codec/decoded-size.ts'
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
@@ -6,19 +6,19 @@ import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { goQuote } from '../lib/go-text.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import type { Step } from '../lib/step.ts'
 import { ConformError } from '../schema/conform.ts'
 import { type Conforming, conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, invalidObject, type StatusError } from '../schema/status-error.ts'
 import type { Body } from './api.ts'
-import { type FindKind, mistakenIdentity, versionOf } from './identify.ts'
+import { type FindKind, mistakenKind, versionOf } from './claimed-kind.ts'
 import type { FieldValidation } from './options.ts'
 
-/** What a body is expected to be. */
+/** The kind that a body is expected to be of. */
 export type Expected = Conforming & {
   readonly kind: string
   readonly apiVersion: string
@@ -26,17 +26,13 @@ export type Expected = Conforming & {
   readonly alsoVersions?: readonly string[]
   /** The versions that are served of a kind. */
   readonly versions?: readonly { readonly apiVersion: string }[]
-  /** Options that come as a body: errors say what is wrong without saying of what. */
+  /** Options that come as a body: errors do not name the kind. */
   readonly isOptions?: true
 }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
 /** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
-export const decodeObject = (expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): Decoded =>
-  doAtOnce(decodingObject(expected, source, validation, findKind))
-
-/** The same in parts. */
-export function* decodingObject(expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): InParts<Decoded> {
+export function* decodeObject(expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): Step<Decoded> {
   const { value, duplicates, strictError } =
     source.mediaType === PROTOBUF ? readProtobuf(expected, source, findKind) : parseBody(expected, source)
   yield
@@ -85,7 +81,7 @@ function parseBody(expected: Expected, body: Body): ParsedBody {
   }
 }
 
-/** What a body is as JSON that was sent as something else; `refuse` makes the error for one that is nothing. */
+/** The JSON value of a body that was sent as something else; `refuse` makes the error for one that cannot be read. */
 export function transcodedOf(
   { transcoded, mediaType }: Body,
   refuse: (message: string) => StatusError,
@@ -102,7 +98,7 @@ export function transcodedOf(
 /** Types of fields decide what a number is; a schema does so only after parsing. */
 const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
 
-/** Reads a message and what its envelope says it is. Protobuf has no unknown or duplicate fields to report. */
+/** Reads a message and the kind in its envelope. Protobuf has no unknown or duplicate fields to report. */
 function readProtobuf(expected: Expected, body: Body, findKind: FindKind | undefined): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, body.bytes)
   const claimed = recognise(expected, { kind, apiVersion }, { bytes: body.bytes, findKind })
@@ -135,24 +131,24 @@ function recognise(
   value: { readonly [key: string]: Json },
   { bytes, findKind }: { bytes: Uint8Array; findKind: FindKind | undefined },
 ): { kind: string; version: string } {
-  const said = (field: 'apiVersion' | 'kind'): string => {
+  const claimOf = (field: 'apiVersion' | 'kind'): string => {
     const text = value[field] ?? ''
     if (typeof text !== 'string')
       throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(text)} into Go struct field .${field} of type string`, bytes)
     return text === '' ? expected[field] : text
   }
-  const apiVersion = said('apiVersion')
-  const kind = said('kind')
+  const apiVersion = claimOf('apiVersion')
+  const kind = claimOf('kind')
   const claimed = { kind, version: versionOf({ apiVersion }) }
   const mistake = expected.alsoVersions?.includes(apiVersion)
-    ? mistakenIdentity({ ...expected, apiVersion }, { kind, apiVersion }, findKind)
-    : mistakenIdentity(expected, { kind, apiVersion }, findKind)
+    ? mistakenKind({ ...expected, apiVersion }, { kind, apiVersion }, findKind)
+    : mistakenKind(expected, { kind, apiVersion }, findKind)
   if (mistake?.startsWith('unexpected')) throw unidentified(expected, mistake, bytes)
   if (mistake !== undefined) throw cannotBe(expected, claimed, new Error(mistake))
   return claimed
 }
 
-/** Custom objects have to say what they are; one of another kind is read, and refused as an object that is not valid. */
+/** Custom objects have to name their kind; an object of another kind is read, and refused as not valid. */
 function recogniseCustom(
   expected: Expected,
   value: JsonObject,
@@ -197,7 +193,7 @@ export function otherCustomKind(expected: Expected, kind: string, metadata: Json
   return invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
 }
 
-/** The error for a body that does not say what it is. */
+/** The error for a body whose kind cannot be read. */
 const unrecognised = (expected: Expected, problem: string, bytes: Uint8Array): StatusError =>
   unidentified(expected, `couldn't get version/kind; json parse error: ${problem}`, bytes)
 

@@ -1,53 +1,60 @@
 /** Delete collection: each selected object by the rules of a single delete. */
 import type { ObjectRevision } from '../cache/object-revision.ts'
-import { yieldToOthers } from '../lib/yield.ts'
+import { run, type Step, waitFor } from '../lib/step.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Call, CallContext, Result } from './api.ts'
-import { readOptions, removeObject, warningsAbout } from './delete.ts'
-import type { Deps } from './deps.ts'
-import { listObjects } from './list.ts'
+import type { CallContext, Result } from './api.ts'
+import { listObjects } from './listing.ts'
 import { type DeleteOptions, type ListOptions, listOptions, refuse } from './options.ts'
+import { readDeleteOptions, removeObject, warningsAbout } from './removal.ts'
+import { Request } from './request.ts'
 import { selectionOf } from './selection.ts'
 import { servedList } from './version-conversion.ts'
-import { SMALL_BYTES } from './yielding.ts'
 
 /** Concurrent deletions: enough to share commits, few enough not to delay other requests. */
 const WORKERS = 32
 
-export async function removeCollection(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const asked = listOptions(call.query, ctx)
-  const selected = selectionOf(call, asked, ctx)
-  const options = readOptions(call, ctx)
+export function* removeCollection(request: Request): Step<Result> {
+  const { call, ctx } = request
+  const selecting = listOptions(call.query, ctx)
+  const selected = selectionOf(call, selecting, ctx)
+  const options = readDeleteOptions(request)
   refuseUnsafe(options, ctx)
-  const { objects, meta } = await listObjects(deps, call, { options: exactly(asked), selected, ctx })
+  const { objects, meta } = yield* listObjects(request, { options: exactly(selecting), selected })
   const queue = objects.values()
+  const workers = Array.from({ length: Math.min(WORKERS, objects.length) }, async () => removeEach(queue, request, options))
   // An object that cannot be deleted stops its worker, not the others; the response is sent when all are done.
-  const work = await Promise.allSettled(Array.from({ length: Math.min(WORKERS, objects.length) }, () => workOn(queue)))
-  for (const outcome of work) if (outcome.status === 'rejected') throw outcome.reason
-  const items = await servedList(
+  const outcomes = yield* waitFor(Promise.allSettled(workers))
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+  const items = yield* servedList(
     call.resource,
     objects.map(v => v.item),
   )
   return { type: 'list', resource: call.resource, items, meta, warnings: warningsAbout(call.resource, options) }
+}
 
-  async function workOn(rest: Iterator<ObjectRevision>): Promise<void> {
-    for (let { value, done } = rest.next(); !done; { value, done } = rest.next()) {
-      const { namespace, name, size } = value as ObjectRevision
-      // All begin at the same moment, with decoding what is stored.
-      if (size > SMALL_BYTES) await yieldToOthers()
-      if (ctx.signal.aborted) return
-      try {
-        await removeObject(deps, { call: { ...call, namespace, name }, ctx, options })
-      } catch (error) {
-        // Already deleted by another request.
-        if (!(error instanceof StatusError && error.code === 404)) throw error
-      }
+/** Removes one object after the other until none is left. */
+async function removeEach(queue: Iterator<ObjectRevision>, { deps, call, ctx }: Request, options: DeleteOptions): Promise<void> {
+  for (let { value, done } = queue.next(); !done && !ctx.signal.aborted; { value, done } = queue.next()) {
+    const { namespace, name, size } = value as ObjectRevision
+    const request = new Request(deps, { ...call, namespace, name }, ctx)
+    request.pace.atLeast(size)
+    try {
+      await run(removeOne(request, options), request.pace)
+    } catch (error) {
+      // Already deleted by another request.
+      if (!(error instanceof StatusError && error.code === 404)) throw error
     }
   }
 }
 
-/** A deletion as of a version spares what came later, as kube-apiserver does: it reads page by page, and pages are of exactly one version. */
+function* removeOne(request: Request, options: DeleteOptions): Step<void> {
+  // All workers begin at the same moment, with decoding the stored object.
+  yield
+  yield* removeObject(request, { options })
+}
+
+/** A deletion as of a revision spares newer objects, as kube-apiserver does: it reads page by page, and a page is of one revision. */
 function exactly(options: ListOptions): ListOptions {
   const { match, resourceVersion, continue: token } = options
   return match === '' && token === '' && resourceVersion !== '' && resourceVersion !== '0' ? { ...options, match: 'Exact' } : options

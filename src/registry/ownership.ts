@@ -1,29 +1,27 @@
-/** Which manager owns which fields after a write: field ownership of `patch/`, with the fields that a kind's paths may set. */
+/** The managers of fields after a write: field ownership of `patch/`, with the fields that the paths of a kind may set. */
 import type { JsonObject } from '../lib/json-value.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Step } from '../lib/step.ts'
 import { type FieldSet, fieldSetOfNames } from '../patch/field-set.ts'
 import { managerOf } from '../patch/managers.ts'
-import { type Converting, creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
+import { creatorsFields, type Write as OwnedWrite, trackUpdate } from '../patch/ownership.ts'
 import { fitsType } from '../patch/typed-errors.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { typesOfVersions, withConversions } from './version-conversion.ts'
+import { versionsOf } from './version-conversion.ts'
 import type { Write } from './write-value.ts'
 
 /** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
-export function managersAfter(write: Write): MaybePromise<ManagedFieldsEntry[]> {
-  return withConversions(write, write.kind.def.custom ? trackCustom(write) : track(write))
-}
+export const managersAfter = (write: Write): Step<ManagedFieldsEntry[]> => (write.kind.def.custom ? trackCustom(write) : track(write))
 
-function track(write: Write): Converting<ManagedFieldsEntry[]> {
+function track(write: Write): Step<ManagedFieldsEntry[]> {
   const live = write.old as unknown as JsonObject | undefined
   const next = write.object as unknown as JsonObject
   if (!live && !write.object!.metadata.managedFields) return creatorsFields(ownedWrite(write), next)
   return trackUpdate({ live, next, ...ownedWrite(write) })
 }
 
-/** Of a custom object that is not what its schema says, or was not, nobody owns anything. What its values are is left to validation. */
-function* trackCustom(write: Write): Converting<ManagedFieldsEntry[]> {
+/** A custom object that does not fit its schema, or did not, has no managers. Its values are left to validation. */
+function* trackCustom(write: Write): Step<ManagedFieldsEntry[]> {
   for (const each of [write.object, write.old]) {
     if (each && !fitsType(write.kind.type, each as unknown as JsonObject)) return []
     yield
@@ -31,13 +29,13 @@ function* trackCustom(write: Write): Converting<ManagedFieldsEntry[]> {
   return yield* track(write)
 }
 
-/** What the patch layer needs to know of a write. */
+/** A write as the patch layer sees it. */
 export function ownedWrite({ kind, call, options, ctx, time }: Write): OwnedWrite {
   // No spreads: every write makes one of these, and V8 takes a microsecond to put in what follows a spread.
   return {
     type: kind.type,
-    typeIn: typesOfVersions(kind),
-    // Nothing is there of a custom object before it is set.
+    versions: versionsOf(kind),
+    // A custom object has no fields before they are set.
     blank: kind.def.custom ? { kind: kind.kind, apiVersion: kind.apiVersion } : undefined,
     resetFields: resetFields(kind, kind === call.resource ? call.subresource : ''),
     writer: {

@@ -6,10 +6,10 @@ import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { invalidObject, StatusError } from '../schema/status-error.ts'
+import { type FindKind, mistakenKind } from './claimed-kind.ts'
 import { type Expected, otherCustomKind, warningsOf } from './decode.ts'
-import { type FindKind, mistakenIdentity } from './identify.ts'
+import { checkIdentity } from './identity.ts'
 import type { FieldValidation } from './options.ts'
-import { checkIdentity } from './replace.ts'
 import type { Write } from './write-value.ts'
 
 /** Problems of the patch itself, and how it is shown when the result is rejected. */
@@ -58,12 +58,12 @@ function conformPatched(
   }
 }
 
-/** What is wrong with the type that a patched document says it is of. */
+/** The mistake of a patched document that claims another kind; undefined where it claims the right one. */
 function mistakenType(expected: Expected, value: JsonObject, findKind: FindKind | undefined): string | undefined {
   const mistyped = mistakenField(value)
   if (mistyped !== undefined) return mistyped
   const { apiVersion, kind } = value as { apiVersion?: string; kind?: string }
-  return mistakenIdentity(expected, { apiVersion: apiVersion || expected.apiVersion, kind: kind || expected.kind }, findKind)
+  return mistakenKind(expected, { apiVersion: apiVersion || expected.apiVersion, kind: kind || expected.kind }, findKind)
 }
 
 function mistakenField(value: JsonObject): string | undefined {
@@ -73,7 +73,7 @@ function mistakenField(value: JsonObject): string | undefined {
     : `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value[field]!)} into Go struct field .${field} of type string`
 }
 
-/** A custom object has to say what it is, and what it says is held to what it has to be. */
+/** The same for a custom object, which has to name its kind. */
 function mistakenCustom(expected: Expected, value: JsonObject): StatusError | string | undefined {
   const mistyped = mistakenField(value)
   if (mistyped !== undefined) return mistyped

@@ -7,25 +7,34 @@ import type { Transcoded, TranscodeJob } from '../codec/transcode.ts'
 import type { Transcoder } from '../codec/worker-transcoder.ts'
 import type { Json } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import { type Step, waitFor } from '../lib/step.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import type { Body, Call, CallContext, PlainJson } from './api.ts'
+import type { Request } from './request.ts'
 
-/** The body with its JSON, where it was converted. Without a transcoder, protobuf is decoded later and YAML on the main thread. */
-export function prepareBody(body: Body, call: Call, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
-  if (body.mediaType.endsWith('yaml')) return prepareYaml(body, ctx, transcoder)
-  if (body.mediaType !== PROTOBUF || body.bytes.byteLength <= LIMITS.inlineProtobufBytes || !transcoder) return body
-  const raw = messageOf(call, body.bytes)
-  if (!raw) return body
-  return withJson(body, transcoder.transcode({ format: 'protobuf', bytes: raw, type: portableType(call.resource.type) }, from(ctx)))
+/** Whether the body can be decoded as it is. Without a transcoder, protobuf of any size is decoded on the main thread. */
+export function isPrepared({ body, deps }: Request): boolean {
+  if (!body) return true
+  if (body.mediaType.endsWith('yaml')) return false
+  return body.mediaType !== PROTOBUF || body.bytes.byteLength <= LIMITS.inlineProtobufBytes || !deps.transcoder
 }
 
-function prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | undefined): MaybePromise<Body> {
+/** The body with its JSON, where it was converted. */
+export function* prepareBody({ body, call, ctx, deps }: Request): Step<Body> {
+  const { transcoder } = deps
+  if (body!.mediaType.endsWith('yaml')) return yield* prepareYaml(body!, ctx, transcoder)
+  const raw = messageIn(call, body!.bytes)
+  if (!raw) return body!
+  const job = { format: 'protobuf', bytes: raw, type: portableType(call.resource.type) } as const
+  return yield* withJson(body!, transcoder!.transcode(job, from(ctx)))
+}
+
+function* prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | undefined): Step<Body> {
   const { bytes } = body
   const plain = plainJson(bytes)
   if (plain) return { ...body, transcoded: plain }
   const job = { format: 'yaml', bytes } as const
-  return withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
+  return yield* withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
 }
 
 /** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which reports their lines. */
@@ -40,7 +49,7 @@ function plainJson(bytes: Uint8Array): PlainJson | undefined {
   }
 }
 
-/** Gives what was parsed to whoever asks first. Objects are made of its parts, so others get a value of their own. */
+/** Gives the parsed value to the first caller. Objects are made of its parts, so later callers get a value of their own. */
 function parsedOnce(value: Json, bytes: Uint8Array): () => Json {
   let first: Json | undefined = value
   return () => {
@@ -57,14 +66,14 @@ const isCheap = (bytes: Uint8Array) => bytes.byteLength <= LIMITS.inlineYamlByte
 
 const transcodeInline = async (job: TranscodeJob): Promise<Transcoded> => (await import('../codec/transcode.ts')).transcode(job)
 
-async function withJson(body: Body, transcoding: Promise<Transcoded>): Promise<Body> {
-  const transcoded = await transcoding
+function* withJson(body: Body, transcoding: Promise<Transcoded>): Step<Body> {
+  const transcoded = yield* waitFor(transcoding)
   if (transcoded.outcome === 'too-large') throw tooLarge(transcoded.message)
   return { ...body, transcoded }
 }
 
 /** The message in an envelope that says it is an object of the called resource; others are small, or refused without being read. */
-function messageOf({ resource }: Call, bytes: Uint8Array): Uint8Array | undefined {
+function messageIn({ resource }: Call, bytes: Uint8Array): Uint8Array | undefined {
   try {
     const { kind, apiVersion, raw } = openEnvelope(bytes)
     return kind === resource.kind && apiVersion === resource.apiVersion && !resource.def.custom ? raw : undefined

@@ -2,6 +2,7 @@
 import { parseObject } from '../codec/stored-bytes.ts'
 import { Scale } from '../kinds/autoscaling/scale.ts'
 import { isObject } from '../lib/json-value.ts'
+import { isStep, type Step } from '../lib/step.ts'
 import { withManagedFields } from '../patch/managers.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
 import { check } from '../schema/check.ts'
@@ -11,68 +12,73 @@ import { refTo } from '../schema/refs.ts'
 import { resourceOf } from '../schema/resource.ts'
 import { badRequest, conflict, internalError, invalidObject } from '../schema/status-error.ts'
 import type { ScaleSubresource } from '../schema/subresources.ts'
-import type { Body, Call, CallContext, Result } from './api.ts'
-import { mergeConfiguration, readConfiguration } from './apply.ts'
-import type { Deps } from './deps.ts'
+import type { Body, Call, Result } from './api.ts'
+import { mergeConfiguration, readConfiguration } from './configuration.ts'
+import { checkUid } from './identity.ts'
 import { writeOptions } from './options.ts'
 import { setManagers } from './ownership.ts'
-import { patchBody, patchChange } from './patch.ts'
-import { read } from './read.ts'
-import { checkUid, decodeReplacement } from './replace.ts'
-import { write } from './write.ts'
+import { mergePatch, patchBody } from './patch-body.ts'
+import type { Handler, Request } from './request.ts'
+import { takeReplacement } from './sent-object.ts'
+import { runWrite } from './write.ts'
 import { type Change, newWrite, type Write } from './write-value.ts'
 
 const SCALE = resourceOf(Scale, '')
 
-export async function readScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const result = await read(deps, call, ctx)
-  if (result.type === 'object' && declaredScale(call).replicas(parseObject(result.json)) === undefined)
-    throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
-  return answer(call, result)
-}
+/** Reads the object itself by `read`. */
+export const readScale = (read: Handler) =>
+  function* (request: Request): Step<Result> {
+    const { call } = request
+    const reading = read(request)
+    const result = isStep(reading) ? yield* reading : reading
+    if (result.type === 'object' && declaredScale(call).replicas(parseObject(result.json)) === undefined)
+      throw internalError(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} does not exist`)
+    return answer(call, result)
+  }
 
-export async function replaceScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+export function* replaceScale(request: Request): Step<Result> {
+  const { call, ctx } = request
   const options = writeOptions(call.query, 'UpdateOptions', ctx)
-  return answer(call, await write(newWrite({ deps, call, ctx }, { options, kind: SCALE, change: REPLACE })))
+  return answer(call, yield* runWrite(newWrite(request, { options, kind: SCALE, change: REPLACE })))
 }
 
-export async function patchScale(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
-  const { body, isApply } = patchBody(call, ctx)
+export function* patchScale(request: Request): Step<Result> {
+  const { call, ctx } = request
+  const { body, isApply } = patchBody(request)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  const merge = isApply ? (write: Write) => applyScale(write, body) : patchChange(body).merge!
   const change: Change = {
     ...CHANGE,
     merge(write) {
       showStored(write)
-      return merge(write)
+      return isApply ? applyScale(write, body) : mergePatch(write, body)
     },
   }
-  return answer(call, await write(newWrite({ deps, call, ctx }, { options, kind: SCALE, change })))
+  return answer(call, yield* runWrite(newWrite(request, { options, kind: SCALE, change })))
 }
 
-/** Admission and field managers see a Scale; what is prepared, validated and stored is the object. */
-const CHANGE: Change = { does: 'change', convert: resize, show: write => scaleOf(write.call, write.object!) }
+/** Admission and field managers see a Scale; the object itself is prepared, validated and stored. */
+const CHANGE: Change = { effect: 'change', convert: resize, show: write => scaleOf(write.call, write.object!) }
 const REPLACE: Change = {
   ...CHANGE,
-  decode: decodeReplacement,
+  decode: takeReplacement,
   merge(write) {
     checkUid(write)
     showStored(write)
   },
 }
 
-/** What is stored, as a Scale. */
+/** Shows the stored object as a Scale. */
 function showStored(write: Write): void {
   write.old = scaleOf(write.call, write.before!, UNSET)
 }
 
-function applyScale(write: Write, body: Body) {
+function applyScale(write: Write, body: Body): Step<void> {
   const { applied, strictError } = readConfiguration(body)
   const named = isObject(applied['metadata']) ? applied : { ...applied, metadata: { name: write.call.name } }
   return mergeConfiguration(write, { applied: named, strictError })
 }
 
-/** Writes a Scale into the object: its size, and who owns that. */
+/** Writes a Scale into the object: its size, and the managers of that. */
 function resize(write: Write): void {
   const { call, before } = write
   const scale = write.object as Scale
@@ -88,7 +94,7 @@ function resize(write: Write): void {
 }
 
 function checkScale({ resource, name }: Call, scale: Scale, { metadata }: AnyObject): void {
-  // What is wrong with the size of a custom object is found by the rules of the object.
+  // The size of a custom object is checked by the rules of the object.
   const errors = resource.def.custom ? [] : [...check(SCALE.type, scale, refTo(scale))]
   if (errors.length > 0) throw invalidObject(SCALE, name, errors)
   const { uid } = scale.metadata
@@ -109,10 +115,10 @@ const pathsOf = ({ resource }: Call): ReplicasPaths =>
       scale ? (scale.path ?? 'spec.replicas') : null,
     ]),
   )
-/** The size of an object that has none yet, until a write says one. */
+/** The size of an object that has none yet, until a write sets one. */
 const UNSET = -(2 ** 31)
 
-/** An object as its Scale, with those who own its size. */
+/** An object as its Scale, with the managers of its size. */
 function scaleOf(call: Call, object: AnyObject, unset = 0): Scale {
   const declared = declaredScale(call)
   const { name, namespace, uid, resourceVersion, creationTimestamp, managedFields = [] } = object.metadata

@@ -1,19 +1,19 @@
-/** What a kind's declaration means for its writes: preparing, validating and warning, on create and on update. */
-import type { InParts } from '../lib/in-parts.ts'
+/** Writes as the declaration of a kind wants them: preparing, validating and warning, on create and on update. */
 import { deepEqual } from '../lib/json-value.ts'
+import type { Step } from '../lib/step.ts'
 import { check, ruledFields } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
 import { fillDefaults } from '../schema/defaults.ts'
 import { validateFinalizerDomains, validateObjectMeta, validateObjectMetaUpdate } from '../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta } from '../schema/object-meta.ts'
-import { type FieldError, gatheringErrors, type Ref, refTo } from '../schema/refs.ts'
+import { type FieldError, gatherErrors, type Ref, refTo } from '../schema/refs.ts'
 import type { DefaultingContext, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { UpdateRule } from '../schema/rules.ts'
-import { badRequest, invalidObject } from '../schema/status-error.ts'
+import { invalidObject } from '../schema/status-error.ts'
 import type { UpdateSubresource } from '../schema/subresources.ts'
 
-/** Which part of an object a write is about: the object itself, one of its subresources, or whatever a message to it changes. */
+/** The part of an object that a write changes: the object itself, one of its subresources, or the fields that a message changes. */
 export type Target = {
   readonly resource: Resource
   readonly subresource: string
@@ -42,7 +42,7 @@ export function prepareCreate({ def }: Resource, object: AnyObject, ctx: Request
   def.prepareForCreate?.(object, ctx)
 }
 
-/** Makes a sent object the successor of the stored one: what the write may not change is taken over. */
+/** Makes a sent object the successor of the stored one: fields that the write may not change are taken over. */
 export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject, ctx: RequestContext): AnyObject {
   const { resource, update, subresource } = target
   const { def } = resource
@@ -56,53 +56,51 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   else def.prepareForUpdate?.(object, stored, ctx)
   metadata.uid ||= old.uid!
   carry(metadata, old, 'creationTimestamp')
-  // An object that is being deleted stays so; who marks another one in an update is told that only a deletion does.
+  // An object that is being deleted stays so; an update that marks another one is refused by the rules of metadata.
   if (old.deletionTimestamp) metadata.deletionTimestamp = old.deletionTimestamp
   if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
   delete metadata.selfLink
-  // A status says what was observed, though annotations may come with it; nothing else is asked for by that.
+  // A status tells an observation, even if annotations come with it: it is no new intent.
   if (subresource !== 'status' && movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
   return object
 }
 
-/** Everything wrong with an object to be created, thrown as one answer. Stops between kinds of rules. */
-export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): InParts<void> {
+/** Throws all errors of an object to be created as one. */
+export function* validateCreate(resource: Resource, object: AnyObject, ctx: RequestContext): Step<void> {
   const at = refTo(object, '', resource.type)
-  const checks = [
+  const errors = yield* gatherErrors(
     () => metaErrors(resource, object, at),
     () => bodyErrors(resource, object, at, undefined),
-    () => resource.def.validate?.(object, at, ctx),
-  ]
-  const errors = yield* gatheringErrors(checks, found => resource.def.validating?.(object, { ...ctx, found }))
+    found => resource.def.validate?.(object, at, ctx, found),
+  )
   refuse(resource, object, errors)
 }
 
-/** Everything wrong with a change, thrown as one answer. Stops between kinds of rules. */
+/** Throws all errors of a change as one. */
 export function* validateUpdate(
   { resource, update, subresource, isMessage }: Target,
   object: AnyObject,
   old: AnyObject,
   ctx: RequestContext,
-): InParts<void> {
+): Step<void> {
   if (isMessage) return
   const at = refTo(object, '', resource.type)
   const rules = update ?? resource.def
   const validateUpdate = rules.validateUpdate as UpdateRule<AnyObject> | undefined
-  const checks = [
+  const errors = yield* gatherErrors(
     () => validateObjectMetaUpdate(object.metadata, old.metadata, at.metadata),
     () => finalizerErrors(resource, object.metadata, at),
     () => validateUpdate?.(object, old, at, ctx),
     () => bodyErrors(resource, object, at, old, update?.validate && subresource),
-    () => rules.validate?.(object, at, { old, ...ctx }),
-  ]
-  const errors = yield* gatheringErrors(checks, found => rules.validating?.(object, { old, found, ...ctx }))
+    found => rules.validate?.(object, at, { old, ...ctx }, found),
+  )
   refuse(resource, object, errors)
 }
 
 /** More warnings than any response can carry. */
 const MOST_WARNINGS = 5000
 
-/** What the writer of an object is warned of, each once. */
+/** The warnings about an object, each once. */
 export function warningsOf({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] {
   const warnings = new Set<string>()
   for (const warning of def.warn?.(object, old, ctx) ?? []) {
@@ -122,7 +120,7 @@ function* finalizerErrors({ def }: Resource, { finalizers }: ObjectMeta, at: Ref
 }
 
 /**
- * What the types of the kind's own fields declare; metadata has its own rules, and custom kinds declare nothing.
+ * The errors by the types of the kind's own fields; metadata has its own rules, and custom kinds declare no types.
  * A subresource with rules of its own is held to those of the one field it is about, such as the status.
  */
 function* bodyErrors(
@@ -163,16 +161,4 @@ export const next = (value: number | bigint): number | bigint => (typeof value =
 function carry(to: ObjectMeta, from: ObjectMeta, field: 'generation' | 'creationTimestamp'): void {
   if (from[field] === undefined) delete to[field]
   else (to as Record<string, unknown>)[field] = from[field]
-}
-
-/** The namespace of an object is that of the path; a body may repeat it but not contradict it. Those of the cluster have none, whatever they say. */
-export function settleNamespace(
-  { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
-  { metadata }: AnyObject,
-): void {
-  const expected = resource.namespaced ? namespace : ''
-  if (expected !== '' && metadata.namespace && metadata.namespace !== expected)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
-  if (expected !== '') metadata.namespace = expected
-  else delete metadata.namespace
 }

@@ -1,11 +1,10 @@
 /**
- * The validation of one object as a job that a worker can do: what it needs is plain data, and so is what comes of it. Objects whose
- * rules take long, such as definitions full of expressions, are validated like that (`ruleWork` of their kind says which).
+ * The validation of one object as a job that a worker can do: job and outcome are plain data. Objects whose rules take long, such as
+ * definitions full of expressions, are validated like that (`ruleWork` of their kind tells which).
  */
 import { parseObject } from '../codec/stored-bytes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { InParts } from '../lib/in-parts.ts'
-import { doAtOnce } from '../lib/in-parts.ts'
+import { finish, type Step } from '../lib/step.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
@@ -17,14 +16,14 @@ import { targetOf, validateCreate, validateUpdate, warningsOf } from './strategy
 export type ValidationJob = {
   readonly apiVersion: string
   readonly kind: string
-  /** What is to be stored, and what is; as JSON. */
+  /** The new and the stored object, as JSON. */
   readonly object: Uint8Array
   readonly old: Uint8Array | undefined
   readonly user: User
   readonly now: Date
 }
 
-/** What the writer is warned of, or why the object is refused. */
+/** The warnings about an object, or the reason why it is refused. */
 export type Validated =
   | { readonly outcome: 'valid'; readonly warnings: readonly string[] }
   | {
@@ -49,14 +48,14 @@ export type Validation = {
   readonly ctx: RequestContext
 }
 
-/** Everything wrong with an object, thrown as one answer; the warnings about one with which nothing is. Stops between kinds of rules. */
-export function* validating({ resource, subresource, object, old, ctx }: Validation): InParts<readonly string[]> {
+/** Throws all errors of an object as one; returns the warnings about a valid object. */
+export function* validateObject({ resource, subresource, object, old, ctx }: Validation): Step<readonly string[]> {
   if (old) yield* validateUpdate(targetOf(resource, subresource), object, old, ctx)
   else yield* validateCreate(resource, object, ctx)
   return resource.def.warn ? warningsOf(resource, object, old, ctx) : []
 }
 
-/** Does a job: what the same object would be answered with on the main thread. */
+/** Does a job, with the same outcome as on the main thread. */
 export function validateJob(
   { object, old, user, now }: ValidationJob,
   { resource, groupDomain, gate }: { readonly resource: Resource } & Pick<RequestContext, 'groupDomain' | 'gate'>,
@@ -64,8 +63,7 @@ export function validateJob(
   const ctx: RequestContext = { user, now, groupDomain, gate, budget: new Budget() }
   const objects = { object: parseObject(object), old: old && parseObject(old) }
   try {
-    for (const _ of resource.def.compiling?.(objects.object, objects.old, ctx) ?? []);
-    return { outcome: 'valid', warnings: doAtOnce(validating({ resource, subresource: '', ...objects, ctx })) }
+    return { outcome: 'valid', warnings: finish(validateObject({ resource, subresource: '', ...objects, ctx })) }
   } catch (error) {
     if (!(error instanceof StatusError)) throw error
     const { code, reason, message, details } = error

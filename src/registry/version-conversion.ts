@@ -1,77 +1,79 @@
 /**
  * Conversion between served versions and the stored version. Objects are stored and cached in the stored version; requests and
- * responses use the served version. For kinds with one version the two are the same, and nothing here costs anything. Built-in
- * kinds are converted synchronously; custom kinds may need a conversion webhook, and then the result is a promise.
+ * responses use the served version. For kinds with one version the two are the same, and nothing here costs anything. Custom kinds may
+ * need a conversion webhook, which has to be waited for.
  */
 import { WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { itemBytes, type ListItem } from '../codec/list-item.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import { copyJson, copyObject, type JsonObject } from '../lib/json-value.ts'
-import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
-import type { Conversion, Converting } from '../patch/ownership.ts'
+import { Pace } from '../lib/pace.ts'
+import { run, type Step, waitFor } from '../lib/step.ts'
+import type { Conversion, Versions } from '../patch/ownership.ts'
 import { conform } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import { type AnyObject, ObjectMeta } from '../schema/object-meta.ts'
 import type { DefaultingContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError, StatusError } from '../schema/status-error.ts'
-import type { AnyType, MessageShape } from '../schema/types.ts'
+import type { MessageShape } from '../schema/types.ts'
 import { setDefaults } from './strategy.ts'
-import type { Write } from './write-value.ts'
-import { yieldIfDue } from './yielding.ts'
 
 /** A stored object in the served version. */
-export function toServed(resource: Resource, stored: AnyObject): AnyObject | Promise<AnyObject> {
+export function* toServed(resource: Resource, stored: AnyObject): Step<AnyObject> {
   const { conversion } = resource
   if (!conversion) return stored
-  if (conversion.convert) return allServed(resource, [stored]).then(([served]) => served!)
-  return shaped(resource, conversion.fromStored(unshared(resource, stored)), stored)
+  if (conversion.convert) return (yield* allServed(resource, [stored]))[0]!
+  return servedBuiltIn(resource, stored)
 }
+
+/** The same where no webhook converts. */
+const servedBuiltIn = (resource: Resource, stored: AnyObject): AnyObject =>
+  shaped(resource, resource.conversion!.fromStored(unshared(resource, stored)), stored)
 
 /** An object in the stored version, with the defaults of that version. */
-export function toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): AnyObject | Promise<AnyObject> {
+export function* toStored(resource: Resource, served: AnyObject, ctx: DefaultingContext): Step<AnyObject> {
   const { conversion } = resource
   if (!conversion) return served
-  const settle = (converted: AnyObject) => {
-    const object = shaped(conversion.storedVersion, converted, served)
-    setDefaults(conversion.storedVersion, object, ctx)
-    return object
-  }
-  return conversion.convert
-    ? conversion.convert([served], conversion.storedVersion).then(([made]) => settle(made!))
-    : settle(conversion.toStored(unshared(resource, served)))
+  const converted = conversion.convert
+    ? (yield* waitFor(conversion.convert([served], conversion.storedVersion)))[0]!
+    : conversion.toStored(unshared(resource, served))
+  const object = shaped(conversion.storedVersion, converted, served)
+  setDefaults(conversion.storedVersion, object, ctx)
+  return object
 }
 
-/** An object to be converted. What built-in kinds are converted to is made anew when it is shaped, what custom kinds are need not be. */
+/** An object to be converted. Objects of built-in kinds are made anew when they are shaped, those of custom kinds may share parts. */
 const unshared = ({ def }: Resource, object: AnyObject): AnyObject => (def.custom ? copyJson(object) : object)
 
 /** An object of one served version in another one. */
-export function convertVersion(object: AnyObject, from: Resource, to: Resource): MaybePromise<AnyObject> {
+export function* convertVersion(object: AnyObject, from: Resource, to: Resource): Step<AnyObject> {
   if (from === to) return object
-  const converted = convertAll(from.conversion ? from : to, [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }])
-  return whenDone(converted, ([made]) => shaped(to, made as unknown as AnyObject, object))
+  const wanted = [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }]
+  const [converted] = yield* convertAll(from.conversion ? from : to, wanted)
+  return shaped(to, converted as unknown as AnyObject, object)
 }
 
 /** The bytes of a stored object in the served version. */
-export function servedJson(resource: Resource, json: Uint8Array): Uint8Array | Promise<Uint8Array> {
-  if (!resource.conversion) return json
-  const served = toServed(resource, parseObject(json))
-  return served instanceof Promise ? served.then(object => encodeObject(object)) : encodeObject(served)
+export function* servedJson(resource: Resource, json: Uint8Array): Step<Uint8Array> {
+  return resource.conversion ? encodeObject(yield* toServed(resource, parseObject(json))) : json
 }
 
 /** The bytes of many stored objects in the served version. */
-export function servedList(resource: Resource, items: readonly ListItem[]): MaybePromise<readonly ListItem[]> {
+export function* servedList(resource: Resource, items: readonly ListItem[]): Step<readonly ListItem[]> {
   if (!resource.conversion) return items
-  if (!resource.conversion.convert) return items.map(item => servedJson(resource, itemBytes(item)) as Uint8Array)
-  const served = allServed(
+  if (!resource.conversion.convert) return items.map(item => builtInJson(resource, itemBytes(item)))
+  const served = yield* allServed(
     resource,
     items.map(item => parseObject(itemBytes(item))),
   )
-  return served.then(objects => objects.map(object => encodeObject(object)))
+  return served.map(object => encodeObject(object))
 }
 
-async function allServed(resource: Resource, stored: readonly AnyObject[]): Promise<AnyObject[]> {
-  const converted = await resource.conversion!.convert!(stored, resource)
+const builtInJson = (resource: Resource, json: Uint8Array): Uint8Array => encodeObject(servedBuiltIn(resource, parseObject(json)))
+
+function* allServed(resource: Resource, stored: readonly AnyObject[]): Step<AnyObject[]> {
+  const converted = yield* waitFor(resource.conversion!.convert!(stored, resource))
   return converted.map((object, i) => (object === stored[i] ? object : shaped(resource, object, stored[i]!)))
 }
 
@@ -85,47 +87,37 @@ export function servedStream(resource: Resource, stream: WatchStream): WatchStre
   }
 }
 
-/** The types of all versions of a kind, by apiVersion; undefined for kinds of one version. */
-export function typesOfVersions({ versions }: Resource): ((apiVersion: string) => AnyType | undefined) | undefined {
-  return versions.length < 2 ? undefined : apiVersion => versions.find(version => version.apiVersion === apiVersion)?.type
-}
-
-/** Runs work that needs objects in other versions. A promise where a webhook converts them, or the write is large enough to yield. */
-export function withConversions<R>(write: Write, work: Converting<R>): MaybePromise<R> {
-  const first = work.next(NO_OBJECTS)
-  return first.done ? first.value : convertFor(write, work, first)
-}
-
-const NO_OBJECTS: readonly JsonObject[] = []
-
-function convertFor<R>(write: Write, work: Converting<R>, asked: ReturnType<Converting<R>['next']>): MaybePromise<R> {
-  let step = asked
-  while (!step.done) {
-    const converted = step.value ? convertAll(write.kind, step.value) : (yieldIfDue(write)?.then(() => NO_OBJECTS) ?? NO_OBJECTS)
-    if (converted instanceof Promise) return converted.then(objects => convertFor(write, work, work.next(objects)))
-    step = work.next(converted)
+/** The types of all versions of a kind and the conversion between them; undefined for kinds of one version. */
+export function versionsOf(resource: Resource): Versions | undefined {
+  const { versions } = resource
+  if (versions.length < 2) return undefined
+  return {
+    typeIn: apiVersion => versions.find(version => version.apiVersion === apiVersion)?.type,
+    convert: wanted => convertAll(resource, wanted),
   }
-  return step.value
 }
 
 /** Objects in the wanted versions; a webhook is called once for each version. */
-function convertAll(resource: Resource, wanted: readonly Conversion[]): MaybePromise<readonly JsonObject[]> {
+function* convertAll(resource: Resource, wanted: readonly Conversion[]): Step<readonly JsonObject[]> {
   const { versions: resources, conversion } = resource
   // An object without a version is one before anything was set.
   const resourceOf = (version: unknown) => resources.find(each => each.apiVersion === version) ?? resource
-  if (!conversion?.convert)
+  const webhook = conversion?.convert
+  if (!webhook)
     return wanted.map(({ object, apiVersion, isDecoded }) =>
       between(resourceOf(object['apiVersion']), resourceOf(apiVersion), object, isDecoded),
     )
   const versions = [...new Set(wanted.map(({ apiVersion }) => apiVersion))]
-  const asked = versions.map(async version => {
-    const objects = wanted.filter(({ apiVersion }) => apiVersion === version).map(({ object }) => object as unknown as AnyObject)
-    return [version, (await conversion.convert!(objects, resourceOf(version))) as unknown as JsonObject[]] as const
-  })
-  return Promise.all(asked).then(answers => {
-    const left = new Map(answers)
-    return wanted.map(({ apiVersion }) => left.get(apiVersion)!.shift()!)
-  })
+  const answers = yield* waitFor(
+    Promise.all(
+      versions.map(version => {
+        const objects = wanted.filter(({ apiVersion }) => apiVersion === version).map(({ object }) => object as unknown as AnyObject)
+        return webhook(objects, resourceOf(version))
+      }),
+    ),
+  )
+  const left = new Map(versions.map((version, i) => [version, [...answers[i]!] as unknown as JsonObject[]]))
+  return wanted.map(({ apiVersion }) => left.get(apiVersion)!.shift()!)
 }
 
 function between(from: Resource, to: Resource, object: JsonObject, isDecoded = false): JsonObject {
@@ -139,7 +131,7 @@ function between(from: Resource, to: Resource, object: JsonObject, isDecoded = f
 }
 
 /**
- * What a source was converted to, as it would be after decoding: no undefined values, fields in their declared order. Metadata of
+ * A converted object as it would be after decoding: no undefined values, fields in their declared order. Metadata of
  * built-in kinds is the same in every version, and most of a large object can be in it: it is taken over as it is.
  */
 function shaped(resource: Resource, object: AnyObject, source: AnyObject): AnyObject {
@@ -150,7 +142,7 @@ function shaped(resource: Resource, object: AnyObject, source: AnyObject): AnyOb
   return made
 }
 
-/** What conversions keep in annotations may have been the last of them. */
+/** Metadata in the declared order. Conversions may have removed the last annotation. */
 function inOrder(metadata: ObjectMeta): ObjectMeta {
   const ordered: Record<string, unknown> = {}
   for (const name of METADATA_FIELDS) {
@@ -190,7 +182,7 @@ const converted = new WeakMap<WatchEvent, Map<Resource, WatchEvent>>()
 
 function converting(resource: Resource, sink: WatchSink): WatchSink {
   return {
-    event: event => sink.event(convertedEvent(resource, event, json => servedJson(resource, json) as Uint8Array)),
+    event: event => sink.event(convertedEvent(resource, event, json => builtInJson(resource, json))),
     end: error => sink.end(error),
     get backlog() {
       return sink.backlog
@@ -238,17 +230,17 @@ function convertingInOrder(resource: Resource, sink: WatchSink, close: () => voi
   }
 }
 
-const asked = new WeakMap<WatchEvent, Map<Resource, Promise<Uint8Array>>>()
+const requested = new WeakMap<WatchEvent, Map<Resource, Promise<Uint8Array>>>()
 
 /** The bytes of an event in the served version, converted once for all its watchers. */
 function eventBytes(resource: Resource, event: WatchEvent): Promise<Uint8Array> {
   if (event.resource === resource) return Promise.resolve(event.json)
   // A bookmark has nothing to convert.
   if (event.type === 'BOOKMARK') return Promise.resolve(encodeObject({ ...parseObject(event.json), ...named(resource) }))
-  let byResource = asked.get(event)
-  if (!byResource) asked.set(event, (byResource = new Map()))
+  let byResource = requested.get(event)
+  if (!byResource) requested.set(event, (byResource = new Map()))
   let bytes = byResource.get(resource)
-  if (!bytes) byResource.set(resource, (bytes = Promise.resolve(servedJson(resource, event.json))))
+  if (!bytes) byResource.set(resource, (bytes = Promise.resolve(run(servedJson(resource, event.json), new Pace()))))
   return bytes
 }
 

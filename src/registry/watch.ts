@@ -1,10 +1,11 @@
-/** Watch: the changes of the selected objects, from where the client says. */
+/** Watch: the changes of the selected objects, from the revision that the client names. */
 import { bookmarkOf } from '../cache/bookmark.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
+import { type Step, waitFor } from '../lib/step.ts'
 import { expired, type StatusError } from '../schema/status-error.ts'
-import type { Call, CallContext, Result } from './api.ts'
-import type { Deps } from './deps.ts'
+import type { Result } from './api.ts'
 import { listOptions } from './options.ts'
+import type { Request } from './request.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
 import { servedStream } from './version-conversion.ts'
@@ -13,22 +14,24 @@ import { servedStream } from './version-conversion.ts'
 const SHORTEST_MS = 1800_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-export async function watch(deps: Deps, call: Call, ctx: CallContext): Promise<Result> {
+export function* watch(request: Request): Step<Result> {
+  const { deps, call, ctx } = request
   const { resource } = call
   const options = listOptions(call.query, ctx)
   const { selection } = selectionOf(call, options, ctx)
-  const asked = parseRevision(options.resourceVersion)
+  const revision = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
   if (timeoutMs < 0) return { type: 'watch', resource, stream: ended() }
-  const initial = sendInitialEvents ?? asked === 0
+  const initial = sendInitialEvents ?? revision === 0
   if (initial) {
-    // Once a watch is understood, what goes wrong is an event of it.
-    const failure = await waitForRevision(deps.caches, asked, { signal: ctx.signal, timeoutMs: options.timeoutMs })
+    // Once a watch is understood, failures are events of it.
+    const reaching = waitForRevision(deps.caches, revision, { signal: ctx.signal, timeoutMs: options.timeoutMs })
+    const failure = yield* waitFor(reaching)
     if (failure) return { type: 'watch', resource, stream: ended(failure) }
   }
-  if (deps.caches.isLost(asked))
-    return { type: 'watch', resource, stream: ended(expired(`too old resource version: ${asked} (${deps.caches.revision})`)) }
-  const from = initial || asked === 0 ? deps.caches.revision : asked
+  if (deps.caches.isLost(revision))
+    return { type: 'watch', resource, stream: ended(expired(`too old resource version: ${revision} (${deps.caches.revision})`)) }
+  const from = initial || revision === 0 ? deps.caches.revision : revision
   const stream = deps.caches.watch(resource, {
     selection,
     from,

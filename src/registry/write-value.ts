@@ -1,42 +1,46 @@
-/** The value that a write is while it goes through the steps of `write.ts`, and what the file of a verb says about its steps. */
+/** One write on its way through the steps of `write.ts`, and the parts of those steps that the files of verbs define. */
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Pace } from '../lib/pace.ts'
+import type { Step } from '../lib/step.ts'
 import { timestampOf } from '../lib/time.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Fence, Revision } from '../storage/store.ts'
 import type { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
-import type { Call, CallContext, Result } from './api.ts'
+import type { Body, Call, CallContext, Result } from './api.ts'
 import type { Deps } from './deps.ts'
 import type { WriteOptions } from './options.ts'
+import type { Request } from './request.ts'
 
 /** One write on its way through the steps. */
 export type Write = {
   readonly deps: Deps
   readonly call: Call
   readonly ctx: CallContext
+  readonly body: Body | undefined
+  readonly pace: Pace
   readonly options: WriteOptions
   readonly change: Change
-  /** What the client sends and is answered with: the kind in the served version, or the Scale or message of a subresource. */
+  /** The kind that the client sends and gets back: in the served version, or the Scale or message of a subresource. */
   readonly kind: Resource
   /** The resource and subresource that admission sees, where those are not the ones of the call. */
   readonly admittedAs: Pick<Call, 'resource' | 'subresource'> | undefined
   readonly warnings: string[]
-  /** When the request was made, as objects have it. */
+  /** The time of the request, as objects have it. */
   readonly time: string
-  /** What is stored, as the cache has it and decoded; undefined when the write creates, and for messages. */
+  /** The stored object, as the cache has it and decoded; undefined when the write creates, and for messages. */
   found: ObjectRevision | undefined
   stored: AnyObject | undefined
-  /** What is stored, as an object of `kind`. */
+  /** The stored object, as one of `kind`. */
   old: AnyObject | undefined
-  /** The version in which the next two are: the served one, and from `toRulesVersion` or `toStoredVersion` on the stored one. */
+  /** The version of the next two: the served one, and from `toRulesVersion` or `toStoredVersion` on the stored one. */
   resource: Resource
-  /** What is stored, and what is to be stored. Until `toRulesVersion` the latter is an object of `kind`; deletes have none. */
+  /** The stored object, and the one to store in its place. Until `toRulesVersion` the latter is of `kind`; deletes have none. */
   before: AnyObject | undefined
   object: AnyObject | undefined
-  /** Who owns which fields then, where decoding the body decides it, as for an apply. */
+  /** The managers of its fields, where decoding the body decides them, as for an apply. */
   managers: readonly ManagedFieldsEntry[] | undefined
   attributes: WriteAttributes | undefined
   reservation: Reservation | undefined
@@ -49,14 +53,10 @@ export type Write = {
   result: Result | undefined
   /** The revision at which it was stored; undefined when there was nothing to store. */
   storedAt: Revision | undefined
-  /** What admission relied on: the write is not stored, but begins again, when that has changed meanwhile. */
+  /** The object that admission relied on: the write is not stored, but begins again, when that has changed meanwhile. */
   needs: Fence | undefined
-  /** Whether it has. */
+  /** Whether it has changed. */
   isOutdated: boolean
-  /** Whether a worker has validated the object. */
-  isValidated: boolean
-  /** When it last let other requests run, on the clock of `performance.now`. */
-  yieldedAt: number
 }
 
 export type Done = {
@@ -66,31 +66,34 @@ export type Done = {
   readonly revision?: Revision
 }
 
-/** What a verb does differently in a step. Where it defines nothing, the step does what is usual for an object. */
+/** Work of one step: nothing more where it ended at once. */
+export type StepWork = Step<void> | void
+
+/** The parts of the steps that a verb defines itself. Where it defines none, a step does the usual for an object. */
 export interface Change {
-  /** Whether the write creates an object, changes one, or either; deletes one; or stores nothing itself, as messages and connections. */
-  readonly does: 'create' | 'change' | 'either' | 'delete' | 'message' | 'connect'
+  /** The effect: an object is created, changed, or either; deleted; or nothing is stored by the write itself, as for messages and connections. */
+  readonly effect: 'create' | 'change' | 'either' | 'delete' | 'message' | 'connect'
   /** Writes that the server makes on behalf of one that was admitted are not admitted again. */
   readonly isAdmitted?: true
   /** The options of a delete, as admission sees them. */
   readonly deleteOptions?: JsonObject
-  /** Sets `object` from the body, where the body alone says what it is. */
-  readonly decode?: (write: Write) => MaybePromise<void>
-  /** Sets `object` from the body and what is stored, or checks what the request says about what is stored. */
-  readonly merge?: (write: Write) => MaybePromise<void>
-  /** Makes an object out of an object of `kind`, where that is something else. */
+  /** Sets `object` from the body, where it depends on the body alone. */
+  readonly decode?: (write: Write) => StepWork
+  /** Sets `object` from the body and the stored object, or checks conditions of the request on the stored object. */
+  readonly merge?: (write: Write) => StepWork
+  /** Makes an object of the resource out of one of `kind`, where those differ. */
   readonly convert?: (write: Write) => void
   /** The object that would be stored, as one of `kind`. */
   readonly show?: (write: Write) => AnyObject | undefined
-  readonly validate?: (write: Write) => MaybePromise<void>
-  readonly store?: (write: Write) => MaybePromise<void>
+  readonly validate?: (write: Write) => StepWork
+  readonly store?: (write: Write) => StepWork
   /** Sets `result`. */
-  readonly respond?: (write: Write) => MaybePromise<void>
+  readonly respond?: (write: Write) => StepWork
 }
 
 /** A write before its first step. */
 export function newWrite(
-  { deps, call, ctx }: { readonly deps: Deps; readonly call: Call; readonly ctx: CallContext },
+  { deps, call, ctx, body, pace }: Request,
   {
     options,
     change,
@@ -102,6 +105,8 @@ export function newWrite(
     deps,
     call,
     ctx,
+    body,
+    pace,
     options,
     change,
     kind,
@@ -124,7 +129,5 @@ export function newWrite(
     storedAt: undefined,
     needs: undefined,
     isOutdated: false,
-    isValidated: false,
-    yieldedAt: 0,
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The budget of work for one request, counted and never timed: whether a request succeeds depends on the request, not on the load of the
- * machine.
+ * busy the machine is. The pace of the request (`lib/pace.ts`) reads off it how much has been done.
  *
  * A request has one budget (`RequestContext.budget`, or one for a table) that is passed to all code that a small schema and a small object
  * can make expensive in combination: structural validation, patterns, CEL rules, JSON paths of columns. Work that only grows with the size
@@ -12,6 +12,7 @@ import { tooLarge } from './status-error.ts'
 export class Budget {
   readonly #units: number
   #left: number
+  #noted = 0
   #charged: Set<object> | undefined
 
   /** `units` is the limit of work; one unit is about one access to one value, some tens of nanoseconds. */
@@ -41,6 +42,16 @@ export class Budget {
     if (this.#charged.has(thing)) return
     this.#charged.add(thing)
     this.charge(units)
+  }
+
+  /** Counts work that has a limit of its own, such as that of expressions. */
+  note(units: number): void {
+    this.#noted += units
+  }
+
+  /** The units of all work so far. */
+  get used(): number {
+    return this.#units - this.#left + this.#noted
   }
 
   /** The remaining units; negative once a charge was refused. */

@@ -4,9 +4,9 @@ import type { Claims } from './claims.ts'
 import type { Column, RowCondition } from './columns.ts'
 import type { CustomSchema } from './custom-schema.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
-import type { FieldError, Ref } from './refs.ts'
+import type { FieldError, FieldErrors, Ref } from './refs.ts'
 import type { DefaultingContext, RequestContext, ReviewContext } from './request-context.ts'
-import type { LongRule, Rule, UpdateRule } from './rules.ts'
+import type { Rule, UpdateRule } from './rules.ts'
 import type { Subresources } from './subresources.ts'
 import type { Fields, Message, Type } from './types.ts'
 
@@ -52,7 +52,7 @@ export interface ConversionSpec<O, H = any> {
   /** Field selector names of this version, each with the name in the stored version. Default: those of the stored version. */
   readonly selectable?: Readonly<Record<string, string>>
   /** Replaces the rules of the stored version, on objects in the stored version, for writes through this version. */
-  validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }): Iterable<FieldError>
+  validate?(o: H, at: Ref<H>, ctx: RequestContext & { readonly old?: H }, found?: readonly FieldError[]): FieldErrors
   validateUpdate?(o: H, old: H, at: Ref<H>, ctx: RequestContext): Iterable<FieldError>
 }
 
@@ -124,18 +124,12 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** Changes before validation on create; the status has been cleared already. */
   readonly prepareForCreate?: (o: O, ctx: RequestContext) => void
   readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
+  readonly validate?: Rule<O>
   /**
-   * Compiles the parts that `validate` needs, such as expressions, and stops after each of them: a write lets other requests run in
-   * between. `validate` compiles the rest.
-   */
-  readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
-  /**
-   * The approximate work of an object's rules (`schema/rule-work.ts`), for kinds where that can be very large: such objects are validated
-   * in a worker. These kinds are listed in `kinds/kinds-with-expressions.ts`.
+   * About how much work `validate` takes (`schema/rule-work.ts`), where that can be very much: such objects are validated in a worker.
+   * Kinds that have this are listed in `kinds/kinds-with-expressions.ts`.
    */
   readonly ruleWork?: (o: O) => number
-  readonly validate?: Rule<O>
-  readonly validating?: LongRule<O>
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { finish } from '../lib/step.ts'
 import { check } from './check.ts'
 import { conform } from './conform.ts'
 import { entry, type FieldError, gatherErrors, invalid, pathOf, type Ref, refTo, required, targetValue, withValue } from './refs.ts'
@@ -62,16 +63,18 @@ test('errors are gathered in order up to a bound, and rules past it are not run'
       yield required(at[i]!)
     }
   }
-  const errors = gatherErrors(
-    () => [invalid(refTo('x', 'first'), 'no')],
-    () => undefined,
-    () => rules(refTo(list, 'l')),
-    () => assert.fail('no more errors may be added'),
+  const errors = finish(
+    gatherErrors(
+      () => [invalid(refTo('x', 'first'), 'no')],
+      () => undefined,
+      () => rules(refTo(list, 'l')),
+      () => assert.fail('no more errors may be added'),
+    ),
   )
   assert.deepEqual(errors.slice(0, 3).map(pathOfError), ['first', 'l[0]', 'l[1]'])
   assert.ok(errors.length < 10_000)
   assert.equal(ran, errors.length - 1)
-  const long = gatherErrors(() => Array.from({ length: 100 }, () => invalid(refTo('x'.repeat(1 << 16), 'l'), 'no')))
+  const long = finish(gatherErrors(() => Array.from({ length: 100 }, () => invalid(refTo('x'.repeat(1 << 16), 'l'), 'no'))))
   assert.ok(long.length < 20)
   assert.match(long[0]!.message, /x… \(truncated, 65536 characters in all\): no$/)
 })

@@ -1,9 +1,9 @@
 /** A Ref is a typed path into one object: it has the path and the value there. Field errors are created from Refs. */
 
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import type { Json } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
+import type { Step } from '../lib/step.ts'
 import { truncate } from '../lib/truncate.ts'
 import type { AnyType } from './types.ts'
 
@@ -163,34 +163,39 @@ function valueToShow({ value, type }: Target): Json | undefined {
   return ZEROS[type.shape.name]
 }
 
-/** Rules that run only if the earlier ones have not reached the limit of errors. */
-export type ErrorSource = () => Iterable<FieldError> | undefined
+/**
+ * Field errors as rules yield them. Rules that take long yield nothing now and then: there others may run, as in a step
+ * (`lib/step.ts`).
+ */
+export type FieldErrors = Iterable<FieldError | undefined>
+
+/** Rules, run only if those before them have not reached the limit of errors; they are told which errors those have found. */
+export type ErrorSource = (found: readonly FieldError[]) => FieldErrors | undefined
 
 /** The errors of all sources, in order, up to a limit: a hostile object can have more errors than anyone reads. */
-export function gatherErrors(...sources: readonly ErrorSource[]): FieldError[] {
-  return doAtOnce(gatheringErrors(sources))
-}
-
-/** As gatherErrors, with a stop after each source, followed by rules that stop themselves. */
-export function* gatheringErrors(
-  sources: readonly ErrorSource[],
-  long?: (found: readonly FieldError[]) => InParts<readonly FieldError[]> | undefined,
-): InParts<FieldError[]> {
+export function* gatherErrors(...sources: readonly ErrorSource[]): Step<FieldError[]> {
   const errors: FieldError[] = []
   let length = 0
-  const take = (found: Iterable<FieldError> = []): boolean => {
-    for (const error of found) {
+  for (const source of sources) {
+    for (const error of source(errors) ?? NO_ERRORS) {
+      if (error === undefined) {
+        yield
+        continue
+      }
       errors.push(error)
       length += error.field.length + error.message.length
-      if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return false
+      if (errors.length === LIMITS.errorCauses || length > LIMITS.errorTextLength) return errors
     }
-    return true
-  }
-  for (const source of sources) {
-    if (!take(source())) return errors
     yield
   }
-  const parts = long?.(errors)
-  if (parts) take(yield* parts)
   return errors
+}
+
+const NO_ERRORS: FieldErrors = []
+
+/** All errors of rules, where nobody else has to run meanwhile. */
+export function errorsOf(errors: FieldErrors): FieldError[] {
+  const found: FieldError[] = []
+  for (const error of errors) if (error !== undefined) found.push(error)
+  return found
 }

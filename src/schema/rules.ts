@@ -1,16 +1,11 @@
-/** Validation rules, as kinds declare them: they yield field errors and nothing else. */
+/** Validation rules, as kinds declare them: they yield field errors, and nothing where others may run. */
 
-import type { InParts } from '../lib/in-parts.ts'
 import type { NameRole } from '../lib/names.ts'
-import type { FieldError, Ref } from './refs.ts'
+import type { FieldError, FieldErrors, Ref } from './refs.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Rules for a whole object; on updates `old` is the stored one. */
-export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }) => Iterable<FieldError>
-
-/** Rules that can take long, in parts: others may run between them. They come after all other rules, and receive their errors. */
-export type LongRule<O> = (o: O, ctx: LongRuleContext<O>) => InParts<readonly FieldError[]>
-type LongRuleContext<O> = RequestContext & { readonly old?: O; readonly found?: readonly FieldError[] }
+/** Rules on a whole object; on updates `old` is the stored one. `found` are the errors of rules before, such as those about metadata. */
+export type Rule<O> = (o: O, at: Ref<O>, ctx: RequestContext & { readonly old?: O }, found?: readonly FieldError[]) => FieldErrors
 
 /** Rules for a change. */
 export type UpdateRule<O> = (o: O, old: O, at: Ref<O>, ctx: RequestContext) => Iterable<FieldError>

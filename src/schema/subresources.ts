@@ -2,7 +2,7 @@
 import type { Kind, Verb } from './kind.ts'
 import type { Envelope } from './object-meta.ts'
 import type { RequestContext, ReviewContext } from './request-context.ts'
-import type { LongRule, Rule, UpdateRule } from './rules.ts'
+import type { Rule, UpdateRule } from './rules.ts'
 import type { StatusError } from './status-error.ts'
 import type { Fields, Type } from './types.ts'
 
@@ -52,10 +52,7 @@ export interface UpdateSubresource<O> {
   readonly prepareForUpdate?: (o: O, old: O, ctx: RequestContext) => void
   /** Replaces the kind's own rules for writes through this path. */
   readonly validate?: Rule<O>
-  readonly validating?: LongRule<O>
   readonly validateUpdate?: UpdateRule<O>
-  /** Compiles the parts that `validate` needs, as that of the kind does. */
-  readonly compiling?: (o: O, old: O | undefined, ctx: Pick<RequestContext, 'budget'>) => Iterable<void>
   readonly verbs?: readonly Verb[]
 }
 

@@ -1,9 +1,8 @@
 /** The rules of a whole schema (`x-kubernetes-validations`), compiled at first use and run on written objects. */
 import { escapeName } from '../cel/kubernetes/field-names.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
-import type { FieldError } from '../schema/refs.ts'
+import type { FieldError, FieldErrors } from '../schema/refs.ts'
 import { type CompiledRule, compiledRules } from './compile-rules.ts'
 import { Correlation, itemsByKey, keyOf } from './correlation.ts'
 import { withEnvelope } from './envelope.ts'
@@ -12,38 +11,29 @@ import { type RuleContext, RuleRunner, RulesEnded } from './rule-runner.ts'
 import { type RuleType, ruleTypeOf } from './rule-types.ts'
 import type { Structural, ValidationRule } from './schema.ts'
 
-export type RuleResult = {
-  readonly errors: readonly FieldError[]
-  /** What is wrong with parts that did not change: reported, and tolerated. */
-  readonly warnings: readonly string[]
-}
-
 export type RuleChecks = {
   /** The work that evaluating may cost. */
   readonly budget: Budget
-  /** What was stored, on an update, and how the parts of the object correlate with it. */
+  /** The stored object, on an update, and how the parts of the new one correlate with it. */
   readonly old?: JsonObject | undefined
   readonly correlation?: Correlation | undefined
+  /** Takes the errors of parts that did not change: they are reported, and tolerated. */
+  readonly warn?: ((text: string) => void) | undefined
 }
 
-const NO_ERRORS: RuleResult = { errors: [], warnings: [] }
-
-/** What the rules of a schema find wrong with a whole object, and on an update with its change. Stops after each value that has some. */
-export function* evaluatingRules(
-  structural: Structural,
-  object: JsonObject,
-  { budget, old, correlation }: RuleChecks,
-): InParts<RuleResult> {
+/** Yields the errors that the rules of a schema find in a whole object, and on an update in its change. Others may run between values. */
+export function* evaluateRules(structural: Structural, object: JsonObject, { budget, old, correlation, warn }: RuleChecks): FieldErrors {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
-  if (node === undefined) return NO_ERRORS
+  if (node === undefined) return
   const runner = new RuleRunner(budget)
   const whole = correlation ?? (old && new Correlation(structural, object, old))
   try {
-    yield* visiting(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
+    yield* visit(node, object, { path: '', old: old ?? null, correlation: whole, above: undefined }, runner)
   } catch (error) {
     if (!(error instanceof RulesEnded)) throw error
   }
-  return runner
+  if (warn) for (const warning of runner.warnings) warn(warning)
+  yield* runner.errors
 }
 
 /** Evaluates the rules on values one after the other, such as all defaults of a schema, with the limits that hold for one object. */
@@ -55,13 +45,13 @@ export class RuleEvaluator {
     this.#runner = new RuleRunner(budget)
   }
 
-  /** What is wrong with a value at a field path; nothing more once the cost limit has been exceeded. */
+  /** The errors of a value at a field path; no more once the cost limit has been exceeded. */
   evaluate(structural: Structural, value: Json, { path, old }: { readonly path: string; readonly old: Json }): FieldError[] {
     const node = this.#hasEnded || !mayHaveRules(structural) ? undefined : ruleTreeOf(structural, structural.embedded ? 'root' : 'part')
     if (node === undefined) return []
     const known = this.#runner.errors.length
     try {
-      doAtOnce(visiting(node, value, { path, old, correlation: undefined, above: undefined }, this.#runner))
+      for (const _ of visit(node, value, { path, old, correlation: undefined, above: undefined }, this.#runner));
     } catch (error) {
       if (!(error instanceof RulesEnded)) throw error
       this.#hasEnded = true
@@ -71,16 +61,15 @@ export class RuleEvaluator {
 }
 
 /**
- * Compiles the rules that apply to an object one by one and stops after each, so that the caller can let other requests run in
- * between. They are work of the request, whether or not an earlier one has compiled them. Rules that were not compiled like that are
- * compiled when they are first evaluated.
+ * Compiles the rules that apply to an object one by one; others may run between them. They are work of the request, whether or not an
+ * earlier one has compiled them. Rules that were not compiled like that are compiled when they are first evaluated.
  */
-export function* compilingRules(structural: Structural, object: JsonObject, budget: Budget): Generator<void> {
+export function* compileRules(structural: Structural, object: JsonObject, budget: Budget): Iterable<undefined> {
   const node = structural.has.rules ? ruleTreeOf(structural) : undefined
   if (!node) return
   // An object that meets too many is refused before the first is compiled.
   chargeFor(node, object, { budget, done: new Set() })
-  yield* compilingFor(node, object, new Set())
+  yield* compileFor(node, object, new Set())
 }
 
 /** `done` are those of which all rules, and all below, have been met by a value. */
@@ -93,13 +82,13 @@ function chargeFor(node: RuleNode, value: Json, charging: ChargingRules): void {
   noteIfDone(node, done)
 }
 
-function* compilingFor(node: RuleNode, value: Json, done: Set<RuleNode>): Generator<void> {
-  if (node.rules) while (node.rules.compileNext()) yield
-  for (const [part, below] of partsMet(node, value, done)) yield* compilingFor(part, below, done)
+function* compileFor(node: RuleNode, value: Json, done: Set<RuleNode>): Iterable<undefined> {
+  if (node.rules) while (node.rules.compileNext()) yield undefined
+  for (const [part, below] of partsMet(node, value, done)) yield* compileFor(part, below, done)
   noteIfDone(node, done)
 }
 
-/** What below a node is met by a value, with the parts of the value, unless all of it is done. */
+/** The nodes below a node that a value meets, with the parts of the value, unless all of a node is done. */
 function* partsMet({ allOf, items, values, members }: RuleNode, value: Json, done: Set<RuleNode>): Generator<readonly [RuleNode, Json]> {
   const isMet = (part: RuleNode, below: Json) => below !== null && !done.has(part)
   for (const part of allOf) if (isMet(part, value)) yield [part, value]
@@ -212,19 +201,19 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Rule
 /** Restricting schemas are not counted among what has rules, so they are looked into. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
-function* visiting(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): InParts<void> {
+function* visit(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): Iterable<undefined> {
   if (value === null) return
   if (node.rules) {
     runner.run(node.rules, node.schema, value, ctx)
-    yield
+    yield undefined
   }
-  // What restricting schemas find is not tolerated, as their keywords are not.
-  for (const part of node.allOf) yield* visiting(part, value, { ...ctx, correlation: undefined }, runner)
-  if (Array.isArray(value)) yield* visitingItems(node, value, ctx, runner)
-  else if (isObject(value)) yield* visitingMembers(node, value, ctx, runner)
+  // Errors of restricting schemas are not tolerated, as those of their keywords are not.
+  for (const part of node.allOf) yield* visit(part, value, { ...ctx, correlation: undefined }, runner)
+  if (Array.isArray(value)) yield* visitItems(node, value, ctx, runner)
+  else if (isObject(value)) yield* visitMembers(node, value, ctx, runner)
 }
 
-function* visitingItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): InParts<void> {
+function* visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: RuleContext, runner: RuleRunner): Iterable<undefined> {
   if (!items) return
   const { correlation } = ctx
   const before = !correlation && schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
@@ -233,14 +222,14 @@ function* visitingItems({ schema, items }: RuleNode, list: readonly Json[], ctx:
     // What correlates has been looked up already.
     const next = correlation?.index(i)
     const old = next ? next.old : key === undefined ? undefined : before!.get(key)
-    yield* visiting(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)
+    yield* visit(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)
   }
 }
 
-function* visitingMembers({ values, members }: RuleNode, object: JsonObject, ctx: RuleContext, runner: RuleRunner): InParts<void> {
+function* visitMembers({ values, members }: RuleNode, object: JsonObject, ctx: RuleContext, runner: RuleRunner): Iterable<undefined> {
   const old = isObject(ctx.old) ? ctx.old : {}
   const go = (node: RuleNode, name: string, path: string) =>
-    visiting(node, object[name]!, memberContext(ctx, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
+    visit(node, object[name]!, memberContext(ctx, name, path, Object.hasOwn(old, name) ? old[name] : undefined), runner)
   const names = Object.keys(object)
   if (values) for (const name of names) yield* go(values, name, entryOf(ctx.path, name))
   if (members.size > 0)

@@ -1,16 +1,15 @@
 /** Custom objects by their schema: pruned and coerced when they are decoded or read, validated when they are written. */
-import type { InParts } from '../lib/in-parts.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
-import { type FieldError, refTo } from '../schema/refs.ts'
-import { evaluatingRules } from './cel-rules.ts'
+import { type FieldError, type FieldErrors, refTo } from '../schema/refs.ts'
+import { compileRules, evaluateRules } from './cel-rules.ts'
 import { Correlation } from './correlation.ts'
 import { type CoerceOptions, coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { NIL_PATH } from './failure.ts'
 import { validateLists } from './list-types.ts'
 import { dropNulls, prune } from './prune.ts'
 import type { Structural } from './schema.ts'
-import { validatingValue } from './validate.ts'
+import { validateValue } from './validate.ts'
 
 /**
  * A custom object without unknown fields and without nulls that its schema does not allow, the metadata of embedded objects read as
@@ -28,53 +27,65 @@ export function conformObject(
 export type ObjectChecks = {
   /** The work that all checks may cost. */
   readonly budget: Budget
-  /** What was stored, on an update. */
-  readonly old?: JsonObject
+  /** The stored object, on an update. */
+  readonly old?: JsonObject | undefined
   /** Errors that were found before, in its metadata. */
   readonly found?: readonly FieldError[] | undefined
   /** Further errors, which come after those of the schema: the rules of the scale subresource. */
   readonly also?: readonly FieldError[]
-  /** Takes what is wrong with unchanged parts and tolerated. */
+  /** Takes the errors of unchanged parts, which are tolerated. */
   readonly warn?: (text: string) => void
   /** Whether only the status was written: then the schema is only applied to the status. */
-  readonly subresource?: 'status'
+  readonly subresource?: 'status' | undefined
 }
 
 /**
- * All that is wrong with a written custom object, in the order of kube-apiserver. Its own metadata is left to the caller. Stops between
- * the kinds of checks, and between the values that rules are run on.
+ * Yields the errors of a written custom object, in the order of kube-apiserver. Its own metadata is left to the caller. Others may run
+ * between the kinds of checks, and between the values that rules are run on.
  */
-export function* validatingObject(
+export function* validateObject(
   structural: Structural,
   object: JsonObject,
   { budget, old, found: before = [], also = [], warn, subresource }: ObjectChecks,
-): InParts<FieldError[]> {
+): FieldErrors {
+  yield* compileRules(structural, object, budget)
   const correlation = old && new Correlation(structural, object, old)
+  let isBlocked = before.some(blocksRules)
+  for (const error of validateShape(structural, object, { budget, old, correlation, also, subresource })) {
+    if (error && blocksRules(error)) isBlocked = true
+    yield error
+  }
+  if (!structural.has.rules) return
+  if (isBlocked) yield RULES_BLOCKED
+  else yield* evaluateRules(structural, object, { budget, old, correlation, warn })
+}
+
+type ShapeChecks = Pick<ObjectChecks, 'budget' | 'old' | 'subresource'> & {
+  readonly also: readonly FieldError[]
+  readonly correlation: Correlation | undefined
+}
+
+/** All checks but the rules. */
+function* validateShape(structural: Structural, object: JsonObject, checks: ShapeChecks): FieldErrors {
+  const { budget, old, correlation, also, subresource } = checks
   const root = refTo<JsonObject>(object)
-  const isStatus = subresource === 'status'
-  const ofSchema = isStatus
-    ? statusErrors(structural, object, { budget, correlation })
-    : validatingValue(structural, object, root, { budget, old: correlation })
-  const errors = [...(yield* ofSchema), ...also, ...(isStatus ? [] : validateEmbedded(structural, object, root))]
-  yield
-  errors.push(...validateLists(structural, object, root, { budget, old }))
-  yield
-  if (!structural.has.rules) return errors
-  const blocks = ({ reason }: FieldError) => BLOCKING.has(reason)
-  if (before.some(blocks) || errors.some(blocks)) return [...errors, RULES_BLOCKED]
-  const found = yield* evaluatingRules(structural, object, { budget, old, correlation })
-  if (warn) for (const warning of found.warnings) warn(warning)
-  return [...errors, ...found.errors]
+  if (subresource === 'status') yield* validateStatus(structural, object, checks)
+  else yield* validateValue(structural, object, root, { budget, old: correlation })
+  yield* also
+  if (subresource !== 'status') yield* validateEmbedded(structural, object, root)
+  yield undefined
+  yield* validateLists(structural, object, root, { budget, old })
+  yield undefined
 }
 
-type StatusChecks = { readonly budget: Budget; readonly correlation: Correlation | undefined }
-
-function* statusErrors(structural: Structural, object: JsonObject, { budget, correlation }: StatusChecks): InParts<FieldError[]> {
+function* validateStatus(structural: Structural, object: JsonObject, { budget, correlation }: ShapeChecks): FieldErrors {
   const schema = structural.properties.get('status')
-  if (schema === undefined || !Object.hasOwn(object, 'status')) return []
+  if (schema === undefined || !Object.hasOwn(object, 'status')) return
   const old = correlation?.key('status') ?? null
-  return yield* validatingValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
+  yield* validateValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
 }
+
+const blocksRules = ({ reason }: FieldError): boolean => BLOCKING.has(reason)
 
 const BLOCKING = new Set([
   'FieldValueNotSupported',

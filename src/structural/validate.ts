@@ -1,9 +1,8 @@
 /** Validates a value against its schema, with the errors of Kubernetes in its order. */
 import { goJson, goQuote } from '../lib/go-text.ts'
-import { doAtOnce, type InParts } from '../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
-import { type FieldError, pathOf, type Ref } from '../schema/refs.ts'
+import { type FieldErrors, pathOf, type Ref } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
 import {
   broken,
@@ -30,29 +29,20 @@ export type ValidateOptions = {
   readonly old?: Json | Correlation | undefined
 }
 
-/** What the keywords of a schema find wrong with a value. Field paths begin at `at`, whose value does not matter. */
-export const validateValue = (structural: Structural, value: Json, at: Ref<any>, options: ValidateOptions): FieldError[] =>
-  doAtOnce(validatingValue(structural, value, at, options))
-
-/** The same in parts. */
-export function* validatingValue(
-  structural: Structural,
-  value: Json,
-  at: Ref<any>,
-  { budget, old }: ValidateOptions,
-): InParts<FieldError[]> {
+/** Yields the errors that the keywords of a schema find in a value. Field paths begin at `at`, whose value does not matter. */
+export function* validateValue(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ValidateOptions): FieldErrors {
   let result = new ValidationResult(budget)
   validate(structural, value, { path: '', correlation: undefined, out: result, budget })
-  // What was stored matters only where something is wrong, and to follow it takes as long as all else.
+  // The stored value matters only where something is wrong, and to follow it takes as long as all else.
   if (old !== undefined && !result.valid) {
     const correlation = old instanceof Correlation ? old : new Correlation(structural, value, old)
     result = new ValidationResult(budget)
-    yield
+    yield undefined
     validate(structural, value, { path: '', correlation, out: result, budget })
   }
-  yield
+  yield undefined
   const base = pathOf(at)
-  return result.failures.map(failure => fieldErrorOf(failure, base))
+  for (const failure of result.failures) yield fieldErrorOf(failure, base)
 }
 
 type Context = {

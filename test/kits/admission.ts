@@ -4,7 +4,8 @@ import type { Attributes } from '../../src/admission/attributes.ts'
 import type { Plugin } from '../../src/admission/plugin.ts'
 import type { Reader } from '../../src/admission/reader.ts'
 import { Reinvocation } from '../../src/admission/reinvocation.ts'
-import { doAtOnce } from '../../src/lib/in-parts.ts'
+import { Pace } from '../../src/lib/pace.ts'
+import { finish, run, type Step as Work, waitFor } from '../../src/lib/step.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import type { AnyObject } from '../../src/schema/object-meta.ts'
 import { type Resource, resourceOf } from '../../src/schema/resource.ts'
@@ -35,9 +36,8 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     ctx: contextWith(),
     signal: new AbortController().signal,
     remainingMs: undefined,
-    runParts: doAtOnce,
-    decode: document => document as unknown as AnyObject,
-    convert: each => each,
+    decode: document => waitFor(document as unknown as AnyObject),
+    convert: each => waitFor(each),
     warn() {},
     annotate() {},
     needs() {},
@@ -45,6 +45,9 @@ export function attributesOf(resource: Resource, object: AnyObject, more: Partia
     ...more,
   }
 }
+
+/** Does the work of a plugin. */
+export const drive = async (work: Work<void> | void): Promise<void> => (work ? run(work, new Pace()) : undefined)
 
 export type Step = { readonly old?: Draft; readonly subresource?: string; readonly step?: 'mutate' | 'validate' }
 
@@ -59,8 +62,8 @@ export function admitted(plugin: Plugin, kind: Kind<any>, draft: Draft, { old, s
     oldObject: old && withDefaults(kind, old),
   })
   try {
-    if (step === 'mutate') plugin.mutate?.(attributes, new Reinvocation())
-    else plugin.validate?.(attributes)
+    const work = step === 'mutate' ? plugin.mutate?.(attributes, new Reinvocation()) : plugin.validate?.(attributes)
+    if (work) finish(work)
     return object
   } catch (error) {
     if (error instanceof StatusError) return `${error.code} ${error.message}`

@@ -85,16 +85,19 @@ export async function openCustomBench(
       if (target.type === 'path') return { code: 404, body: '404 page not found', warnings: [] }
       const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
       const mediaType = more.type ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
-      const result = await registry.handle(target.call, {
-        user: { name: 'tester', groups: [] },
-        now: more.now ?? NOW,
-        groupDomain,
-        gate,
-        budget: new Budget(),
-        userAgent: more.userAgent ?? 'test/1',
-        signal: new AbortController().signal,
-        body: bytes && { mediaType, bytes },
-      })
+      const result = await registry.handle(
+        target.call,
+        {
+          user: { name: 'tester', groups: [] },
+          now: more.now ?? NOW,
+          groupDomain,
+          gate,
+          budget: new Budget(),
+          userAgent: more.userAgent ?? 'test/1',
+          signal: new AbortController().signal,
+        },
+        bytes && { mediaType, bytes },
+      )
       return answerOf(result)
     } catch (error) {
       if (!(error instanceof StatusError)) throw error

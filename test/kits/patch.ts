@@ -1,10 +1,11 @@
 // Random types, objects and field sets of fast-check, for the properties of patches.
 import * as fc from 'fast-check'
 import { copyObject, deepEqual, isObject, type Json, type JsonObject, setOwn } from '../../src/lib/json-value.ts'
+import { finish, waitFor } from '../../src/lib/step.ts'
 import { type Applied, type Apply, applyConfiguration as applying } from '../../src/patch/apply.ts'
 import { type FieldSet, FieldSetBuilder } from '../../src/patch/field-set.ts'
 import { withManagedFields } from '../../src/patch/managers.ts'
-import { type Converting, type TrackUpdate, trackUpdate as tracking } from '../../src/patch/ownership.ts'
+import { type TrackUpdate, trackUpdate as tracking, type Versions } from '../../src/patch/ownership.ts'
 import { fieldElement, keyElement, valueElement } from '../../src/patch/path-element.ts'
 import { type ListStructure, type Member, type Structure, structureOf } from '../../src/patch/structure.ts'
 import { conform } from '../../src/schema/conform.ts'
@@ -14,15 +15,14 @@ import { type AnyType, atomic, bool, int32, int64, keyed, mapOf, message, raw, s
 /** The number of runs of a property; more with `KEELSON_RUNS`. */
 export const RUNS = { numRuns: Number(process.env['KEELSON_RUNS'] ?? 300) }
 
-/** Field ownership for kinds whose versions all have the same fields. */
-export const trackUpdate = (write: TrackUpdate): ManagedFieldsEntry[] => run(tracking(write))
-export const applyConfiguration = (apply: Apply): Applied => run(applying(apply))
+export const trackUpdate = (write: TrackUpdate): ManagedFieldsEntry[] => finish(tracking(write))
+export const applyConfiguration = (apply: Apply): Applied => finish(applying(apply))
 
-function run<R>(work: Converting<R>): R {
-  let step = work.next()
-  while (!step.done) step = work.next((step.value ?? []).map(({ object, apiVersion }) => ({ ...object, apiVersion })))
-  return step.value
-}
+/** The versions of a kind that all have the same fields. */
+export const versionsOf = (typeIn: Versions['typeIn']): Versions => ({
+  typeIn,
+  convert: wanted => waitFor(wanted.map(({ object, apiVersion }) => ({ ...object, apiVersion }))),
+})
 
 const Port = message('Port', { containerPort: [1, int32.always()], protocol: [2, string.default('TCP')], name: [3, string] })
 const Container = message('Container', {

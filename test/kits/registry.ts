@@ -90,16 +90,19 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
     const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
     try {
       return answerOf(
-        await registry.handle(call, {
-          user: { name: 'tester', groups: [] },
-          now: sending.now ?? NOW,
-          groupDomain: 'k8s.io',
-          budget: new Budget(),
-          gate: name => (more.gates ?? ['WatchList', 'AllowUnsafeMalformedObjectDeletion']).includes(name),
-          userAgent: sending.userAgent ?? 'test/1',
-          signal: new AbortController().signal,
-          body: bytes && { mediaType: type, bytes },
-        }),
+        await registry.handle(
+          call,
+          {
+            user: { name: 'tester', groups: [] },
+            now: sending.now ?? NOW,
+            groupDomain: 'k8s.io',
+            budget: new Budget(),
+            gate: name => (more.gates ?? ['WatchList', 'AllowUnsafeMalformedObjectDeletion']).includes(name),
+            userAgent: sending.userAgent ?? 'test/1',
+            signal: new AbortController().signal,
+          },
+          bytes && { mediaType: type, bytes },
+        ),
       )
     } catch (error) {
       if (!(error instanceof StatusError)) throw error

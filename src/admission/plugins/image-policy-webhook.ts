@@ -1,10 +1,12 @@
 /** ImagePolicyWebhook: a webhook that the operator configures decides whether the images of a pod may run. */
+
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
 import { formatDuration } from '../../lib/duration.ts'
 import { ExpiringMap } from '../../lib/expiring-map.ts'
 import { type JsonObject, setOwn } from '../../lib/json-value.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { type FieldError, invalid, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { bool, int64, message, type Static, string } from '../../schema/types.ts'
 import type { AnswerFields } from '../../transport/answer-fields.ts'
@@ -93,21 +95,21 @@ export function imagePolicyWebhook({ settings, post, groupDomain, now }: ImagePo
   const domain = `.image-policy.${groupDomain}/`
   const auditPrefix = `imagepolicywebhook${domain}`
 
-  async function ask(spec: JsonObject, signal: Cancellation): Promise<Status> {
+  function* ask(spec: JsonObject, signal: Cancellation): Step<Status> {
     const key = JSON.stringify(spec)
     const remembered = known.get(key)
     if (remembered) return remembered
     const apiVersion = `imagepolicy.${groupDomain}/v1alpha1`
     const body = { apiVersion, metadata: {}, spec, status: { allowed: false } }
-    const status = await post({ kind: 'ImageReview', body, read: statusOf }, signal)
+    const status = yield* waitFor(post({ kind: 'ImageReview', body, read: statusOf }, signal))
     known.set(key, status, status.allowed ? settings.allowTtlMs : settings.denyTtlMs)
     return status
   }
 
-  async function decide(attributes: Attributes, spec: JsonObject): Promise<void> {
+  function* decide(attributes: Attributes, spec: JsonObject): Step<void> {
     let status: Status
     try {
-      status = await ask(spec, attributes.signal)
+      status = yield* ask(spec, attributes.signal)
     } catch (error) {
       if (!(error instanceof ReviewError)) throw error
       if (!settings.allowsByDefault) throw forbidden(attributes, error.message)

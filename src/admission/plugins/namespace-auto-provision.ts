@@ -1,7 +1,6 @@
-/** NamespaceAutoProvision: the namespace of what is created is created with it. */
+/** NamespaceAutoProvision: creates the namespace of an object that is created. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { StatusError } from '../../schema/status-error.ts'
-import type { Attributes } from '../attributes.ts'
 import type { Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 
@@ -13,16 +12,16 @@ export type NamespaceAutoProvisionParts = {
 
 export const namespaceAutoProvision = ({ namespace: find, createNamespace }: NamespaceAutoProvisionParts): Plugin => ({
   name: 'NamespaceAutoProvision',
-  mutate(attributes) {
+  *mutate(attributes) {
     const { operation, namespace, kind, dryRun } = attributes
     const isNamespace = kind.group === '' && kind.kind === 'Namespace'
-    if (operation === 'CREATE' && !dryRun && namespace !== '' && !isNamespace && !find(namespace))
-      return createNamespace(namespace).then(() => {}, explain(attributes))
+    if (operation !== 'CREATE' || dryRun || namespace === '' || isNamespace || find(namespace)) return
+    try {
+      yield createNamespace(namespace)
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+      // Another request may have created it meanwhile.
+      if (error.reason !== 'AlreadyExists') throw forbidden(attributes, error.message)
+    }
   },
 })
-
-/** Somebody else may have created it meanwhile. */
-const explain = (attributes: Attributes) => (error: unknown) => {
-  if (!(error instanceof StatusError)) throw error
-  if (error.reason !== 'AlreadyExists') throw forbidden(attributes, error.message)
-}

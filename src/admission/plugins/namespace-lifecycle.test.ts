@@ -23,8 +23,8 @@ async function createWhile(meanwhile: (send: Bench['send']) => Promise<unknown>,
       namespaceLifecycle(name => bench.caches.of(namespaces).get(keyOf(namespaces, '', name))?.object),
       {
         name: 'Slow',
-        async mutate({ resource }) {
-          if (resource.plural === plural && ++looked === 1) await meanwhile(bench.send)
+        *mutate({ resource }) {
+          if (resource.plural === plural && ++looked === 1) yield meanwhile(bench.send)
         },
       },
     ],

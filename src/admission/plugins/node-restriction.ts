@@ -1,7 +1,9 @@
 /** NodeRestriction: a kubelet may write only its own node, what belongs to it, and the pods that are bound to it. */
+
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { decodePem } from '../../lib/pem.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { notFound, StatusError } from '../../schema/status-error.ts'
@@ -39,7 +41,7 @@ const KUBELET_LABEL_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io']
 
 /** A request of a node, and which node that is. */
 type Kubelet = NodeRestrictionParts & { readonly attributes: Attributes; readonly node: string }
-type Check = (kubelet: Kubelet) => void | Promise<void>
+type Check = (kubelet: Kubelet) => Step<void> | void
 
 export function nodeRestriction(parts: NodeRestrictionParts): Plugin {
   const { groupDomain } = parts
@@ -105,7 +107,7 @@ function checkPod(kubelet: Kubelet): void {
     throw forbidden(attributes, `node ${quote(node)} can only delete pods with spec.nodeName set to itself`)
 }
 
-/** A mirror pod shows what the kubelet runs by itself: it is bound and belongs to that node and refers to nothing in the API. */
+/** A mirror pod shows a pod that the kubelet runs by itself: it is bound and belongs to that node and refers to nothing in the API. */
 function checkMirrorPod(kubelet: Kubelet): void {
   const { attributes, node, reader } = kubelet
   const { metadata, spec } = attributes.object as AnyObject & { spec: PodSpec }
@@ -162,8 +164,8 @@ function storedPod({ reader, attributes }: Kubelet, name: string): AnyObject {
 
 function checkNode({ attributes, node }: Kubelet): void {
   const { operation, name, object, oldObject } = attributes
-  const asked = name || object?.metadata.name || ''
-  if (asked !== node) throw forbidden(attributes, `node ${quote(node)} is not allowed to modify node ${quote(asked)}`)
+  const modified = name || object?.metadata.name || ''
+  if (modified !== node) throw forbidden(attributes, `node ${quote(node)} is not allowed to modify node ${quote(modified)}`)
   if (operation === 'DELETE') return
   const { configSource, taints = [] } = object!['spec'] ?? {}
   const changed = forbiddenLabels(object!.metadata.labels ?? {}, oldObject?.metadata.labels ?? {}).join(', ')
@@ -212,7 +214,7 @@ function checkClaim({ attributes, node }: Kubelet): void {
 }
 
 /** Tokens are for pods of the node, and for an audience that the pod itself, or a right of the node, names. */
-async function checkToken(kubelet: Kubelet): Promise<void> {
+function* checkToken(kubelet: Kubelet): Step<void> {
   const { attributes, node, may } = kubelet
   const { operation, subresource, object, resource, namespace, name, ctx } = attributes
   if (operation !== 'CREATE' || subresource !== 'token') return
@@ -231,8 +233,8 @@ async function checkToken(kubelet: Kubelet): Promise<void> {
   const audience: string = audiences[0] ?? ''
   if (namesAudience(kubelet, pod, audience)) return
   const { group, version } = resource
-  const asked = { group, version, plural: audience, subresource: '', namespace, name }
-  if (!(await may(ctx.user, { verb: 'request-serviceaccounts-token-audience', path: '', resource: asked })))
+  const accessed = { group, version, plural: audience, subresource: '', namespace, name }
+  if (!(yield* waitFor(may(ctx.user, { verb: 'request-serviceaccounts-token-audience', path: '', resource: accessed }))))
     throw forbidden(attributes, `${ctx.user.name} is not authorized to request tokens for audience ${quote(audience)}`)
 }
 
@@ -258,7 +260,7 @@ function namesAudience({ reader, groupDomain, attributes }: Kubelet, pod: AnyObj
   })
 }
 
-async function checkPodCertificateRequest(kubelet: Kubelet): Promise<void> {
+function* checkPodCertificateRequest(kubelet: Kubelet): Step<void> {
   const { attributes, node, reader, may } = kubelet
   const { operation, subresource, namespace, object, resource, ctx } = attributes
   if (operation !== 'CREATE') throw forbidden(attributes, `unexpected operation ${operation}`)
@@ -305,8 +307,8 @@ async function checkPodCertificateRequest(kubelet: Kubelet): Promise<void> {
   )
   if (isMounted) return
   const { group, version } = resource
-  const asked = { group, version, plural: signerName.replaceAll('/', ':'), subresource: '', namespace, name: serviceAccountName }
-  if (!(await may(ctx.user, { verb: 'request-serviceaccounts-podcertificate-signer', path: '', resource: asked })))
+  const accessed = { group, version, plural: signerName.replaceAll('/', ':'), subresource: '', namespace, name: serviceAccountName }
+  if (!(yield* waitFor(may(ctx.user, { verb: 'request-serviceaccounts-podcertificate-signer', path: '', resource: accessed }))))
     throw forbidden(attributes, `pod ${quote(pod)} does not mount a podCertificate projected volume for signer ${quote(signerName)}`)
 }
 

@@ -1,8 +1,10 @@
 /**
- * OwnerReferencesPermissionEnforcement: who makes an object depend on another must be allowed to delete it, and who makes an owner
- * wait for it must be allowed to set the finalizers of that owner.
+ * OwnerReferencesPermissionEnforcement: a user who makes an object depend on another must be allowed to delete it, and to set the
+ * finalizers of an owner that is made to wait for it.
  */
+
 import { deepEqual } from '../../lib/json-value.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import type { Attributes as AccessAttributes } from '../../schema/access.ts'
 import type { AnyObject, OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -18,10 +20,10 @@ export type OwnerPermissionParts = {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
 }
 
-type Asked = NonNullable<AccessAttributes['resource']>
+type AccessedResource = NonNullable<AccessAttributes['resource']>
 
 export function ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf }: OwnerPermissionParts): Plugin {
-  const ask = (user: User, verb: string, resource: Asked) => reasonAgainst(user, { verb, path: '', resource })
+  const ask = (user: User, verb: string, resource: AccessedResource) => waitFor(reasonAgainst(user, { verb, path: '', resource }))
   return {
     name: 'OwnerReferencesPermissionEnforcement',
     validate(attributes) {
@@ -33,15 +35,15 @@ export function ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf
     },
   }
 
-  async function check(attributes: Attributes): Promise<void> {
+  function* check(attributes: Attributes): Step<void> {
     const { operation, resource, subresource, namespace, name, ctx } = attributes
     const { group, version, plural } = resource
     if (operation !== 'CREATE') {
-      const why = await ask(ctx.user, 'delete', { group, version, plural, subresource, namespace, name })
+      const why = yield* ask(ctx.user, 'delete', { group, version, plural, subresource, namespace, name })
       if (why !== undefined) throw forbidden(attributes, `cannot set an ownerRef on a resource you can't delete: ${why}, <nil>`)
     }
     const blocking = newlyBlocking(attributes)
-    if (blocking.length === 0 || (await ask(ctx.user, 'update', EVERYTHING)) === undefined) return
+    if (blocking.length === 0 || (yield* ask(ctx.user, 'update', EVERYTHING)) === undefined) return
     for (const { apiVersion, kind, name: owner } of blocking) {
       const found = resourceOf(apiVersion, kind)
       if (!found)
@@ -49,7 +51,7 @@ export function ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf
           attributes,
           `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`,
         )
-      const why = await ask(ctx.user, 'update', {
+      const why = yield* ask(ctx.user, 'update', {
         group: found.group,
         version: found.version,
         plural: found.plural,
@@ -66,7 +68,7 @@ export function ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf
   }
 }
 
-const EVERYTHING: Asked = { group: '*', version: '*', plural: '*', subresource: 'finalizers', namespace: '', name: '*' }
+const EVERYTHING: AccessedResource = { group: '*', version: '*', plural: '*', subresource: 'finalizers', namespace: '', name: '*' }
 
 const ownersOf = (object: AnyObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? []
 

@@ -3,7 +3,9 @@
  * Policies that name a kind of parameters may be written by those who may get all objects of it, bindings by those who may read the
  * objects that they refer to. It cannot be turned off.
  */
+
 import { deepEqual } from '../../lib/json-value.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { type FieldError, forbidden, refTo } from '../../schema/refs.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { invalidObject } from '../../schema/status-error.ts'
@@ -35,35 +37,35 @@ export function policyParamsAccess(parts: ParamsAccessParts): Plugin {
   return {
     name: 'PolicyParamsAccess',
     plurals: Object.entries(POLICIES).flat(),
-    async validate(attributes) {
+    *validate(attributes) {
       const { resource, subresource, operation, object, ctx, name } = attributes
       if (resource.group !== group || subresource !== '' || !object || (operation !== 'CREATE' && operation !== 'UPDATE')) return
       if (ctx.user.groups.includes('system:masters')) return
       const policies = POLICIES[resource.plural]
-      const error = policies === undefined ? await checkPolicy(attributes, parts) : await checkBinding(attributes, policies, parts)
+      const error = policies === undefined ? yield* checkPolicy(attributes, parts) : yield* checkBinding(attributes, policies, parts)
       if (error) throw invalidObject(resource, name, [error])
     },
   }
 }
 
-async function checkPolicy({ object, oldObject, ctx }: Attributes, parts: ParamsAccessParts): Promise<FieldError | undefined> {
+function* checkPolicy({ object, oldObject, ctx }: Attributes, parts: ParamsAccessParts): Step<FieldError | undefined> {
   const { paramKind } = object!['spec'] as Policy
   const before = oldObject?.['spec'] as Policy | undefined
   if (!paramKind || deepEqual(paramKind, before?.paramKind)) return undefined
   const { resource } = resourceOfParams(paramKind, parts)
   const reading = { verb: 'get', path: '', resource: { ...resource, subresource: '', namespace: '*', name: '*' } }
-  if (await parts.may(ctx.user, reading)) return undefined
+  if (yield* waitFor(parts.may(ctx.user, reading))) return undefined
   return forbidden(
     refTo({ spec: { paramKind } }).spec.paramKind,
     `user ${formatUser(ctx.user)} must have "get" permission on all objects of the referenced paramKind (kind=${paramKind.kind ?? ''}, apiVersion=${paramKind.apiVersion ?? ''})`,
   )
 }
 
-async function checkBinding(
+function* checkBinding(
   { resource: { group, version }, object, oldObject, ctx }: Attributes,
   policies: string,
   parts: ParamsAccessParts,
-): Promise<FieldError | undefined> {
+): Step<FieldError | undefined> {
   const { policyName = '', paramRef } = object!['spec'] as Binding
   const before = oldObject?.['spec'] as Binding | undefined
   // kube-apiserver compares addresses of what is the same, and so asks at every update; nothing is read then that was not before.
@@ -73,7 +75,8 @@ async function checkBinding(
   const { resource, problem } = paramKind ? resourceOfParams(paramKind, parts) : { resource: ANY_RESOURCE, problem: undefined }
   const { name = '', namespace = '' } = paramRef
   const verb = name === '' ? 'list' : 'get'
-  if (await parts.may(ctx.user, { verb, path: '', resource: { ...resource, subresource: '', namespace, name } })) return undefined
+  const reading = { verb, path: '', resource: { ...resource, subresource: '', namespace, name } }
+  if (yield* waitFor(parts.may(ctx.user, reading))) return undefined
   const user = formatUser(ctx.user)
   const unknown = !policy ? `get policy ${policyName}` : problem && `${problem} paramKind &{${paramKind!.apiVersion} ${paramKind!.kind}}`
   return forbidden(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attributesOf } from '../../../test/kits/admission.ts'
+import { attributesOf, drive } from '../../../test/kits/admission.ts'
 import { contextWith, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { resourceOf } from '../../schema/resource.ts'
@@ -36,7 +36,7 @@ async function change(before: object, after: object, { user = jane, may = [], ve
   const ctx = contextWith({ user, gates })
   const about = { operation: 'UPDATE', verb, subresource: 'status', namespace: 'ns', name: 'c', oldObject: claim(before), ctx } as const
   try {
-    await plugin.validate!(attributesOf(resource, claim(after), about))
+    await drive(plugin.validate!(attributesOf(resource, claim(after), about)))
     return { asked, errors: [] }
   } catch (error) {
     assert.ok(error instanceof StatusError && error.code === 422)

@@ -1,11 +1,12 @@
 /**
- * Who says what in the status of a ResourceClaim: that it is allocated and reserved, whoever may write its synthetic
- * subresource `binding`; what its devices do, whoever may write `driver` for the drivers they are of.
+ * Permissions on the status of a ResourceClaim: allocation and reservations need the synthetic subresource `binding`, the state of
+ * devices needs `driver` for their drivers.
  */
 
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { readAccountUser } from '../../lib/service-account-name.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { type FieldError, forbidden, refTo } from '../../schema/refs.ts'
 import { invalidObject } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
@@ -42,7 +43,7 @@ export function resourceClaimStatus({ refusalOf, groupDomain }: ClaimStatusParts
   }
 }
 
-async function check(attributes: Attributes, refusalOf: RefusalOf): Promise<void> {
+function* check(attributes: Attributes, refusalOf: RefusalOf): Step<void> {
   const { resource, object, oldObject, ctx, namespace, verb } = attributes
   const [next, before]: [Status, Status] = [object?.['status'] ?? {}, oldObject?.['status'] ?? {}]
   const refusal = (verb: string, named: { subresource: string; namespace: string; name: string }) =>
@@ -54,14 +55,15 @@ async function check(attributes: Attributes, refusalOf: RefusalOf): Promise<void
   const at = refTo({ status: next }).status
   const errors: FieldError[] = []
   if (!deepEqual(next.allocation, before.allocation) || !deepEqual(next.reservedFor ?? [], before.reservedFor ?? [])) {
-    const why = await refusal(verb, { subresource: 'binding', namespace: '', name: '' })
+    const why = yield* waitFor(refusal(verb, { subresource: 'binding', namespace: '', name: '' }))
     const needs = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
     if (why !== undefined) errors.push(forbidden(at.allocation, `${needs}: ${why}`))
   }
-  // What devices do goes with their allocation.
+  // The state of devices goes with their allocation.
   const verbs = [...(isOnNode(ctx.user, nodeOf(next)) ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of next.allocation ? changedDrivers(next, before) : []) {
-    const whys = await Promise.all(verbs.map(each => refusal(each, { subresource: 'driver', namespace, name: driver })))
+    const asking = verbs.map(each => refusal(each, { subresource: 'driver', namespace, name: driver }))
+    const whys = yield* waitFor(Promise.all(asking))
     const needs = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (!whys.includes(undefined)) errors.push(forbidden(at.devices, `${needs}: ${whys[0]}`))
   }

@@ -2,9 +2,11 @@
  * Nobody gives away what they do not have. Roles may be written by those who hold all their rules, or may `escalate`; a role may
  * be bound by those who hold all its rules, or may `bind` it. It cannot be turned off, and is asked before the object is validated.
  */
+
 import { describeRules, quoteList, uncovered } from '../../kinds/rbac/coverage.ts'
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { forbiddenRequest, notFound } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
 import type { Attributes } from '../attributes.ts'
@@ -40,24 +42,24 @@ type Role = {
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly object[] }
 }
 
-async function checkRole(attributes: Attributes, parts: EscalationParts): Promise<void> {
+function* checkRole(attributes: Attributes, parts: EscalationParts): Step<void> {
   const { operation, resource, object, oldObject, ctx } = attributes
   const { group, plural } = resource
   const namespace = resource.namespaced ? attributes.namespace : ''
   const name = operation === 'CREATE' ? attributes.requestName : attributes.name
   const escalating = { verb: 'escalate', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
-  if (await parts.may(ctx.user, escalating)) return
+  if (yield* waitFor(parts.may(ctx.user, escalating))) return
   const role = object as unknown as Role
   const problem = escalation(role.rules ?? [], { ...parts, user: ctx.user, namespace })
   if (problem) throw refusal(attributes, problem)
-  // What gathers rules can gather anything.
+  // A role that aggregates rules can aggregate any.
   const gathers = (each: Role | undefined) => (each?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0
   if (!gathers(role) && !gathers(oldObject as unknown as Role | undefined)) return
   if (escalation(EVERYTHING, { ...parts, user: ctx.user, namespace }))
     throw refusal(attributes, 'must have cluster-admin privileges to use the aggregationRule')
 }
 
-async function checkBinding(attributes: Attributes, parts: EscalationParts): Promise<void> {
+function* checkBinding(attributes: Attributes, parts: EscalationParts): Step<void> {
   const { resource, object, ctx } = attributes
   const namespace = resource.namespaced ? attributes.namespace : ''
   const { apiGroup: group, kind, name } = object!['roleRef'] as RoleRef & { apiGroup: string }
@@ -65,7 +67,7 @@ async function checkBinding(attributes: Attributes, parts: EscalationParts): Pro
   // No binding can refer to anything else; the rules of the kind say so.
   if (plural === undefined || name === '' || (plural === 'roles' && namespace === '')) return
   const binding = { verb: 'bind', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
-  if (await parts.may(ctx.user, binding)) return
+  if (yield* waitFor(parts.may(ctx.user, binding))) return
   const rules = parts.roles.referred({ kind, name }, namespace)
   if (!rules) throw notFound({ group: resource.group, plural, kind }, name)
   const problem = escalation(rules, { ...parts, user: ctx.user, namespace })
@@ -74,7 +76,7 @@ async function checkBinding(attributes: Attributes, parts: EscalationParts): Pro
 
 type Granting = EscalationParts & { readonly user: User; readonly namespace: string }
 
-/** What is wrong with granting rules, if they are not held. */
+/** Why rules may not be granted; undefined where all of them are held. */
 function escalation(rules: readonly PolicyRule[], { user, namespace, roles, groupDomain }: Granting): string | undefined {
   const { rules: held, missing } = roles.ofUser(user, namespace)
   const lacking = uncovered(held, rules)

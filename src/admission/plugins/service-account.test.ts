@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attributesOf } from '../../../test/kits/admission.ts'
+import { attributesOf, drive } from '../../../test/kits/admission.ts'
 import { withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { resourceOf } from '../../schema/resource.ts'
@@ -43,8 +43,8 @@ async function admitted(
   })
   const attributes = attributesOf(resourceOf(Pod, 'k8s.io'), object, { operation, subresource, namespace: 'ns', name: 'p' })
   try {
-    await made.mutate?.(attributes, new Reinvocation())
-    await made.validate?.(attributes)
+    await drive(made.mutate?.(attributes, new Reinvocation()))
+    await drive(made.validate?.(attributes))
     return object
   } catch (error) {
     if (error instanceof StatusError) return `${error.code} ${error.message}`

@@ -4,6 +4,7 @@ import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { environmentSecrets, secretNames } from '../../kinds/rules/pod/secret-names.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import type { Step } from '../../lib/step.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { forbiddenRequest, type StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
@@ -36,19 +37,14 @@ const LOOKS = 10
 
 export function serviceAccount({ reader, randomSuffix, pause }: ServiceAccountParts): Plugin {
   const find = (namespace: string, name: string) => reader.get(ACCOUNTS, name, namespace) as Account | undefined
-  /** Undefined in place of a promise would be taken for an account that is not there, so what is there already is returned at once. */
-  const lookUp = (attributes: Attributes, name: string): Account | Promise<Account> => {
-    const found = find(attributes.namespace, name)
-    if (found) return found
-    if (name !== DEFAULT) throw missing(attributes, name)
-    return (async () => {
-      for (let look = 1; look < LOOKS; look++) {
-        await pause()
-        const made = find(attributes.namespace, name)
-        if (made) return made
-      }
-      throw missing(attributes, name)
-    })()
+  const lookUp = function* (attributes: Attributes, name: string): Step<Account> {
+    for (let look = 1; ; look++) {
+      const found = find(attributes.namespace, name)
+      if (found) return found
+      // Every namespace gets its default account a moment after its creation.
+      if (name !== DEFAULT || look === LOOKS) throw missing(attributes, name)
+      yield pause()
+    }
   }
   const check = (attributes: Attributes, spec: PodSpec, account: Account) => {
     if (!onlyMountable(account)) return
@@ -63,7 +59,7 @@ export function serviceAccount({ reader, randomSuffix, pause }: ServiceAccountPa
   return {
     name: 'ServiceAccount',
     plurals: ['pods'],
-    mutate(attributes) {
+    *mutate(attributes) {
       const { operation, object } = attributes
       if (!isAboutPods(attributes) || operation !== 'CREATE' || attributes.subresource !== '' || !object) return
       const spec = object['spec'] as PodSpec
@@ -73,11 +69,9 @@ export function serviceAccount({ reader, randomSuffix, pause }: ServiceAccountPa
         // Older clients know the field by this name.
         ;(spec as { serviceAccount?: string }).serviceAccount = DEFAULT
       }
-      const found = lookUp(attributes, spec.serviceAccountName)
-      if (!(found instanceof Promise)) return equip(spec, found)
-      return found.then(account => equip(spec, account))
+      equip(spec, yield* lookUp(attributes, spec.serviceAccountName))
     },
-    validate(attributes) {
+    *validate(attributes) {
       const { operation, subresource, object } = attributes
       if (!isAboutPods(attributes) || !object) return
       const isNew = operation === 'CREATE' && subresource === ''
@@ -87,9 +81,7 @@ export function serviceAccount({ reader, randomSuffix, pause }: ServiceAccountPa
       const name = spec.serviceAccountName ?? ''
       if (name === '')
         throw refusal(attributes, `no service account specified for pod ${attributes.namespace}/${object.metadata.name ?? ''}`)
-      const found = lookUp(attributes, name)
-      if (!(found instanceof Promise)) return check(attributes, spec, found)
-      return found.then(account => check(attributes, spec, account))
+      check(attributes, spec, yield* lookUp(attributes, name))
     },
   }
 }

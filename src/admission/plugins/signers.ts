@@ -1,6 +1,8 @@
-/** Who may decide about requests for certificates, sign them and vouch for authorities: what is allowed for a signer by name. */
+/** Permissions to decide about requests for certificates, to sign them and to vouch for authorities, each for a signer by name. */
+
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { forbidden, refTo } from '../../schema/refs.ts'
 import { forbiddenRequest, invalidObject } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
@@ -17,7 +19,7 @@ export const certificateApproval = (parts: SignerParts): Plugin =>
     plural: 'certificatesigningrequests',
     verb: 'approve',
     refusal: 'user not permitted to approve requests with signerName',
-    // What the request says now decides, not what it is to become.
+    // The stored request decides, not the new one.
     signerOf: ({ subresource, oldObject }) => (subresource === 'approval' ? (oldObject?.['spec'].signerName ?? '') : undefined),
   })
 
@@ -52,11 +54,11 @@ export const clusterTrustBundleAttest = (parts: SignerParts): Plugin =>
 export const podCertificateSigning = ({ may, groupDomain }: SignerParts): Plugin => ({
   name: 'PodCertificateSigning',
   plurals: ['podcertificaterequests'],
-  async validate({ operation, resource, subresource, object, oldObject, name, ctx: { user } }) {
+  *validate({ operation, resource, subresource, object, oldObject, name, ctx: { user } }) {
     const isStatus = operation === 'UPDATE' && subresource === 'status' && resource.plural === 'podcertificaterequests'
     if (!isStatus || resource.group !== `certificates.${groupDomain}` || deepEqual(object?.['status'], oldObject?.['status'])) return
     const { signerName = '' } = oldObject?.['spec'] ?? {}
-    if (await maySign(signerName, { user, may, group: resource.group, verb: 'sign' })) return
+    if (yield* maySign(signerName, { user, may, group: resource.group, verb: 'sign' })) return
     const at = refTo({ spec: { signerName } }).spec.signerName
     throw invalidObject(resource, name, [
       forbidden(at, `User ${goQuote(user.name)} is not permitted to "sign" for signer ${goQuote(signerName)}`),
@@ -67,7 +69,7 @@ export const podCertificateSigning = ({ may, groupDomain }: SignerParts): Plugin
 type Check = {
   readonly plural: string
   readonly verb: string
-  /** What is said before the name of the signer. */
+  /** The message before the name of the signer. */
   readonly refusal: string
   /** The signer that a write needs the verb on, if any. */
   readonly signerOf: (attributes: Attributes) => string | undefined
@@ -76,16 +78,16 @@ type Check = {
 type Permission = { readonly user: User; readonly may: May; readonly group: string; readonly verb: string }
 
 /** By the name of the signer, or for all signers of its domain. */
-async function maySign(signer: string, { user, may, group, verb }: Permission): Promise<boolean> {
+function* maySign(signer: string, { user, may, group, verb }: Permission): Step<boolean> {
   const on = (name: string) =>
     may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })
-  return (await on(signer)) || on(`${signer.split('/')[0]}/*`)
+  return (yield* waitFor(on(signer))) || (yield* waitFor(on(`${signer.split('/')[0]}/*`)))
 }
 
 function signerPlugin(name: string, { may, groupDomain }: SignerParts, { plural, verb, refusal, signerOf }: Check): Plugin {
   const group = `certificates.${groupDomain}`
-  const refuseUnless = async (signer: string, { ctx: { user }, resource, name, object }: Attributes) => {
-    if (await maySign(signer, { user, may, group, verb })) return
+  const refuseUnless = function* (signer: string, { ctx: { user }, resource, name, object }: Attributes): Step<void> {
+    if (yield* maySign(signer, { user, may, group, verb })) return
     throw forbiddenRequest(resource, name || object?.metadata.name || '', `${refusal} ${goQuote(signer)}`)
   }
   return {

@@ -6,18 +6,19 @@ import { PER_CALL_LIMIT } from '../../cel/kubernetes/base-env.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelFault, CelMap, type CelValue, fault } from '../../cel/runtime/values.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { type LazyProgram, LazyPrograms } from '../lazy-programs.ts'
+import type { Budget } from '../../schema/budget.ts'
+import { EVALUATION_WORK, type LazyProgram, LazyPrograms } from '../lazy-programs.ts'
 
 /** An expression and its program, which is made when it is first evaluated. */
 export type CompiledExpression = { readonly text: string; readonly program: LazyProgram }
 export type CompiledVariable = CompiledExpression & { readonly name: string }
 
-/** What the expressions of one binding may cost together. */
-export const POLICY_BUDGET = 10_000_000
+/** The cost of all expressions of one binding together. */
+export const MAX_POLICY_COST = 10_000_000
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
-/** That the budget is spent: what was to be decided is left to the failure policy. */
+/** The limit of cost is exceeded: the decision is left to the failure policy. */
 export class OutOfBudget extends Error {
   constructor() {
     super(OUT_OF_BUDGET)
@@ -61,22 +62,29 @@ export class PolicyCompiler {
 /** A value, or the message of what went wrong. */
 export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly type: 'compile_error' | 'invalid_error' }
 
-/** One pass over expressions that share a budget and the values of variables. */
+/** One pass over expressions that share a limit of cost and the values of variables. */
 export class EvaluationPass {
   readonly #bindings: Bindings
-  #budget: number
+  readonly #work: Budget
+  #costLeft: number
 
-  constructor(bindings: Bindings, variables: readonly CompiledVariable[], budget: number) {
+  /** `work` counts the work of the request. */
+  constructor(
+    bindings: Bindings,
+    variables: readonly CompiledVariable[],
+    { maxCost, work }: { readonly maxCost: number; readonly work: Budget },
+  ) {
     const spend = (cost: number) => this.#spend(cost)
     // Variables see each other and the same request.
     const all: Record<string, CelValue> = { ...bindings }
     all['variables'] = new LazyVariables(variables, all, spend)
     this.#bindings = all
-    this.#budget = budget
+    this.#costLeft = maxCost
+    this.#work = work
   }
 
   get remaining(): number {
-    return this.#budget
+    return this.#costLeft
   }
 
   /** Throws OutOfBudget. */
@@ -90,8 +98,9 @@ export class EvaluationPass {
   }
 
   #spend(cost: number): void {
-    if (cost > this.#budget) throw new OutOfBudget()
-    this.#budget -= cost
+    this.#work.note(EVALUATION_WORK + cost)
+    if (cost > this.#costLeft) throw new OutOfBudget()
+    this.#costLeft -= cost
   }
 }
 

@@ -3,15 +3,16 @@
 import { JsonPatchOperation, PartialObject, typeNameProblems } from '../../cel/kubernetes/patch-types.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelList, elementsOf } from '../../cel/runtime/values.ts'
-import type { InParts } from '../../lib/in-parts.ts'
 import { deepEqual, type Json, type JsonObject } from '../../lib/json-value.ts'
+import type { Step } from '../../lib/step.ts'
 import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from '../../patch/json-patch.ts'
 import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
+import type { Budget } from '../../schema/budget.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
-import { type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
+import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { ExpressionError } from '../observer.ts'
 import type { Plugin } from '../plugin.ts'
@@ -19,7 +20,7 @@ import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { RequestVersions } from '../versions.ts'
 import { toJson } from './cel-json.ts'
-import { EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
+import { EvaluationPass, MAX_POLICY_COST, OutOfBudget } from './evaluation.ts'
 import {
   type ConfigurationFault,
   concerned,
@@ -33,7 +34,7 @@ import type { MutatingPolicy, Mutation } from './policy.ts'
 
 export type MutatingParts = PolicyParts & { readonly policies: () => MatchIndex<MutatingPolicy> }
 
-/** That a mutation cannot be made; the failure policy decides what that means. */
+/** A mutation cannot be made; the failure policy decides about the request. */
 class MutationError extends Error {
   readonly type: ExpressionError
 
@@ -50,22 +51,20 @@ export const mutatingPolicyPlugin = (parts: MutatingParts): Plugin => ({
   name: 'MutatingAdmissionPolicy',
   explains: true,
   isIdle: () => parts.policies().isEmpty,
-  mutate(attributes, reinvocation) {
+  *mutate(attributes, reinvocation) {
     if (attributes.operation === 'DELETE') return
     const policies = concerned(parts.policies(), attributes, parts)
     if (policies.length === 0) return
-    return mutateBy(policies, attributes, { rounds: reinvocation.policies, parts }).then(changed => {
-      if (changed) reinvocation.request()
-    })
+    if (yield* mutateBy(policies, attributes, { rounds: reinvocation.policies, parts })) reinvocation.request()
   },
 })
 
-/** Whether the object was changed. Throws what a policy that failed, and does not fail open, rejects the request with. */
-async function mutateBy(
+/** Whether the object was changed. Throws the error of a policy that failed and does not fail open. */
+function* mutateBy(
   policies: readonly Candidate<MutatingPolicy>[],
   attributes: Attributes,
   { rounds, parts }: { readonly rounds: Rounds; readonly parts: MutatingParts },
-): Promise<boolean> {
+): Step<boolean> {
   rounds.begin(attributes.object)
   const faults: Fault[] = []
   const versions = new RequestVersions(attributes)
@@ -78,7 +77,7 @@ async function mutateBy(
       for (const param of found.params) {
         const id = `${found.policy.name}/${found.binding.name}/${param?.metadata.namespace ?? ''}/${param?.metadata.name ?? ''}`
         if (rounds.skips(id)) continue
-        if (await mutate(found, param, { attributes, versions, parts, faults })) {
+        if (yield* mutate(found, param, { attributes, versions, parts, faults })) {
           changed = true
           rounds.changed()
         }
@@ -94,12 +93,13 @@ async function mutateBy(
 const MATCHED: ConditionsOutcome = { outcome: 'match' }
 
 /** Makes the mutations of one policy for one parameter; each sees what the one before it has changed. */
-async function mutate(
+function* mutate(
   invocation: Invocation<MutatingPolicy>,
   param: AnyObject | null,
   { attributes, versions, parts, faults }: { attributes: Attributes; versions: RequestVersions; parts: MutatingParts; faults: Fault[] },
-): Promise<boolean> {
+): Step<boolean> {
   const { policy, binding, resource } = invocation
+  const { budget } = attributes.ctx
   const { observer } = parts
   const begun = performance.now()
   const count = (errorType: ExpressionError) =>
@@ -110,15 +110,15 @@ async function mutate(
     count(type)
     faults.push(fault)
   }
-  const evaluate = async <T>(run: (bindings: Bindings) => InParts<T>): Promise<T> => {
-    const request = await versions.in(resource)
-    return parts.expressions.evaluate(attributes, authorize =>
-      run(policyVariables(request, param, { authorize, namespace: parts.namespace })),
+  const evaluate = function* <T>(evaluation: (bindings: Bindings) => Step<T>): Step<T> {
+    const request = yield* versions.in(resource)
+    return yield* parts.expressions.evaluate(attributes, authorize =>
+      evaluation(policyVariables(request, param, { authorize, namespace: parts.namespace })),
     )
   }
-  await policy.programs.prepare()
+  yield* policy.programs.prepare()
   const matched =
-    policy.conditions.all.length === 0 ? MATCHED : await evaluate(bindings => evaluatingConditions(policy.conditions, bindings))
+    policy.conditions.all.length === 0 ? MATCHED : yield* evaluate(bindings => evaluateConditions(policy.conditions, bindings, budget))
   const about = { name: policy.name, kind: 'policy', type: 'validate', operation: attributes.operation } as const
   if (matched.outcome === 'no-match') {
     observer.excludedByCondition(about)
@@ -133,10 +133,10 @@ async function mutate(
   for (const mutation of policy.mutations) {
     if (!attributes.object) break
     try {
-      const { object } = await versions.in(resource)
-      const target = { object: object!, resource: targetOf(attributes, resource) }
-      const document = await evaluate(bindings => patching(mutation, policy, { ...target, bindings }))
-      if (document !== undefined) attributes.object = await attributes.decode(document, resource)
+      const { object } = yield* versions.in(resource)
+      const target = { object: object!, resource: targetOf(attributes, resource), budget }
+      const document = yield* evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
+      if (document !== undefined) attributes.object = yield* attributes.decode(document, resource)
     } catch (error) {
       if (error instanceof MutationError) fail(error.message, error.type)
       else if (error instanceof OutOfBudget) fail(error.message, 'out_of_budget')
@@ -153,19 +153,19 @@ function explainFault({ ctx }: Attributes, { policy, binding, message }: Configu
   ctx.explanation?.add({ ...named(policy, binding), outcome: policy.failsOpen ? 'failed and ignored' : 'rejected', because: message })
 }
 
-/** What the object is: the resource in the policy's version, or what the subresource takes. */
+/** The kind of the object: that of the resource in the version of the policy, or that of the subresource. */
 const targetOf = (attributes: Attributes, resource: Resource): Resource =>
   attributes.kind === attributes.resource ? resource : attributes.kind
 
-type Target = { readonly object: AnyObject; readonly resource: Resource; readonly bindings: Bindings }
+type Target = { readonly object: AnyObject; readonly resource: Resource; readonly bindings: Bindings; readonly budget: Budget }
 
 /** The changed document; undefined when a test in a JSON patch says that it is not to be changed. */
-function* patching(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings }: Target): InParts<Json | undefined> {
-  const result = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET).evaluate(mutation)
+function* patched(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings, budget }: Target): Step<Json | undefined> {
+  const result = new EvaluationPass(bindings, policy.variables, { maxCost: MAX_POLICY_COST, work: budget }).evaluate(mutation)
   yield
   if ('error' in result) throw new MutationError(result.error, result.type)
   const { value } = result
-  if (mutation.patchType === 'JSONPatch') return patchedByOperations(object, operationsOf(value))
+  if (mutation.patchType === 'JSONPatch') return yield* patchedByOperations(object, operationsOf(value))
   if (!(value instanceof PartialObject)) throw new MutationError('unsupported return type from ApplyConfiguration expression')
   checkTypeNames(value)
   const applied = { ...(toJson(value) as JsonObject), apiVersion: object.apiVersion, kind: object.kind }
@@ -200,9 +200,9 @@ function operationsOf(value: unknown): PatchOperation[] {
   })
 }
 
-function patchedByOperations(object: AnyObject, operations: readonly PatchOperation[]): Json | undefined {
+function* patchedByOperations(object: AnyObject, operations: readonly PatchOperation[]): Step<Json | undefined> {
   try {
-    return applyJsonPatch(object as unknown as Json, operations)
+    return yield* applyJsonPatch(object as unknown as Json, operations)
   } catch (error) {
     if (error instanceof PatchTestError) return undefined
     if (error instanceof PatchError) throw new MutationError(`JSON Patch: ${error.message}`)

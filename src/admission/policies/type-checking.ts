@@ -1,6 +1,9 @@
 /** Mistakes in the types of a policy's expressions, for each kind that the policy is about. They are warnings: the policies are in force nevertheless. */
+
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import type { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
+import type { Step } from '../../lib/step.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { ObjectTypes } from './object-types.ts'
 
@@ -11,7 +14,7 @@ export type ExpressionWarning = { readonly fieldRef: string; readonly warning: s
 const MAX_KINDS = 10
 
 /** Yields after each expression, and returns what is wrong with those that are wrong. */
-export function* typeWarnings(policy: Policy, resources: readonly Resource[]): Generator<void, ExpressionWarning[]> {
+export function* typeWarnings(policy: Policy, resources: readonly Resource[]): Step<ExpressionWarning[]> {
   const check = expressionCheck(policy, resources)
   const warnings: ExpressionWarning[] = []
   for (const [i, { expression, messageExpression }] of (policy.spec.validations ?? []).entries())

@@ -1,15 +1,16 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
-import type { InParts } from '../../lib/in-parts.ts'
+import type { Step } from '../../lib/step.ts'
+import type { Budget } from '../../schema/budget.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
-import { type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
+import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { AdmissionObserver, ExpressionError } from '../observer.ts'
 import type { Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import { RequestVersions } from '../versions.ts'
-import { type Evaluated, EvaluationPass, OutOfBudget, POLICY_BUDGET } from './evaluation.ts'
+import { type Evaluated, EvaluationPass, MAX_POLICY_COST, OutOfBudget } from './evaluation.ts'
 import { concerned, type Invocation, invocationsOf, named, type PolicyParts, policyVariables } from './invocation.ts'
 import type { AuditAnnotation, ValidatingPolicy, Validation } from './policy.ts'
 
@@ -40,9 +41,10 @@ export const validatingPolicyPlugin = (parts: ValidatingParts): Plugin => ({
   },
 })
 
-/** Throws what the first denial rejects the request with, after all policies have been evaluated. */
-async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attributes: Attributes, parts: ValidatingParts): Promise<void> {
+/** Throws the error of the first denial, after all policies have been evaluated. */
+function* validateBy(policies: readonly Candidate<ValidatingPolicy>[], attributes: Attributes, parts: ValidatingParts): Step<void> {
   const { namespace } = parts
+  const { budget } = attributes.ctx
   const versions = new RequestVersions(attributes)
   const denials: Denial[] = []
   const audited: object[] = []
@@ -58,20 +60,18 @@ async function validateBy(policies: readonly Candidate<ValidatingPolicy>[], attr
       if (!policy.failsOpen) denials.push({ policy: policy.name, binding: binding?.name, message: found.message, reason: 'Invalid' })
       continue
     }
-    const preparing = policy.programs.prepare()
-    if (preparing) await preparing
-    const version = versions.in(found.resource)
-    const request = version instanceof Promise ? await version : version
+    yield* policy.programs.prepare()
+    const request = yield* versions.in(found.resource)
     for (const param of found.params) {
       const begun = performance.now()
       const early = policy.conditions.mayAuthorize
         ? undefined
-        : await attributes.runParts(evaluatingConditions(policy.conditions, policyVariables(request, param, { namespace })))
+        : yield* evaluateConditions(policy.conditions, policyVariables(request, param, { namespace }), budget)
       const { skippedBy, decisions, published, failedAnnotations } =
         early && early.outcome !== 'match'
           ? undecided(found, early)
-          : await parts.expressions.evaluate(attributes, authorize =>
-              evaluating(found, policyVariables(request, param, { authorize, namespace }), early),
+          : yield* parts.expressions.evaluate(attributes, authorize =>
+              evaluate(found, { bindings: policyVariables(request, param, { authorize, namespace }), budget, early }),
             )
       const seconds = (performance.now() - begun) / 1000
       countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
@@ -172,25 +172,29 @@ const failed = (
   { index, message, errorType }: Pick<Decision, 'index' | 'message' | 'errorType'>,
 ): Decision => ({ index, message, reason: 'Invalid', errorType, isIgnored: policy.failsOpen })
 
-/** What comes of conditions that do not let a policy be evaluated. */
+/** The outcome of conditions that do not let a policy be evaluated. */
 const undecided = (invocation: Invocation<ValidatingPolicy>, matched: Exclude<ConditionsOutcome, { outcome: 'match' }>): Outcome =>
   matched.outcome === 'no-match'
     ? { ...NOTHING, skippedBy: matched.condition }
     : { ...NOTHING, decisions: [failed(invocation, { index: CONDITIONS, message: matched.message, errorType: 'invalid_error' })] }
 
-/** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. Stops after each expression. */
-function* evaluating(invocation: Invocation<ValidatingPolicy>, bindings: Bindings, early?: ConditionsOutcome): InParts<Outcome> {
+/** The bindings of expressions, the work of the request, and the outcome of the conditions where they were evaluated before. */
+type Evaluation = { readonly bindings: Bindings; readonly budget: Budget; readonly early: ConditionsOutcome | undefined }
+
+/** Evaluates a policy for one parameter. Failures count as denials unless the policy fails open. Others may run after each expression. */
+function* evaluate(invocation: Invocation<ValidatingPolicy>, { bindings, budget, early }: Evaluation): Step<Outcome> {
   const { policy } = invocation
-  const matched = early ?? (yield* evaluatingConditions(policy.conditions, bindings))
+  const matched = early ?? (yield* evaluateConditions(policy.conditions, bindings, budget))
+  const newPass = (maxCost: number) => new EvaluationPass(bindings, policy.variables, { maxCost, work: budget })
   if (matched.outcome !== 'match') return undecided(invocation, matched)
   try {
-    const validations = new EvaluationPass(bindings, policy.variables, POLICY_BUDGET)
+    const validations = newPass(MAX_POLICY_COST)
     const results: Evaluated[] = []
     for (const validation of policy.validations) {
       results.push(validations.evaluate(validation))
       yield
     }
-    const messages = new EvaluationPass(bindings, policy.variables, validations.remaining)
+    const messages = newPass(validations.remaining)
     const decisions: Decision[] = []
     for (const [index, result] of results.entries()) {
       if ('error' in result) decisions.push(failed(invocation, { index, message: result.error, errorType: result.type }))
@@ -200,7 +204,7 @@ function* evaluating(invocation: Invocation<ValidatingPolicy>, bindings: Binding
         yield
       }
     }
-    const { published, failedAnnotations } = yield* annotating(policy, new EvaluationPass(bindings, policy.variables, POLICY_BUDGET))
+    const { published, failedAnnotations } = yield* annotate(policy, newPass(MAX_POLICY_COST))
     return { skippedBy: undefined, decisions, published, failedAnnotations }
   } catch (error) {
     if (error instanceof OutOfBudget)
@@ -219,10 +223,10 @@ function messageOf({ text, message, messageExpression }: Validation, pass: Evalu
   return message.trim() || `failed expression: ${text.trim()}`
 }
 
-function* annotating(
+function* annotate(
   { auditAnnotations, failsOpen }: ValidatingPolicy,
   pass: EvaluationPass,
-): InParts<Pick<Outcome, 'published' | 'failedAnnotations'>> {
+): Step<Pick<Outcome, 'published' | 'failedAnnotations'>> {
   const published: (readonly [string, string])[] = []
   const failedAnnotations: string[] = []
   for (const annotation of auditAnnotations) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attributesOf } from '../../../test/kits/admission.ts'
+import { attributesOf, drive } from '../../../test/kits/admission.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
@@ -37,8 +37,8 @@ for (const sideEffects of ['Some', 'Unknown', undefined])
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' } }
     const attributes = attributesOf(resource, object, { namespace: 'n', name: 'c', dryRun: true })
     const wanted = { code: 400, reason: 'BadRequest', message: 'admission webhook "a.example.com" does not support dry run' }
-    await assert.rejects(async () => mutatingWebhooks(parts).mutate!(attributes, new Reinvocation()), wanted)
-    await assert.rejects(async () => validatingWebhooks(parts).validate!(attributes), wanted)
+    await assert.rejects(async () => drive(mutatingWebhooks(parts).mutate!(attributes, new Reinvocation())), wanted)
+    await assert.rejects(async () => drive(validatingWebhooks(parts).validate!(attributes)), wanted)
     const rejection = { name: 'a.example.com', operation: 'CREATE', errorType: 'apiserver_internal_error', code: 0 }
     assert.deepEqual(rejections, [
       { ...rejection, type: 'admit' },

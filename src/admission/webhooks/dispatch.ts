@@ -1,7 +1,7 @@
 /** Calls the webhooks that match a request: mutating ones one after the other, validating ones all at once. */
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
-import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
+import { type Step, waitFor } from '../../lib/step.ts'
 import { applyJsonPatch, decodeJsonPatch, PatchError, type PatchOperation } from '../../patch/json-patch.ts'
 import type { Explanation } from '../../schema/explanation.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -9,7 +9,7 @@ import { internalError, timedOut } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
-import { type Conditions, type ConditionsOutcome, evaluatingConditions } from '../match-conditions.ts'
+import { type Conditions, type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import { exemptionFromWebhooks, withoutExempt } from '../matching.ts'
 import type { AdmissionObserver } from '../observer.ts'
@@ -37,12 +37,10 @@ export const mutatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'MutatingAdmissionWebhook',
   explains: true,
   isIdle: () => parts.mutating().isEmpty,
-  mutate(attributes, reinvocation) {
+  *mutate(attributes, reinvocation) {
     const webhooks = parts.mutating()
     if (concerned(webhooks, attributes, parts).length === 0) return
-    return callMutating(webhooks, attributes, { rounds: reinvocation.webhooks, parts }).then(changed => {
-      if (changed) reinvocation.request()
-    })
+    if (yield* callMutating(webhooks, attributes, { rounds: reinvocation.webhooks, parts })) reinvocation.request()
   },
 })
 
@@ -51,11 +49,15 @@ export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   name: 'ValidatingAdmissionWebhook',
   explains: true,
   isIdle: () => parts.validating().isEmpty,
-  validate(attributes) {
+  *validate(attributes) {
     const webhooks = concerned(parts.validating(), attributes, parts)
     if (webhooks.length === 0) return
     const begun = performance.now()
-    return callValidating(webhooks, attributes, parts).finally(() => attributes.ctx.stopwatch?.waitedFor(performance.now() - begun))
+    try {
+      yield* callValidating(webhooks, attributes, parts)
+    } finally {
+      attributes.ctx.stopwatch?.waitedFor(performance.now() - begun)
+    }
   },
 })
 
@@ -95,23 +97,23 @@ function explainedCandidates(
 const named = ({ name, configuration }: Webhook) => ({ webhook: name, configuration })
 
 /** Whether the object was changed. Throws the StatusError of the first webhook that rejects. */
-async function callMutating(
+function* callMutating(
   index: MatchIndex<Webhook>,
   attributes: Attributes,
   { rounds, parts }: { readonly rounds: Rounds; readonly parts: WebhookParts },
-): Promise<boolean> {
+): Step<boolean> {
   rounds.begin(attributes.object)
   const requests = new MatchedRequests(attributes, 'admit', parts)
-  // What one changes may make the labels be those that a later one selects.
+  // A change of labels may make a later webhook select the object.
   const candidatesNow = () => candidatesOf(index, attributes, parts.namespace)
   let candidates = candidatesNow()
   let changed = false
   for (let i = 0; i < candidates.length; i++) {
     const { item: webhook, position } = candidates[i]!
     if (rounds.skips(webhook.id)) continue
-    const request = await requests.match(candidates[i]!)
+    const request = yield* requests.match(candidates[i]!)
     if (!request) continue
-    const isChanged = await mutate({ webhook, request }, { round: rounds.round, index: position, parts })
+    const isChanged = yield* mutate({ webhook, request }, { round: rounds.round, index: position, parts })
     if (isChanged) {
       changed = true
       rounds.changed()
@@ -124,10 +126,10 @@ async function callMutating(
   return changed
 }
 
-async function mutate(
+function* mutate(
   { webhook, request }: Matched,
   { round, index, parts }: { round: 0 | 1; index: number; parts: WebhookParts },
-): Promise<boolean> {
+): Step<boolean> {
   const { attributes } = request
   const { observer } = parts
   const note = (changed: boolean) => {
@@ -137,7 +139,7 @@ async function mutate(
       JSON.stringify({ configuration, webhook: name, mutated: changed }),
     )
   }
-  const outcome = await timedCall({ webhook, request }, { type: 'admit', parts })
+  const outcome = yield* waitFor(timedCall({ webhook, request }, { type: 'admit', parts }))
   if (outcome.outcome !== 'allowed') {
     if (outcome.outcome === 'failed' && webhook.failsOpen)
       attributes.annotate(`failed-open.mutation.webhook.admission.k8s.io/round_${round}_index_${index}`, webhook.name)
@@ -146,14 +148,14 @@ async function mutate(
     return false
   }
   const { patch, patchType } = outcome.response
-  const patched = patch !== '' && (await applyPatch(patch, { patchType, webhook, request, observer }))
+  const patched = patch !== '' && (yield* applyPatch(patch, { patchType, webhook, request, observer }))
   note(patched)
   attributes.ctx.explanation?.add({ ...named(webhook), outcome: patched ? 'mutated' : 'allowed' })
   return patched
 }
 
 /** The object with the patch of a webhook made to it, decoded and with defaults. Throws when it cannot be applied. */
-async function applyPatch(
+function* applyPatch(
   patch: string,
   {
     patchType,
@@ -161,7 +163,7 @@ async function applyPatch(
     request,
     observer,
   }: { patchType: string; webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
-): Promise<boolean> {
+): Step<boolean> {
   const { attributes, object, resource } = request
   const failed = (why: string) => ({
     outcome: 'failed' as const,
@@ -191,27 +193,26 @@ async function applyPatch(
   }
   let document: Json
   try {
-    document = applyJsonPatch(object as unknown as Json, operations)
+    document = yield* applyJsonPatch(object as unknown as Json, operations)
   } catch (error) {
     if (error instanceof PatchError) throw internalError(error.message)
     throw error
   }
-  const next = await attributes.decode(document, resource)
+  const next = yield* attributes.decode(document, resource)
   const changed = !deepEqual(next, attributes.object)
   attributes.object = next
   return changed
 }
 
-/** Throws what the first of them rejects the request with. */
-async function callValidating(webhooks: readonly Candidate<Webhook>[], attributes: Attributes, parts: WebhookParts): Promise<void> {
+/** Throws the error of the first webhook that rejects. */
+function* callValidating(webhooks: readonly Candidate<Webhook>[], attributes: Attributes, parts: WebhookParts): Step<void> {
   const requests = new MatchedRequests(attributes, 'validating', parts)
   const matched: Matched[] = []
   for (const candidate of webhooks) {
-    const found = requests.match(candidate)
-    const request = found instanceof Promise ? await found : found
+    const request = yield* requests.match(candidate)
     if (request) matched.push({ webhook: candidate.item, request })
   }
-  const failures = await Promise.all(matched.map((each, index) => validate(each, { index, parts })))
+  const failures = yield* waitFor(Promise.all(matched.map((each, index) => validate(each, { index, parts }))))
   const first = failures.find(failure => failure !== undefined)
   if (first) throw first
 }
@@ -279,17 +280,17 @@ async function timedCall(
   const seconds = (performance.now() - begun) / 1000
   if (type === 'admit') attributes.ctx.stopwatch?.waitedFor(1000 * seconds)
   parts.observer.webhookCalled({ name: webhook.name, type, operation: attributes.operation, rejected, code: codeOf(outcome), seconds })
-  if (outcome.outcome !== 'failed' && outcome.response) tell(webhook, outcome.response, attributes)
+  if (outcome.outcome !== 'failed' && outcome.response) report(webhook, outcome.response, attributes)
   return outcome
 }
 
 /** Warnings reach the client also when the request is rejected. */
-function tell({ name }: Webhook, { warnings, auditAnnotations }: ReviewResponse, attributes: Attributes): void {
+function report({ name }: Webhook, { warnings, auditAnnotations }: ReviewResponse, attributes: Attributes): void {
   for (const warning of warnings) attributes.warn(warning)
   for (const [key, value] of Object.entries(auditAnnotations)) attributes.annotate(`${name}/${key}`, value)
 }
 
-/** One request as the webhooks that match it see it; what several of them ask for alike is worked out once. */
+/** One request as the webhooks that match it see it; conversions and conditions that several of them share are worked out once. */
 class MatchedRequests {
   readonly #attributes: Attributes
   readonly #type: 'admit' | 'validating'
@@ -305,37 +306,31 @@ class MatchedRequests {
   }
 
   /** The request in the version for which a webhook is registered; undefined when the webhook is not about it. */
-  match({ item: webhook, rules }: Candidate<Webhook>): MaybePromise<VersionedRequest | undefined> {
+  *match({ item: webhook, rules }: Candidate<Webhook>): Step<VersionedRequest | undefined> {
     const match = webhook.matcher.match(this.#attributes, this.#parts.namespace, rules)
     if (!match.matches) {
       this.#attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'skipped', because: match.because })
       return undefined
     }
-    return whenDone(this.#versions.in(match.resource), request =>
-      webhook.conditions.all.length === 0
-        ? request
-        : whenDone(this.#decide(webhook, request), decided => this.#settle(webhook, request, decided)),
-    )
+    const request = yield* this.#versions.in(match.resource)
+    if (webhook.conditions.all.length === 0) return request
+    return this.#settle(webhook, request, yield* this.#decide(webhook, request))
   }
 
-  #decide({ conditions }: Webhook, request: VersionedRequest): MaybePromise<ConditionsOutcome> {
+  *#decide({ conditions }: Webhook, request: VersionedRequest): Step<ConditionsOutcome> {
     let decided = this.#decided.get(request)
     if (!decided) this.#decided.set(request, (decided = new Map()))
     const known = decided.get(conditions)
     if (known) return known
-    const evaluated = whenDone(
-      conditions.programs.prepare(),
-      (): MaybePromise<ConditionsOutcome> =>
-        conditions.mayAuthorize
-          ? this.#parts.expressions.evaluate(this.#attributes, authorize =>
-              evaluatingConditions(conditions, requestVariables(request, authorize)),
-            )
-          : this.#attributes.runParts(evaluatingConditions(conditions, requestVariables(request))),
-    )
-    return whenDone(evaluated, outcome => {
-      decided.set(conditions, outcome)
-      return outcome
-    })
+    yield* conditions.programs.prepare()
+    const { budget } = this.#attributes.ctx
+    const outcome = conditions.mayAuthorize
+      ? yield* this.#parts.expressions.evaluate(this.#attributes, authorize =>
+          evaluateConditions(conditions, requestVariables(request, authorize), budget),
+        )
+      : yield* evaluateConditions(conditions, requestVariables(request), budget)
+    decided.set(conditions, outcome)
+    return outcome
   }
 
   /** Throws where conditions failed and the webhook does not fail open. */

@@ -1,7 +1,8 @@
 /** Keeps the rules of cluster roles that are aggregated from others up to date. */
 import type { Draft } from '../../client/client.ts'
 import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
-import { runYielding } from '../../lib/yield.ts'
+import { Pace } from '../../lib/pace.ts'
+import { run } from '../../lib/step.ts'
 import { defineController, watch } from '../controller.ts'
 import { aggregatedRules } from './reconcile.ts'
 
@@ -19,7 +20,7 @@ export const clusterRoleAggregationController = defineController({
       async reconcile() {
         const all = [...roles.list()]
         for (const role of all) {
-          const rules = signal.aborted ? undefined : await runYielding(aggregatedRules(role, all))
+          const rules = signal.aborted ? undefined : await run(aggregatedRules(role, all), new Pace())
           if (!rules) continue
           // Without any the field is left out, which leaves null.
           const draft = { metadata: { name: role.metadata.name }, ...(rules.length > 0 && { rules }) }

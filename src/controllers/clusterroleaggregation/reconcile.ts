@@ -2,13 +2,15 @@
 import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import type { Step } from '../../lib/step.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 
 export type Role = ClusterRole
 type Rules = NonNullable<Role['rules']>
 
 /** The rules that a role should have, given all roles; undefined when it has them, or aggregates none. Yields between selectors. */
-export function* aggregatedRules(role: Role, roles: readonly Role[]): Generator<void, Rules | undefined> {
+export function* aggregatedRules(role: Role, roles: readonly Role[]): Step<Rules | undefined> {
   if (!role.aggregationRule) return undefined
   const rules = new Map<string, Rules[number]>()
   // A role that one selector has matched adds nothing by matching another.

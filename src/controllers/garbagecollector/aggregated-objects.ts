@@ -5,6 +5,8 @@
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
 import type { Change } from '../../client/object-revision.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
+import { Pace } from '../../lib/pace.ts'
+import { run, type Step } from '../../lib/step.ts'
 import type { ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
@@ -17,8 +19,6 @@ const CONFIRM_MS = 1000
 /** A server that has just been registered is soon asked what it has. */
 const UNDISCOVERED_MS = 3000
 const PAGE = 500
-/** How many objects are looked at during the start before other work gets its time. */
-const YIELD_AFTER = 500
 
 type Found = { readonly resource: DiscoveredResource; readonly metadata: ObjectMeta }
 type OwnerState = 'present' | 'absent' | 'unknown'
@@ -32,7 +32,9 @@ export const aggregatedGarbageCollector = (api: ApiAccess): Controller =>
       context.enqueue(SWEEP)
       return {
         watches: [
-          watchAll({ changed: (resource, change) => collector.changed(resource, change), joined: () => {} }, () => collector.readAll()),
+          watchAll({ changed: (resource, change) => collector.changed(resource, change), joined: () => {} }, async () =>
+            run(collector.readAll(), new Pace()),
+          ),
         ],
         reconcile: () => collector.sweep(),
       }
@@ -56,14 +58,12 @@ class FarCollector {
     this.#context = context
   }
 
-  async readAll(): Promise<void> {
+  *readAll(): Step<void> {
     const { client, signal } = this.#context
-    let looked = 0
     for (const resource of client.resources())
       for (const current of client.of(resource).revisions()) {
         this.changed(resource, { type: 'added', current, previous: undefined })
-        if (++looked % YIELD_AFTER !== 0) continue
-        await new Promise(setImmediate)
+        yield
         if (signal.aborted) return
       }
   }

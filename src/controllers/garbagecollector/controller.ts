@@ -11,6 +11,8 @@ import type { Client } from '../../client/client.ts'
 import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { Pace } from '../../lib/pace.ts'
+import { run, type Step as Work } from '../../lib/step.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../schema/meta-rules.ts'
 import type { AnyObject, ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -28,12 +30,9 @@ export const garbageCollector = defineController({
       changed: (resource: Resource, change: Change) => collector.changed(resource, change),
       joined: (resource: Resource) => collector.joined(resource),
     }
-    return { watches: [watchAll(handler, () => collector.readAll())], reconcile: key => collector.reconcile(key) }
+    return { watches: [watchAll(handler, async () => run(collector.readAll(), new Pace()))], reconcile: key => collector.reconcile(key) }
   },
 })
-
-/** How many objects are looked at during the start before other work gets its time. */
-const YIELD_AFTER = 500
 
 type Terminating = Item & { readonly isWaiting: boolean }
 
@@ -53,14 +52,12 @@ class Collector {
   }
 
   /** Takes in what is there. */
-  async readAll(): Promise<void> {
-    let looked = 0
+  *readAll(): Work<void> {
     for (const resource of this.#client.resources()) {
       if (!isCollected(resource)) continue
       for (const current of this.#client.of(resource).revisions()) {
         this.changed(resource, { type: 'added', current, previous: undefined })
-        if (++looked % YIELD_AFTER !== 0) continue
-        await new Promise(setImmediate)
+        yield
         if (this.#context.signal.aborted) return
       }
     }

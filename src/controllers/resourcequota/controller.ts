@@ -10,6 +10,9 @@ import type { Client } from '../../client/client.ts'
 import { type Change, namedBy, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { ResourceQuota } from '../../kinds/core/resourcequota.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { Pace } from '../../lib/pace.ts'
+import { run, type Step } from '../../lib/step.ts'
+import type { ObjectOf } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
@@ -24,8 +27,8 @@ export type QuotaControllerParts = {
 
 /** How long a count is good at most: pods whose deletion is overdue are not counted any more, and nothing else tells. */
 const COUNT_AGAIN_MS = 5 * 60_000
-/** How many objects are measured before other work gets its time. */
-const YIELD_AFTER = 200
+/** How many objects are measured before others may run. */
+const AT_ONCE = 200
 /** Changes are collected the longer, the more has to be counted because of them: a millisecond for so many objects. */
 const OBJECTS_PER_MS = 10
 
@@ -91,7 +94,7 @@ export const resourceQuotaController = ({ evaluatorOf, reservations, isVisible }
             const content = contentOf(namespace, { client, evaluatorOf, quota })
             looked.set(key, numberOf(content))
             const reserved = reservations.takeOver(namespace, name)
-            let used = await measure(quota, content)
+            let used = await run(measure(quota, content), new Pace())
             for (const taken of [...reserved, ...elsewhere.map(({ takes }) => listOf(takes[name]))])
               used = addLists(used, only(taken, used.keys()))
             const changed = withMeasured(quota, used)
@@ -123,7 +126,7 @@ const numberOf = (content: Content): number =>
 
 const isCountable = ({ verbs }: Resource): boolean => (['create', 'list', 'watch', 'delete'] as const).every(verb => verbs.includes(verb))
 
-async function measure(quota: AnyObject, content: Content): Promise<ResourceList> {
+function* measure(quota: AnyObject, content: Content): Step<ResourceList> {
   let used: ResourceList = new Map()
   for (const { evaluator, objects } of content) {
     const ofNumber = usedByNumber(quota, evaluator, objects.length)
@@ -131,9 +134,9 @@ async function measure(quota: AnyObject, content: Content): Promise<ResourceList
       used = addLists(used, ofNumber)
       continue
     }
-    for (let i = 0; i === 0 || i < objects.length; i += YIELD_AFTER) {
-      if (i > 0) await new Promise(setImmediate)
-      const some = objects.slice(i, i + YIELD_AFTER).flatMap(({ object }) => object ?? [])
+    for (let i = 0; i === 0 || i < objects.length; i += AT_ONCE) {
+      if (i > 0) yield
+      const some = objects.slice(i, i + AT_ONCE).flatMap(({ object }) => object ?? [])
       used = addLists(used, usedBy(quota, evaluator, some))
     }
   }

@@ -3,7 +3,8 @@ import { typeWarnings } from '../../admission/policies/type-checking.ts'
 import type { Draft } from '../../client/client.ts'
 import { namedBy } from '../../client/object-revision.ts'
 import { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
-import { runYielding } from '../../lib/yield.ts'
+import { Pace } from '../../lib/pace.ts'
+import { run } from '../../lib/step.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { defineController, watch } from '../controller.ts'
 
@@ -27,7 +28,7 @@ export const policyStatusController = ({ served }: PolicyStatusParts) =>
           const policy = policies.get(namedBy(key))
           const { generation = 0, name } = policy?.metadata ?? {}
           if (!policy || Number(generation) <= Number(policy.status?.observedGeneration ?? 0)) return
-          const expressionWarnings = await runYielding(typeWarnings(policy, [...served]))
+          const expressionWarnings = await run(typeWarnings(policy, [...served]), new Pace())
           const typeChecking = expressionWarnings.length > 0 ? { expressionWarnings } : {}
           const draft = { metadata: { name }, status: { observedGeneration: generation, typeChecking } }
           await policies.apply(draft as Draft<typeof policy>, { manager: 'validatingadmissionpolicy-status', subresource: 'status' })

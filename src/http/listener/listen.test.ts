@@ -113,7 +113,7 @@ test('large answers are compressed on the wire', async () => {
 })
 
 test('bodies are read whole, and refused past the limit', async () => {
-  await using server = await testServer({ handle: (_, ctx) => objectOf(Buffer.from(`{"size":${ctx.body?.bytes.length}}`)) })
+  await using server = await testServer({ handle: (_, __, body) => objectOf(Buffer.from(`{"size":${body?.bytes.length}}`)) })
   const session = openHttp2(server.port)
   const fits = Buffer.alloc(LIMITS.bodyBytes, 0x20)
   const put = { method: 'PUT', headers: { 'content-type': 'application/json' } }

@@ -5,7 +5,7 @@ import { createdAt } from '../../schema/columns.ts'
 import { conditionOf, isConditionTrue, transitionTime, withCondition } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { isKnownFormat } from '../../structural/formats.ts'
-import { compilingExpressions, definitionWork } from './compiling-expressions.ts'
+import { definitionWork } from './compile-expressions.ts'
 import { validateDefinition, validateNames } from './definition-rules.ts'
 import {
   CustomResourceDefinitionSpec,
@@ -49,9 +49,8 @@ export const CustomResourceDefinition = defineKind({
     dropEmptyWebhook(spec)
     noteStorageVersion(spec, status)
   },
-  compiling: ({ spec }, old) => compilingExpressions(spec, old?.spec),
-  ruleWork: ({ spec }) => definitionWork(spec),
   validate: validateDefinition,
+  ruleWork: ({ spec }) => definitionWork(spec),
   warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
 
   deletion: {

@@ -2,7 +2,7 @@
 import { deepEqual, type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Budget } from '../../schema/budget.ts'
 import { ConformError } from '../../schema/conform.ts'
-import { entry, type FieldError, invalid, pathOf, type Ref, refTo } from '../../schema/refs.ts'
+import { entry, errorsOf, type FieldError, invalid, pathOf, type Ref, refTo } from '../../schema/refs.ts'
 import { RuleEvaluator } from '../../structural/cel-rules.ts'
 import { coerceEmbedded, validateEmbedded } from '../../structural/embedded.ts'
 import { prune } from '../../structural/prune.ts'
@@ -74,7 +74,7 @@ function* validateDefault(
   if (!inMetadata && pruned && !isPruned(schema, value)) yield invalid(at, 'must not have unknown fields')
   const faults = inMetadata ? metadataFaults(value, root, at) : embeddedFaults(schema, value, at)
   if (faults.length > 0) return yield* faults
-  const wrong = validateValue(schema, value, at, { budget })
+  const wrong = errorsOf(validateValue(schema, value, at, { budget }))
   if (wrong.length > 0) return yield* wrong
   // Rules are evaluated as for an unchanged value, and as for a new one.
   const broken = rules.evaluate(schema, value, { path: pathOf(at), old: value })

@@ -4,10 +4,22 @@ import { isPrintable } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import type { Budget } from '../../schema/budget.ts'
 import type { KObject } from '../../schema/kind.ts'
-import { duplicate, type FieldError, invalid, type Ref, refTo, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
+import {
+  duplicate,
+  type FieldError,
+  type FieldErrors,
+  invalid,
+  type Ref,
+  refTo,
+  required,
+  tooMany,
+  unsupported,
+  withValue,
+} from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { fieldAt } from '../../structural/field-path.ts'
 import { isProtectedGroup, validateApproval } from './approval-rules.ts'
+import { compileExpressions } from './compile-expressions.ts'
 import { validateConversion } from './conversion-rules.ts'
 import type { ColumnDefinition, DefinitionNames, DefinitionSubresources, DefinitionVersion, Spec, Status } from './definition-shapes.ts'
 import { internalVersion } from './internal-type.ts'
@@ -23,8 +35,9 @@ type Definition = KObject<Spec, Status>
 type Context = RequestContext & { readonly old?: Definition }
 
 /** All rules for a definition and, on updates, for its change. */
-export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain, budget }: Context): Iterable<FieldError> {
+export function* validateDefinition(o: Definition, at: Ref<Definition>, { old, groupDomain, budget }: Context): FieldErrors {
   const { spec, status } = o
+  yield* compileExpressions(spec, old?.spec, budget)
   if (!old) yield* validateName(o, at)
   const strict = old ? strictnessFor(spec, old) : STRICT
   yield* validateSpec(spec, at.spec, { strict, budget })

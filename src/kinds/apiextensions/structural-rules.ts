@@ -5,6 +5,7 @@
 
 import { compareText } from '../../lib/go-text.ts'
 import { getOwn } from '../../lib/json-value.ts'
+import { finish } from '../../lib/step.ts'
 import { entry, type FieldError, forbidden, gatherErrors, invalid, pathOf, type Ref, refTo, required } from '../../schema/refs.ts'
 import type { Schema } from './json-schema.ts'
 import { patternFault } from './pattern-fault.ts'
@@ -53,9 +54,11 @@ export function isStructural(schema: Schema): boolean {
 
 /** The reasons why a schema is not structural, sorted. The schema must have no `structuralFault`. */
 export function validateStructural(schema: Schema, at: Ref<Schema>): FieldError[] {
-  const errors = gatherErrors(
-    () => validateInvariants(schema, at),
-    () => validateCompleteness(schema, at),
+  const errors = finish(
+    gatherErrors(
+      () => validateInvariants(schema, at),
+      () => validateCompleteness(schema, at),
+    ),
   )
   return errors
     .map(error => ({ error, text: `${error.field}: ${error.message}` }))

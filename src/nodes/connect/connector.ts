@@ -8,7 +8,6 @@ import { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
-import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Connect, Connection, Result } from '../../registry/api.ts'
 import { badRequest, notFound } from '../../schema/status-error.ts'
 import { AddressNotAllowed, type ReportedDestination } from '../../transport/destination.ts'
@@ -28,7 +27,7 @@ export type ConnectorParts = {
 export function nodeConnector(parts: ConnectorParts): Connect {
   const { client, connectionTo } = parts
   const nodes = client.of(Node)
-  const connect = ({ call, object, ctx }: Connection): MaybePromise<Result> => {
+  const connect = async ({ call, object, ctx }: Connection): Promise<Result> => {
     const { name = '' } = object.metadata
     if (call.resource.plural === 'nodes') return connectionTo(object as unknown as Node).node(name, call, ctx)
     if (call.resource.plural === 'services')
@@ -44,9 +43,9 @@ export function nodeConnector(parts: ConnectorParts): Connect {
     if (!node) throw notFound({ group: '', plural: 'nodes', kind: 'Node' }, nodeName)
     return connectionTo(node).pod({ pod, container, node, call, ctx })
   }
-  return connection => {
+  return async connection => {
     try {
-      return connect(connection)
+      return await connect(connection)
     } catch (error) {
       throw error instanceof AddressNotAllowed ? badRequest(error.message) : error
     }

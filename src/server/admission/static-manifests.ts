@@ -12,8 +12,8 @@ import { ConfigurationError, readDocument } from '../../codec/configuration-docu
 import type { Log } from '../../http/observability/log.ts'
 import { staticSuffix } from '../../kinds/admissionregistration/static-names.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { doAtOnce } from '../../lib/in-parts.ts'
 import { isObject, type Json, type JsonObject } from '../../lib/json-value.ts'
+import { finish } from '../../lib/step.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { setDefaults, validateCreate } from '../../registry/strategy.ts'
 import { Budget } from '../../schema/budget.ts'
@@ -188,8 +188,7 @@ function objectOf(document: JsonObject, { accepted, groupDomain, gate, now }: Re
   setDefaults(resource, object, ctx)
   object.metadata.generation = 1
   object.metadata.uid = manifestUid(createHash('sha256').update(JSON.stringify(document)).digest('hex'))
-  for (const _ of resource.def.compiling?.(object, undefined, ctx) ?? []);
-  if (object.metadata.name) doAtOnce(validateCreate(resource, object, ctx))
+  if (object.metadata.name) finish(validateCreate(resource, object, ctx))
   return object
 }
 

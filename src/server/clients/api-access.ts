@@ -82,10 +82,10 @@ async function handle(
       groupDomain,
       gate,
       budget: new Budget(),
-      body: bytes && { mediaType: 'application/json', bytes },
       userAgent: identity.manager,
       signal,
     },
+    bytes && { mediaType: 'application/json', bytes },
   )
   return readResult(result)
 }

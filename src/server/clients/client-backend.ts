@@ -112,7 +112,6 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         gate,
         budget: new Budget(),
         namespace,
-        body,
         userAgent: manager,
         signal: NEVER_CANCELLED.signal,
         authorizeCreate,
@@ -122,7 +121,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
       const begun = performance.now()
       const seconds = () => (performance.now() - begun) / 1000
       try {
-        const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context)
+        const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context, body)
         metrics?.written(call.verb, result.type === 'object' ? result.code : 200, seconds())
         return result.type === 'object' ? result.json : undefined
       } catch (error) {

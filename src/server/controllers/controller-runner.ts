@@ -5,6 +5,7 @@ import { type Controller, type RunningController, startController } from '../../
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { yieldToOthers } from '../../lib/yield.ts'
 import { type Config, runsController } from '../config.ts'
 import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../controller-table.ts'
 
@@ -28,7 +29,7 @@ export async function startControllers(
   return {
     async startOthers() {
       for (const entry of others) {
-        await new Promise(setImmediate)
+        await yieldToOthers()
         if (signal.aborted) return
         await start(entry)
       }

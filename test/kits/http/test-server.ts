@@ -22,11 +22,11 @@ import { Namespace } from '../../../src/kinds/core/namespace.ts'
 import { Secret } from '../../../src/kinds/core/secret.ts'
 import { ServiceCIDR } from '../../../src/kinds/networking/servicecidr.ts'
 import { issueAuthority, issueClient, issueServer } from '../../../src/lib/x509/issue.ts'
-import type { Call, CallContext, Registry, Result } from '../../../src/registry/api.ts'
+import type { Body, Call, CallContext, Registry, Result } from '../../../src/registry/api.ts'
 import { Catalog } from '../../../src/registry/catalog.ts'
 import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
 
-export type Handle = (call: Call, ctx: CallContext) => Result | Promise<Result>
+export type Handle = (call: Call, ctx: CallContext, body?: Body) => Result | Promise<Result>
 export type Options = { readonly handle?: Handle; readonly health?: Checks; readonly log?: Log }
 
 const NOW = new Date('2026-01-02T03:04:05Z')
@@ -49,7 +49,7 @@ const knownUsers: Authorizer = {
 /** The server without a socket. */
 export function testApi({ handle = () => nothing(), health = { live: [], ready: [] }, log = createLog('silent') }: Options = {}) {
   const catalog = testCatalog()
-  const registry: Registry = { handle: async (call, ctx) => handle(call, ctx) }
+  const registry: Registry = { handle: async (call, ctx, body) => handle(call, ctx, body) }
   const metrics: Metrics = new Metrics({ paths: ['/healthz', '/version', '/metrics'], objects: () => [] })
   const endpoints = new Endpoints(catalog, [
     ...new Health(health, log).endpoints(),

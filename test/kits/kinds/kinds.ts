@@ -1,4 +1,6 @@
 /** Drives a kind's declaration as the registry does, for tests of kinds. */
+
+import { finish } from '../../../src/lib/step.ts'
 import { Budget } from '../../../src/schema/budget.ts'
 import { check as checkType } from '../../../src/schema/check.ts'
 import type { Cell } from '../../../src/schema/columns.ts'
@@ -123,16 +125,18 @@ function errorsOf(
 ): string[] {
   const at = refTo(object, '', type)
   const fields = Object.entries((type.shape as MessageShape).fields).filter(([name]) => only === undefined || name === only)
-  const errors = gatherErrors(
-    () => validateObjectMeta(object.metadata, at.metadata, resource),
-    () => (resource.def.unqualifiedFinalizers ? [] : validateFinalizerDomains(object.metadata.finalizers, at.metadata.finalizers)),
-    () => (old ? validateUpdate?.(object, old, at, ctx) : []),
-    ...fields.map(
-      ([name, [, field]]) =>
-        () =>
-          checkType(field, object[name], at[name]!, old && { value: old[name] }),
+  const errors = finish(
+    gatherErrors(
+      () => validateObjectMeta(object.metadata, at.metadata, resource),
+      () => (resource.def.unqualifiedFinalizers ? [] : validateFinalizerDomains(object.metadata.finalizers, at.metadata.finalizers)),
+      () => (old ? validateUpdate?.(object, old, at, ctx) : []),
+      ...fields.map(
+        ([name, [, field]]) =>
+          () =>
+            checkType(field, object[name], at[name]!, old && { value: old[name] }),
+      ),
+      () => validate?.(object, at, old ? { ...ctx, old } : ctx),
     ),
-    () => validate?.(object, at, old ? { ...ctx, old } : ctx),
   )
   return errors.map(({ field, message }) => `${field}: ${message}`)
 }

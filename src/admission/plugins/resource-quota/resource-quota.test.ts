@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attributesOf, readerOf } from '../../../../test/kits/admission.ts'
+import { attributesOf, drive, readerOf } from '../../../../test/kits/admission.ts'
 import { ConfigMap } from '../../../kinds/core/configmap.ts'
 import { Secret } from '../../../kinds/core/secret.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
@@ -58,8 +58,8 @@ function open(given: Record<string, readonly [used: number, hard: number]>) {
     async create(name: string, more: Partial<Attributes> = {}) {
       const object = { metadata: { name, namespace: 'default', uid: `uid-${name}` } } as AnyObject
       let end = async (_: boolean) => {}
-      const onEnd: Attributes['onEnd'] = listener => (end = async isStored => listener(isStored))
-      await plugin.validate!(attributesOf(CONFIG_MAPS, object, { namespace: 'default', name, onEnd, ...more }))
+      const onEnd: Attributes['onEnd'] = listener => (end = async isStored => drive(listener(isStored)))
+      await drive(plugin.validate!(attributesOf(CONFIG_MAPS, object, { namespace: 'default', name, onEnd, ...more })))
       return { object, end: (isStored: boolean) => end(isStored) }
     },
   }

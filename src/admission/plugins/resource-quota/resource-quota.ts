@@ -1,4 +1,5 @@
 /** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
+import { waitFor } from '../../../lib/step.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { internalError, StatusError } from '../../../schema/status-error.ts'
 import type { Attributes } from '../../attributes.ts'
@@ -32,7 +33,7 @@ export function resourceQuota(parts: ResourceQuotaParts): Plugin {
       if ((operation !== 'CREATE' && operation !== 'UPDATE') || namespace === '') return
       const evaluator = evaluatorOf(resource)
       if (!evaluator?.handles(attributes) || (limited.length === 0 && reader.list(QUOTAS, namespace).length === 0)) return
-      return admission.admit(attributes, evaluator)
+      return waitFor(admission.admit(attributes, evaluator))
     },
   }
 }
@@ -206,14 +207,16 @@ class QuotaAdmission {
     attributes.onEnd(isStored => {
       if (isStored) {
         forget(waiting)
-        return reservations.remove(reservation, uid)
+        reservations.remove(reservation, uid)
+        return
       }
-      return reservations.exclusively(namespace, async () => {
+      const giveBack = async () => {
         await this.#giveBack(namespace, takes)
         reservations.remove(reservation, uid)
-        // Not before: who counts must not take it for free twice.
+        // Not before: another server that counts must not take it for free twice.
         forget(waiting)
-      })
+      }
+      return waitFor(reservations.exclusively(namespace, giveBack))
     })
   }
 

@@ -1,4 +1,4 @@
-/** What a body says it is, against what its path expects, in the words of kube-apiserver. */
+/** The kind that a body claims to be of, compared with the one that its path expects, in the words of kube-apiserver. */
 import { goQuote } from '../lib/go-text.ts'
 import type { Resource } from '../schema/resource.ts'
 
@@ -6,8 +6,8 @@ import type { Resource } from '../schema/resource.ts'
 export type FindKind = (apiVersion: string, kind: string) => Resource | undefined
 export type Claim = { readonly kind: string; readonly apiVersion: string }
 
-/** What is wrong with a body that claims to be of another kind or version than its path. Without a list of kinds, those of one version are known. */
-export function mistakenIdentity(expected: Claim, claimed: Claim, findKind?: FindKind): string | undefined {
+/** The mistake of a body that claims another kind or version than its path has. Without a list of kinds, those of one version are known. */
+export function mistakenKind(expected: Claim, claimed: Claim, findKind?: FindKind): string | undefined {
   const { kind, apiVersion } = claimed
   if (kind === expected.kind && apiVersion === expected.apiVersion) return undefined
   if (apiVersion.split('/').length > 2) return `unexpected GroupVersion string: ${apiVersion}`
@@ -42,7 +42,7 @@ function registryOf({ apiVersion, kind }: Claim): { scheme: string; internal: st
   return { scheme: SCHEMES[label] ?? LEGACY_SCHEME, internal: label === '' || label === 'events' ? 'core' : label }
 }
 
-/** What Go calls the type of a built-in kind where kube-apiserver works with it. */
+/** The name in Go of the type of a built-in kind where kube-apiserver works with it. */
 export const internalType = ({ apiVersion }: Pick<Claim, 'apiVersion'>, kind: string): string =>
   `${registryOf({ apiVersion, kind }).internal}.${kind}`
 

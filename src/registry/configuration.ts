@@ -1,33 +1,26 @@
-/** Apply: a manager's whole configuration merged into the object, created where it is absent. */
+/** The configuration of an apply: a manager's whole intent, merged into the object. */
 import { isObject, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
-import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Step } from '../lib/step.ts'
 import { type Applied, applyConfiguration } from '../patch/apply.ts'
 import { badRequest, StatusError } from '../schema/status-error.ts'
-import type { Body, Call } from './api.ts'
+import type { Body } from './api.ts'
 import { transcodedOf } from './decode.ts'
 import type { WriteOptions } from './options.ts'
 import { ownedWrite } from './ownership.ts'
 import { takePatched } from './patched-object.ts'
-import { withConversions } from './version-conversion.ts'
-import type { Change, Write } from './write-value.ts'
-import { yieldIfDue } from './yielding.ts'
+import type { Write } from './write-value.ts'
 
-/** An apply of a configuration to what is stored, or to nothing, as an object of the write's kind. */
-export function applyChange({ subresource }: Call, body: Body): Change {
-  return { does: subresource === '' ? 'either' : 'change', merge: write => mergeConfiguration(write, readConfiguration(body)) }
-}
-
-/** Merges a configuration into what is stored: the object it makes, and who owns what in it. */
-export function mergeConfiguration(write: Write, { applied, strictError }: Configuration): MaybePromise<void> {
+/** Merges a configuration into the stored object, if there is one: the object of the write, and the managers of its fields. */
+export function* mergeConfiguration(write: Write, { applied, strictError }: Configuration): Step<void> {
   const { kind, old, options } = write
   const live = old as unknown as JsonObject | undefined
-  const merging = applyConfiguration({ ...ownedWrite(write), kind: kind.kind, live, applied, force: options.force === true })
-  return whenDone(withConversions(write, merging), outcome => {
-    if (!outcome.ok) throw refusedApply(outcome)
-    write.managers = outcome.managedFields
-    const problems = strictProblems(strictError, options)
-    return whenDone(yieldIfDue(write), () => takePatched(write, outcome.object, { problems }))
-  })
+  const apply = { ...ownedWrite(write), kind: kind.kind, live, applied, force: options.force === true }
+  const outcome = yield* applyConfiguration(apply)
+  if (!outcome.ok) throw refusedApply(outcome)
+  write.managers = outcome.managedFields
+  const problems = strictProblems(strictError, options)
+  yield
+  takePatched(write, outcome.object, { problems })
 }
 
 /** How a configuration that was not applied is answered. */

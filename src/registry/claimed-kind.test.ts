@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { resourcesOf } from '../schema/resource.ts'
 import { Catalog } from './catalog.ts'
-import { mistakenIdentity } from './identify.ts'
+import { mistakenKind } from './claimed-kind.ts'
 
 test('a body of another kind is told apart from one that no kind fits', async () => {
   const { Secret } = await import('../kinds/core/secret.ts')
   const { DaemonSet } = await import('../kinds/apps/daemonset.ts')
   const catalog = new Catalog(resourcesOf([Secret, DaemonSet], 'k8s.io'))
   const problem = (claimed: [string, string], expected: [string, string] = ['v1', 'Secret']) =>
-    mistakenIdentity({ apiVersion: expected[0], kind: expected[1] }, { apiVersion: claimed[0], kind: claimed[1] }, (version, kind) =>
+    mistakenKind({ apiVersion: expected[0], kind: expected[1] }, { apiVersion: claimed[0], kind: claimed[1] }, (version, kind) =>
       catalog.findKind(version, kind),
     )
   const legacy = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { widgetsWith } from '../../../test/kits/kinds/definitions.ts'
 import { contextWith } from '../../../test/kits/kinds/kinds.ts'
 import { refTo } from '../../schema/refs.ts'
+import { compileExpressions } from './compile-expressions.ts'
 import { CustomResourceDefinition } from './customresourcedefinition.ts'
 import type { Schema } from './json-schema.ts'
 
@@ -22,17 +23,18 @@ const definition = (): any => {
     status: { acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] },
   }
 }
-const { validate, compiling } = CustomResourceDefinition.def
-const errorsOf = (object: any) => [...validate!(object, refTo(object) as any, contextWith())]
+const { validate } = CustomResourceDefinition.def
+const errorsIn = (object: any) => [...validate!(object, refTo(object) as any, contextWith())]
 
-test('expressions and patterns are compiled one by one', () => {
-  assert.equal([...compiling!(definition(), undefined, contextWith())].length, 4)
+test('expressions and patterns are compiled one by one, and others may run after each', () => {
+  assert.equal([...compileExpressions(definition().spec, undefined, contextWith().budget)].length, 4)
+  assert.equal(errorsIn(definition()).filter(error => error === undefined).length, 4)
 })
 
-test('compiling ahead does not change what is wrong with a definition', () => {
+test('expressions that are compiled ahead do not change what is wrong with a definition', () => {
   const object = definition()
-  for (const _ of compiling!(object, undefined, contextWith()));
-  const errors = errorsOf(object)
-  assert.equal(errors.filter(({ message }) => message.includes('compilation failed')).length, 2)
-  assert.deepEqual(errors, errorsOf(definition()))
+  for (const _ of compileExpressions(object.spec, undefined, contextWith().budget));
+  const errors = errorsIn(object)
+  assert.equal(errors.filter(error => error?.message.includes('compilation failed')).length, 2)
+  assert.deepEqual(errors, errorsIn(definition()))
 })

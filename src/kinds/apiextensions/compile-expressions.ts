@@ -1,6 +1,7 @@
 /** Compiles the expressions and patterns of a definition ahead of its validation: there can be thousands. */
+import type { Budget } from '../../schema/budget.ts'
 import { expressionWork } from '../../schema/rule-work.ts'
-import { compiledRules } from '../../structural/compile-rules.ts'
+import { type CompiledRule, compiledRules } from '../../structural/compile-rules.ts'
 import type { Spec } from './definition-shapes.ts'
 import { ageIn } from './expression-rules.ts'
 import { type ExpressionScope, rootScope } from './expression-scope.ts'
@@ -10,15 +11,26 @@ import { expressionsOf } from './ratcheting.ts'
 import { eachSchema, hasRules, itemSchema, schemasOf } from './schema-walk.ts'
 import { structuralFault } from './structural-rules.ts'
 
-/** Stops after each. Validation does not compile them again. */
-export function* compilingExpressions(spec: Spec, old: Spec | undefined): Iterable<void> {
+/** Others may run after each. Validation does not compile again what it finds compiled. */
+export function* compileExpressions(spec: Spec, old: Spec | undefined, budget: Budget): Iterable<undefined> {
   const ageOf = ageIn(old ? expressionsOf(old) : { rules: new Set(), messages: new Set() })
   const patterns = new PatternChecks()
   for (const root of schemasOf(spec)) {
-    for (const schema of eachSchema(root)) if (patterns.add(schema)) yield
-    if (hasRules(root) && structuralFault(root) === undefined) yield* compilingRules(root, rootScope(root), ageOf)
+    for (const schema of eachSchema(root)) {
+      if (!patterns.add(schema)) continue
+      budget.note(COMPILE_WORK)
+      yield undefined
+    }
+    if (!hasRules(root) || structuralFault(root) !== undefined) continue
+    for (const _ of compiledRulesIn(root, rootScope(root), ageOf)) {
+      budget.note(COMPILE_WORK)
+      yield undefined
+    }
   }
 }
+
+/** Units of a request's budget that an expression or a pattern takes, roughly. */
+const COMPILE_WORK = 5000
 
 /** The approximate work of a definition's rules (`schema/rule-work.ts`). */
 export function definitionWork(spec: Spec): number {
@@ -38,12 +50,12 @@ export function definitionWork(spec: Spec): number {
 
 const PATTERN_WORK = 10
 
-function* compilingRules(schema: Schema, scope: ExpressionScope, ageOf: ReturnType<typeof ageIn>): Iterable<void> {
+function* compiledRulesIn(schema: Schema, scope: ExpressionScope, ageOf: ReturnType<typeof ageIn>): Iterable<CompiledRule> {
   const { properties = {}, additionalProperties } = schema
   const typed = schema['x-kubernetes-validations'] && scope.typed()
-  if (typed) for (const _ of compiledRules(schema, { ...typed, ageOf })) yield
+  if (typed) yield* compiledRules(schema, { ...typed, ageOf })
   const items = itemSchema(schema)
-  if (items) yield* compilingRules(items, scope.items(items), ageOf)
-  if (typeof additionalProperties === 'object') yield* compilingRules(additionalProperties, scope.values(additionalProperties), ageOf)
-  for (const [name, member] of Object.entries(properties)) yield* compilingRules(member, scope.member(name, member), ageOf)
+  if (items) yield* compiledRulesIn(items, scope.items(items), ageOf)
+  if (typeof additionalProperties === 'object') yield* compiledRulesIn(additionalProperties, scope.values(additionalProperties), ageOf)
+  for (const [name, member] of Object.entries(properties)) yield* compiledRulesIn(member, scope.member(name, member), ageOf)
 }

@@ -11,7 +11,7 @@ import { bodyType } from './negotiate.ts'
 export const isRead = ({ verb }: Call) => verb === 'get' || verb === 'list' || verb === 'watch'
 
 /** The body of a write; undefined for deletes without one. */
-export function decode(req: Request, call: Call): MaybePromise<Body | undefined> {
+export function readBody(req: Request, call: Call): MaybePromise<Body | undefined> {
   const optional = call.verb === 'delete' || call.verb === 'deletecollection'
   // The media type is checked before the body is read, unless the body is optional.
   const early = optional ? undefined : bodyType(req, call)

@@ -1,0 +1,112 @@
+/** The body of a patch, and the stored object with its changes made to it. `configuration.ts` does the same for an apply. */
+import { JsonError, parseJson } from '../codec/json.ts'
+import { goPrint, goQuote } from '../lib/go-text.ts'
+import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
+import type { Step } from '../lib/step.ts'
+import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
+import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
+import { applyMergePatch } from '../patch/merge-patch.ts'
+import { strategicMerge } from '../patch/strategic-merge.ts'
+import { badRequest, StatusError, tooLarge, unprocessable, unsupportedMediaType } from '../schema/status-error.ts'
+import type { Body } from './api.ts'
+import type { Expected } from './decode.ts'
+import { type PatchProblems, takePatched } from './patched-object.ts'
+import type { Request } from './request.ts'
+import type { Write } from './write-value.ts'
+
+const JSON_PATCH = 'application/json-patch+json'
+const MERGE_PATCH = 'application/merge-patch+json'
+const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
+const APPLY_PATCH = 'application/apply-patch+yaml'
+const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+
+/** Custom kinds have no strategic merge patch: their schemas declare no merge strategies. */
+export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+
+/** The body of a patch, whose media type names the type of patch. Throws for unknown patch types. */
+export function patchBody({ call: { resource }, body = NO_PATCH }: Request): { readonly body: Body; readonly isApply: boolean } {
+  if (resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
+  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  return { body, isApply: body.mediaType === APPLY_PATCH }
+}
+const NO_PATCH: Body = { mediaType: '', bytes: new Uint8Array() }
+
+/** Makes a patch to the stored object, as an object of the write's kind. */
+export function* mergePatch(write: Write, body: Body): Step<void> {
+  const { value, ...patch } = yield* patchValue(write.kind, body, write.old as unknown as Json)
+  yield
+  takePatched(write, value, patch)
+}
+
+type Patched = PatchProblems & { readonly value: Json }
+
+function* patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Step<Patched> {
+  if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, bytes, stored)
+  const { value: changes, duplicates } = parsePatch(bytes)
+  yield
+  if (changes === null && mediaType === MERGE_PATCH) throw badRequest('Invalid JSON Patch')
+  if (changes === null) return { value: stored, problems: [], shown: () => goPrint({}) }
+  if (!isObject(changes))
+    throw badRequest(
+      `${mediaType === MERGE_PATCH ? 'error decoding patch: ' : ''}json: cannot unmarshal ${jsonTypeName(changes)} into Go value of type map[string]interface {}`,
+    )
+  const problems = duplicates.map(d => `duplicate field ${goQuote(d.path)}`)
+  const values = settled(changes, { prefix: mediaType === MERGE_PATCH ? 'error decoding patch: ' : '' })
+  if (mediaType === MERGE_PATCH) return { value: applyMergePatch(stored, expected.def?.custom ? values : changes), problems }
+  return { value: mergeStrategically(expected, stored, values), problems, shown: () => goPrint(values) }
+}
+
+function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObject): Json {
+  const merged = strategicMerge(type, stored as JsonObject, changes)
+  if (merged.ok) return merged.object
+  throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
+}
+
+function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): Step<Patched> {
+  // As many operations as there may be hold more values than other bodies.
+  const { value: document, duplicates } = parsePatch(bytes, 2 * LIMITS.decodedNodes)
+  yield
+  const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
+  try {
+    const { operations, unknownFields } = parseJsonPatch(expected.def?.custom ? values : document)
+    if (operations.length > MAX_PATCH_OPERATIONS)
+      throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
+    const problems = [
+      ...unknownFields.map(path => `json patch unknown field ${goQuote(path)}`),
+      ...duplicates.map(d => `json patch duplicate field ${goQuote(d.path)}`),
+    ]
+    return { value: yield* applyOperations(stored, operations), problems }
+  } catch (error) {
+    if (error instanceof PatchError) throw badRequest(`error decoding patch: ${error.message}`)
+    throw error
+  }
+}
+
+function* applyOperations(stored: Json, operations: Parameters<typeof applyJsonPatch>[1]): Step<Json> {
+  try {
+    return yield* applyJsonPatch(stored, operations)
+  } catch (error) {
+    if (error instanceof PatchError) throw unprocessable()
+    throw error
+  }
+}
+
+/** A patch with values for its numbers, which must be ones that exist. Whether a field takes `1.0` is decided when the merged object is read. */
+function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string; into?: string }): V {
+  try {
+    return settleNumbers(changes, into) as V
+  } catch (error) {
+    if (error instanceof NumberRangeError) throw badRequest(`${prefix}${error.message}`)
+    throw error
+  }
+}
+
+function parsePatch(bytes: Uint8Array, nodes: number = LIMITS.decodedNodes) {
+  try {
+    return parseJson(bytes, { numbers: 'written', nodes })
+  } catch (error) {
+    if (error instanceof JsonError) throw badRequest('invalid JSON patch')
+    throw error
+  }
+}

@@ -1,0 +1,23 @@
+/** The stored object that a request is about. */
+import type { ObjectRevision } from '../cache/object-revision.ts'
+import { parseObject } from '../codec/stored-bytes.ts'
+import type { AnyObject } from '../schema/object-meta.ts'
+import { keyOf, type Resource } from '../schema/resource.ts'
+import { internalError } from '../schema/status-error.ts'
+import type { Call } from './api.ts'
+import type { Deps } from './deps.ts'
+
+/** The newest revision of the object that a call names; undefined when there is none. */
+export const findStored = (
+  { caches }: Pick<Deps, 'caches'>,
+  { resource, namespace, name }: Pick<Call, 'resource' | 'namespace' | 'name'>,
+): ObjectRevision | undefined => caches.of(resource).get(keyOf(resource, namespace, name))
+
+/** The stored object of a revision, or an error that says it cannot be read. */
+export function decodeStored(resource: Resource, found: ObjectRevision): AnyObject {
+  // Reading the bytes may show that they cannot be read any more.
+  const { json, name } = found
+  const { fault } = found
+  if (fault !== undefined) throw internalError(`${resource.qualified} "${name}" cannot be read from storage: ${fault}`)
+  return parseObject(json)
+}
