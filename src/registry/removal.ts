@@ -5,7 +5,7 @@
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { finish, type Step, waitFor } from '../lib/step.ts'
-import { formatTime, instantOf, millisecondsOf, parseTime } from '../lib/time.ts'
+import { millisecondsAt, timestampOf } from '../lib/time.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -123,13 +123,13 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
     deletion?.onFirst || deletion?.onMark ? structuredClone(stored) : { ...stored, metadata: { ...stored.metadata } }
   const { metadata } = object
   if (deletion?.onFirst && !metadata.deletionTimestamp) {
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    metadata.deletionTimestamp = timestampOf(ctx.now)
     deletion.onFirst(object, ctx)
     return { step: 'mark', object }
   }
   if (deletion?.hasSpecFinalizers && !metadata.deletionTimestamp) {
     setPropagation(resource, object, options)
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime()))
+    metadata.deletionTimestamp = timestampOf(ctx.now)
     deletion.onMark?.(object, ctx)
     return { step: 'mark', object }
   }
@@ -148,7 +148,7 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
   const grace = metadata.deletionTimestamp ? undefined : deletion?.grace?.(object, requested)
   const holds = (metadata.finalizers?.length ?? 0) > 0
   if (!metadata.deletionTimestamp && (grace !== undefined || holds)) {
-    metadata.deletionTimestamp = formatTime(instantOf(ctx.now.getTime() + (grace ?? 0) * 1000))
+    metadata.deletionTimestamp = timestampOf(ctx.now.getTime() + (grace ?? 0) * 1000)
     metadata.deletionGracePeriodSeconds = grace ?? 0
     if (metadata.generation) metadata.generation = next(metadata.generation)
   }
@@ -158,11 +158,11 @@ function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: {
 }
 
 function shortenGrace({ metadata }: AnyObject, seconds: number, now: Date): void {
-  const began = millisecondsOf(parseTime(metadata.deletionTimestamp!)) - Number(metadata.deletionGracePeriodSeconds) * 1000
+  const began = millisecondsAt(metadata.deletionTimestamp!) - Number(metadata.deletionGracePeriodSeconds) * 1000
   const ends = began + seconds * 1000
   // Even when the grace period is over, the final delete is left to the node agent.
   const over = ends < now.getTime()
-  metadata.deletionTimestamp = formatTime(instantOf(over ? now.getTime() : ends))
+  metadata.deletionTimestamp = timestampOf(over ? now : ends)
   metadata.deletionGracePeriodSeconds = over && seconds !== 0 ? 1 : seconds
 }
 

@@ -3,7 +3,6 @@
 import { AdmissionCompiler } from '../../cel/kubernetes/admission.ts'
 import type { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
 import type { Step } from '../../lib/step.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { ObjectTypes } from './object-types.ts'
 

@@ -3,7 +3,6 @@ import type { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { Step } from '../../lib/step.ts'
-import type { ObjectOf } from '../../schema/kind.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 
 export type Role = ClusterRole
