@@ -77,6 +77,16 @@ test('functions and fields that the pages about the code name exist', () => {
   )
 })
 
+test('docs/adding-a-kind.md imports files that exist', () => {
+  const text = readFileSync(join(ROOT, 'docs/adding-a-kind.md'), 'utf8')
+  const imported = [...text.matchAll(/ from '(\.[^']+)'/g)].map(([, path]) => join('src/kinds/garden', path!))
+  assert.ok(imported.length > 4)
+  assert.deepEqual(
+    imported.filter(path => !EXAMPLES.test(path) && !existsSync(join(ROOT, path))),
+    [],
+  )
+})
+
 test('ARCHITECTURE.md has every folder of src in its map, ten invariants with their tests, and every dependency', () => {
   const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
   const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter(entry => entry.isDirectory())
