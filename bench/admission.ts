@@ -1,4 +1,4 @@
-/** What admission costs a create: nothing in force, a thousand webhooks or policies that do not match, and one that is called. */
+/** The cost of admission for a create: nothing in force, a thousand webhooks or policies that do not match, and one that is called. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { PLUGINS } from '../src/server/admission/admission-plugins.ts'
@@ -10,7 +10,7 @@ export type AdmissionFigures = {
   /** Microseconds of processor time that a create takes without any plugin, and with those that are on by default. */
   readonly without: number
   readonly byDefault: number
-  /** What a thousand that do not match add, by what keeps them from it; microseconds. */
+  /** The cost of a thousand that do not match, by the reason why they do not; microseconds. */
   readonly nonMatching: readonly { readonly what: string; readonly adds: number }[]
   /** Creates through one webhook that answers at once, and the p99 of another client's GET without and with them; milliseconds. */
   readonly webhook: { readonly perSecond: number; readonly alone: number; readonly beside: number }
@@ -80,7 +80,7 @@ export async function admission({ quick }: { readonly quick: boolean }): Promise
   }
 }
 
-/** What disturbs the machine adds to processor time, and nothing takes from it. */
+/** Disturbances of the machine only add to processor time. */
 const least = (numbers: readonly number[]) => Math.min(...numbers)
 
 let created = 0

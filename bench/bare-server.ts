@@ -5,7 +5,7 @@ import { createServer } from 'node:https'
 import { listenBoth } from './bare-listen.ts'
 
 const [, , certFile, keyFile, bodiesFile] = process.argv
-/** By path; `/watch` is what a watcher is sent for each write. */
+/** Responses by path; `/watch` is sent to a watcher for each write. */
 const bodies = new Map(
   Object.entries(JSON.parse(readFileSync(bodiesFile!, 'utf8')) as Record<string, string>).map(([path, text]) => [path, Buffer.from(text)]),
 )

@@ -10,7 +10,7 @@ import { bodyOf, HTTP1, type Protocol, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
 import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
 
-/** What it takes until a server is ready, and the memory of its processes. */
+/** The time until a server is ready, and the memory of its processes. */
 export type Standing = {
   readonly readyMs: number
   /** Processor time of all processes until then. */

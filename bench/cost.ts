@@ -1,5 +1,5 @@
 /**
- * What a request costs a server: processor time of its threads, which other work on the machine disturbs less than rates. Rounds of several
+ * The cost of a request: processor time of its threads, which other work on the machine disturbs less than rates. Rounds of several
  * servers alternate, and the median counts. Connections are open before a round begins: a handshake costs as much as several requests.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -16,7 +16,7 @@ import { configMap } from './objects.ts'
 import { HTTP1, type Load, requestBytes, run } from './raw-client.ts'
 import { cpuSeconds, newFolder, type Running, startBareWrites, startKeelson } from './servers.ts'
 
-/** What was measured of one server, or of the client alone: how many a second, and processor time of one, in microseconds. */
+/** The figures of one server, or of the client alone: operations per second, and processor time of one, in microseconds. */
 export type Measured = { readonly perSecond: number; readonly micros: number; readonly etcdMicros: number }
 export type WriteFigures = {
   readonly members: number
@@ -40,7 +40,7 @@ export type EtcdFigures = {
 
 const NS = '/api/v1/namespaces/default/configmaps'
 type Server = Pick<Running, 'target' | 'pid'>
-/** What code runs before it counts: until then it is interpreted, and most of its time goes into compiling it. */
+/** Iterations before counting: until then code is interpreted, and most of its time goes into compiling it. */
 const WARM_UP = 4_000
 
 /** Nothing where there is no etcd. */

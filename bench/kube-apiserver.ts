@@ -41,7 +41,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** What a program calls its version. */
+/** The version that a program reports. */
 export const versionOf = (program: string): string =>
   /v?(\d+\.\d+\.\d+[\w.-]*)/.exec(spawnSync(program, ['--version']).stdout.toString())?.[1] ?? 'unknown'
 

@@ -1,4 +1,4 @@
-/** What is written and read: objects of a usual size. */
+/** The objects that benches write and read: of a usual size. */
 const FILLER = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 
 /** A ConfigMap of about 1 KiB as it is stored. */

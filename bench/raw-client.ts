@@ -143,7 +143,7 @@ const LINE_END = '\r\n'
 
 /** Finds the ends of answers by their Content-Length or their chunks; bodies are never looked at. */
 class AnswerReader {
-  /** Of a head or the line of a chunk that has not come to its end. */
+  /** The received part of a head or of a chunk's line. */
   #text = ''
   #part: 'head' | 'body' | 'chunk line' | 'chunk' | 'last line' = 'head'
   /** Bytes that are to come of a body or a chunk. */
@@ -183,7 +183,7 @@ class AnswerReader {
     }
   }
 
-  /** What follows the end of the text; undefined when that has not come. */
+  /** The bytes after the end of the text; undefined when that has not arrived. */
   #takeText(bytes: Buffer, end: string): Buffer | undefined {
     const before = this.#text.length
     // A head that comes whole is not copied with the body behind it.

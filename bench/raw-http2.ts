@@ -61,7 +61,7 @@ export const HTTP2: Protocol = {
 
 type Data = { readonly stream: number; readonly flags: number; left: number }
 
-/** What waits for a stream: its end, or its head and then its data. */
+/** A pending stream: waits for its end, or for its head and then its data. */
 type Waiting = {
   readonly resolve: (status: number) => void
   readonly reject: (error: Error) => void
@@ -78,9 +78,9 @@ class Session {
   #sendWindow = FIRST_WINDOW
   #received = 0
   #unsent: Buffer[] = []
-  /** Of a frame whose head, or whose whole for all but data, has not come yet. */
+  /** The received part of a frame; frames other than data are handled whole. */
   #partial: Buffer | undefined
-  /** Of a frame of data: the stream and how many bytes are to come. */
+  /** The stream of a data frame, and its remaining bytes. */
   #data: Data | undefined
 
   private constructor(socket: TLSSocket) {

@@ -29,7 +29,7 @@ else
     removeFolders()
   }
 
-/** What has been measured is kept at once: a part that fails takes none of the others with it. */
+/** Results are saved at once: a part that fails does not lose the others. */
 async function measure<Name extends keyof Measurements>(name: Name): Promise<void> {
   const began = performance.now()
   const figures: Measurements[Name] | undefined = await SECTIONS[name](quick)

@@ -49,7 +49,7 @@ const widgets = {
 const widget = name => ({ apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name }, spec: { size: 1 } })
 const many = (count, make) => Array.from({ length: count }, (_, i) => make(`item-${i}`))
 
-/** What a test leaves behind. */
+/** Objects that a test leaves behind. */
 const USES = {
   little: server => server.apply(configMap('a')),
   async typical(server) {
@@ -92,7 +92,7 @@ for (let i = 0; i < rounds; i++) {
   close.push(await timed(() => one.close()))
 }
 
-/** What is in use, once garbage is gone. */
+/** The memory in use after garbage collection. */
 function usedMB() {
   gc()
   const { heapUsed, external } = process.memoryUsage()

@@ -1,4 +1,4 @@
-/** What tests wait for: servers in their own process that start, go back to a state and end. The built library, in a new process. */
+/** The waiting times of tests: servers in their own process that start, go back to a state and end. The built library, in a new process. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 

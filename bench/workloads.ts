@@ -10,7 +10,7 @@ export type Workloads = {
   readonly deployments: number
   readonly pods: number
   readonly settledSeconds: number
-  /** What another client's GET took meanwhile, in milliseconds. */
+  /** The time of another client's GET meanwhile, in milliseconds. */
   readonly getMs: readonly number[]
   /** Share of a core and memory of a server without work. */
   readonly idleShare: number
@@ -60,7 +60,7 @@ export async function workloads(quick: boolean): Promise<Workloads> {
   }
 }
 
-/** What a server with all controllers and a node uses when nothing happens, beside one without them. */
+/** The resource usage of an idle server with all controllers and a node, beside one without them. */
 async function idle(seconds: number): Promise<{ readonly share: number; readonly mb: number }> {
   const [full, bare] = [await startKeelson(), await startKeelson(newFolder(), ['--controllers=none'])]
   await sleep(3000)

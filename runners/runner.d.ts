@@ -1,3 +1,4 @@
+// The types of the entries for test runners.
 import type { FixtureOptions, KeelsonFixture } from '../dist/keelson.js'
 
 /** A server for the tests of a file, or of a worker, and a namespace for each test. Call it where tests are declared. */

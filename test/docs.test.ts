@@ -1,3 +1,4 @@
+// Documents agree with the code: links, paths, steps, names, flags, and the tests that they cite.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -28,7 +28,7 @@ const about = { kind: 'Pod', namespace: 'default', name: 'p', uid: 'u', apiVersi
 const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' }
 const devices = { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] }
 
-/** By kind; the two kinds of events by their version, too. */
+/** Samples by kind; the two kinds of events by their version, too. */
 const SAMPLES: Readonly<Record<string, Sample>> = {
   MutatingAdmissionPolicy: () => ({
     spec: {

@@ -11,7 +11,7 @@ type Paths = { readonly verbs: ReadonlySet<string>; readonly paths: readonly str
 export class Rules {
   /** The original rules. */
   readonly all: readonly PolicyRule[]
-  /** By API group, then by resource; both may be `*`. */
+  /** Grants by API group, then by resource; both may be `*`. */
   readonly #grants = new Map<string, Map<string, Grant[]>>()
   readonly #wide: Wide[] = []
   readonly #paths: Paths[] = []

@@ -136,7 +136,7 @@ function splitPath(path: string): string[] {
   while (end > start && path.charCodeAt(end - 1) === 0x2f) end--
   const parts: string[] = []
   if (start === end) return parts
-  // By hand: `split` takes several times as long, as V8 searches its cache of split strings first.
+  // A loop: `split` takes several times as long, as V8 searches its cache of split strings first.
   for (let at = start; at < end; at++) {
     if (path.charCodeAt(at) !== 0x2f) continue
     parts.push(path.slice(start, at))

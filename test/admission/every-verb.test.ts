@@ -55,7 +55,7 @@ test('webhooks see every write of every resource, with its objects and its optio
       t,
       reviewing(request => {
         if (!SERVER.includes(request.userInfo.username)) seen.push({ phase, request })
-        // What no kind has is dropped from the object, and does not hold the request up.
+        // Unknown fields are dropped from the object, and do not hold the request up.
         const patch = Buffer.from('[{"op":"add","path":"/foo","value":"test"}]').toString('base64')
         return { allowed: true, ...(phase === 'mutating' && request.object && { patchType: 'JSONPatch', patch }) }
       }),
@@ -190,7 +190,7 @@ async function writesOf(session: ClientHttp2Session, resource: WithSubresources,
       await check(`update of ${subresource}`, { ...update, ...about }, { method: 'PUT', at, body })
     }
     if (CONNECTED.includes(spoken))
-      // What is at the other end answers these, if anything does.
+      // The other end of the connection answers these, if anything does.
       for (const verb of verbs)
         await check(
           `${verb} of ${subresource}`,

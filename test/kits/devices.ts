@@ -132,7 +132,7 @@ export type SimpleWorld = {
   readonly devices: readonly SimpleDevice[]
   readonly counters: Readonly<Record<string, number>>
   readonly claims: readonly SimpleClaim[]
-  /** By device: in use by one claim alone, or the amount consumed by claims that share it. */
+  /** Usage by device: one claim alone, or the amount consumed by claims that share it. */
   readonly used: Readonly<Record<string, 'alone' | number>>
 }
 

@@ -177,7 +177,7 @@ function nodes({ node, asked: { verb, resource } }: Question): Decision {
   if (subresource !== '') return no()
   if (['create', 'update', 'patch'].includes(verb)) return ALLOW
   if (!READS.includes(verb)) return no()
-  // By name, for a node may read itself before it is registered.
+  // Compares names, for a node may read itself before it is registered.
   if (name === node) return ALLOW
   return no(`node '${node}' cannot read ${name === '' ? 'all nodes' : `'${name}'`}, only its own Node object`)
 }

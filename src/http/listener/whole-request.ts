@@ -5,7 +5,7 @@ import { isHost } from './host.ts'
 export type WholeRequest = {
   readonly method: string
   readonly target: string
-  /** By lower-case name; none is repeated. */
+  /** Headers by lower-case name; none is repeated. */
   readonly headers: Readonly<Record<string, string>>
   /** Names and values, alternating, as they were sent. */
   readonly headerLines: readonly string[]

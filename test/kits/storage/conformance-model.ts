@@ -167,7 +167,7 @@ async function runSwap({ key, value, expect }: Extract<Step, { do: 'swap' }>, st
   }
 }
 
-/** Of concurrent swaps of one key one wins, the first where this process decides; revisions tell the order. */
+/** One of several concurrent swaps of one key wins, the first where this process decides; revisions tell the order. */
 async function runTogether(
   { keys, value }: Together,
   { store, model, remote }: { store: Store; model: Model; remote: boolean },
