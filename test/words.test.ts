@@ -1,0 +1,60 @@
+// Comments are plain English: none begins as a clause without its sentence, and every source file says at its top what it is.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const FOLDERS = ['src', 'test', 'bench', 'scripts', 'packages', 'runners', 'bin', 'examples']
+const SOURCE = /\.(?:ts|mts|cts|js|mjs|cjs)$/
+/** Installed programs, and results of builds. */
+const NOT_OURS = /(?:^|\/)(?:node_modules|dist)\/|^test\/programs\//
+
+/** Words with which a comment would begin in the middle of a thought. */
+const BEGINNINGS = /^(?:What|Who|Whom|Whose|That|Of|By)\b/
+
+const FILES = FOLDERS.flatMap(folder =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `${folder}/${path.replaceAll('\\', '/')}`),
+).filter(path => SOURCE.test(path) && !NOT_OURS.test(path))
+const TEXTS = new Map(FILES.map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
+
+test('no comment begins with What, Who, Whom, Whose, That, Of or By', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    commentsIn(text)
+      .filter(({ comment }) => BEGINNINGS.test(comment))
+      .map(({ line, comment }) => `${path}:${line}: ${comment}`),
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+
+test('every source file begins with a comment', () => {
+  // Unit tests stand beside their subject, and their titles are sentences.
+  const silent = [...TEXTS].filter(([path, text]) => !isUnitTest(path) && !/^(?:#!.*\n)?(?:'use strict'\n)?\s*(?:\/\/ |\/\*)/.test(text))
+  assert.equal(silent.length, 0, silent.map(([path]) => path).join('\n'))
+})
+
+test('comments are found on their own lines, behind code, and in blocks', () => {
+  const text = ['// a', '// b', 'const x = 1 // c', '/** d */', '/**', ' * e', ' * f', ' */', "const url = 'https://g'"].join('\n')
+  assert.deepEqual(
+    commentsIn(text).map(({ line, comment }) => `${line} ${comment}`),
+    ['1 a', '3 c', '4 d', '5 e'],
+  )
+})
+
+const isUnitTest = (path: string) => path.startsWith('src/') && path.endsWith('.test.ts')
+
+type Comment = { readonly line: number; readonly comment: string }
+
+/** The first line of each comment; further lines may begin anyhow. */
+function commentsIn(text: string): Comment[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, i) => {
+    const [, own] = /^\s*\/\/ ?(.*)/.exec(line) ?? []
+    if (own !== undefined) return /^\s*\/\//.test(lines[i - 1] ?? '') ? [] : [{ line: i + 1, comment: own }]
+    const [, block] = /(?:^|\s)\/\*\*? ?(.*?)(?:\*\/|$)/.exec(line) ?? []
+    if (block !== undefined) return [{ line: i + 1, comment: block.trim() || (lines[i + 1] ?? '').replace(/^\s*\* ?/, '') }]
+    const [, behind] = /\s\/\/ (.*)$/.exec(line) ?? []
+    return behind === undefined ? [] : [{ line: i + 1, comment: behind }]
+  })
+}
