@@ -2,7 +2,7 @@
 // end of a long output is kept.
 
 /** Enough to see the cause; the full message is in the output of the run. */
-const MOST_CHARACTERS = 4_000
+const MAX_CHARACTERS = 4_000
 
 export default async function* failures(events) {
   for await (const { type, data } of events) {
@@ -11,7 +11,7 @@ export default async function* failures(events) {
     // A test that failed because of a subtest: that one is reported.
     if (error?.failureType === 'subtestsFailed') continue
     const reason = error?.cause?.stack ?? error?.cause ?? error?.stack ?? error
-    yield `✖ ${data.name}\n  ${data.file ?? ''}\n${indented(String(reason).slice(0, MOST_CHARACTERS))}\n`
+    yield `✖ ${data.name}\n  ${data.file ?? ''}\n${indented(String(reason).slice(0, MAX_CHARACTERS))}\n`
   }
 }
 

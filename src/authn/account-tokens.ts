@@ -1,7 +1,9 @@
 /** Tokens of service accounts: signed by this server, valid as long as their bound objects exist. */
+
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { TokenClaims, TokenFinding } from '../schema/access.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { User } from '../schema/user.ts'
@@ -36,9 +38,6 @@ export type AccountTokensParts = {
 
 /** A token with a valid signature. Its claims are checked at every use. */
 type Verified = { readonly user: User; readonly audiences: readonly string[]; readonly check: () => void }
-
-/** The number of verified tokens in the cache. */
-const REMEMBERED = 4096
 
 export class AccountTokens implements TokenAuthenticator {
   readonly #parts: AccountTokensParts
@@ -92,7 +91,7 @@ export class AccountTokens implements TokenAuthenticator {
   #remember(key: string, verified: Verified): void {
     this.#verified.delete(key)
     this.#verified.set(key, verified)
-    if (this.#verified.size > REMEMBERED) this.#verified.delete(this.#verified.keys().next().value!)
+    if (this.#verified.size > LIMITS.cachedTokens) this.#verified.delete(this.#verified.keys().next().value!)
   }
 
   /** Signs a token that this server accepts. */

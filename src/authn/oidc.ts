@@ -1,7 +1,9 @@
 /** Authenticates ID tokens of an OpenID provider: claims name the user and the groups. */
+
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { CREDENTIAL_ID } from './authenticator.ts'
@@ -45,7 +47,6 @@ export class TokenError extends Error {}
 const LEEWAY_MS = 60_000
 /** How long a verified token is accepted without verifying it again. */
 const REMEMBER_MS = 10_000
-const REMEMBERED = 4096
 
 type Remembered = { readonly user: User; readonly until: number }
 
@@ -92,7 +93,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
   #remember(key: string, user: User, expires: number): void {
     this.#remembered.delete(key)
     this.#remembered.set(key, { user, until: Math.min(this.#parts.now() + REMEMBER_MS, expires) })
-    if (this.#remembered.size > REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value!)
+    if (this.#remembered.size > LIMITS.cachedTokens) this.#remembered.delete(this.#remembered.keys().next().value!)
   }
 
   /** The claims of a token that the provider has signed for one of our client ids and that is currently valid. */

@@ -13,9 +13,9 @@ export type RemoteKey = { readonly id: string; readonly key: KeyObject }
 export class ProviderError extends Error {}
 
 /** The minimum interval between two attempts: forged tokens must not cause requests to the provider. */
-const PAUSE_MS = 2000
-const LONGEST_AGE_MS = 24 * 3600_000
-const MOST_KEYS = 100
+const MIN_INTERVAL_MS = 2000
+const MAX_AGE_MS = 24 * 3600_000
+const MAX_KEYS = 100
 
 export type RemoteKeysParts = {
   readonly issuer: string
@@ -51,7 +51,7 @@ export class RemoteKeys {
   async refresh(): Promise<void> {
     const now = this.#parts.now()
     if (this.#address !== undefined && now < this.#expires) return
-    if (!this.#fetching && now - this.#lastTry < PAUSE_MS) {
+    if (!this.#fetching && now - this.#lastTry < MIN_INTERVAL_MS) {
       if (this.#failure) throw this.#failure
       return
     }
@@ -104,7 +104,7 @@ export class RemoteKeys {
 /** Keys that can verify signatures; others are skipped. */
 function readKeys({ keys }: JsonObject): RemoteKey[] {
   if (!Array.isArray(keys)) throw new ProviderError('oidc: failed to decode keys: there are none')
-  return keys.slice(0, MOST_KEYS).flatMap(jwk => {
+  return keys.slice(0, MAX_KEYS).flatMap(jwk => {
     if (!isObject(jwk) || (jwk['use'] !== undefined && jwk['use'] !== 'sig')) return []
     try {
       const key = createPublicKey({ key: jwk, format: 'jwk' })
@@ -118,5 +118,5 @@ function readKeys({ keys }: JsonObject): RemoteKey[] {
 function maxAge(cacheControl: string): number {
   if (/\bno-(store|cache)\b/i.test(cacheControl)) return 0
   const [, seconds = '0'] = /\bmax-age=(\d{1,9})\b/i.exec(cacheControl) ?? []
-  return Math.min(Number(seconds) * 1000, LONGEST_AGE_MS)
+  return Math.min(Number(seconds) * 1000, MAX_AGE_MS)
 }

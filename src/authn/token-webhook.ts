@@ -1,6 +1,8 @@
 /** Authenticates tokens by webhook: it receives a TokenReview, and its response is cached for a while. */
+
 import { createHash } from 'node:crypto'
 import { ExpiringMap } from '../lib/expiring-map.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { AnswerFields } from '../transport/answer-fields.ts'
@@ -20,8 +22,6 @@ export type TokenWebhookParts = {
   readonly warn: (message: string) => void
 }
 
-const REMEMBERED = 4096
-
 export class TokenWebhook implements TokenAuthenticator {
   readonly #parts: TokenWebhookParts
   readonly #known: ExpiringMap<string, TokenFinding>
@@ -29,7 +29,7 @@ export class TokenWebhook implements TokenAuthenticator {
 
   constructor(parts: TokenWebhookParts) {
     this.#parts = parts
-    this.#known = new ExpiringMap(REMEMBERED, parts.now)
+    this.#known = new ExpiringMap(LIMITS.cachedTokens, parts.now)
   }
 
   /** Returns a promise only for tokens that are not in the cache. Requests with the same token share one review. */

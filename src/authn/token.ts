@@ -1,4 +1,5 @@
 /** Bearer tokens: the chain of token authenticators, and the token of a request. */
+import { LIMITS } from '../lib/limits.ts'
 import type { TokenFinding } from '../schema/access.ts'
 import type { Authentication, Authenticator, Cancellable, Credentials } from './authenticator.ts'
 
@@ -7,8 +8,6 @@ export interface TokenAuthenticator {
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding>
 }
 
-/** Longer tokens are rejected: a token is parsed, hashed and compared before its user is known. */
-const LONGEST_TOKEN = 32 * 1024
 const INVALID = 'invalid bearer token'
 
 /** The first authenticator that identifies the user decides. */
@@ -21,7 +20,7 @@ export class TokenChain implements TokenAuthenticator {
 
   /** Synchronous unless an authenticator has to wait: most tokens have been verified before. */
   authenticate(token: string, audiences: readonly string[], request: Cancellable): TokenFinding | Promise<TokenFinding> {
-    if (token.length > LONGEST_TOKEN) return { outcome: 'invalid', reason: INVALID }
+    if (token.length > LIMITS.tokenLength) return { outcome: 'invalid', reason: INVALID }
     return this.#from(0, [INVALID], { token, audiences, request })
   }
 

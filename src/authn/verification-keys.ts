@@ -12,7 +12,7 @@ const CURVES: ReadonlyMap<string | undefined, string> = new Map([
   ['secp521r1', 'ES512'],
 ])
 /** Shorter keys are insecure, and rejected by the library. */
-const SHORTEST_RSA_BITS = 2048
+const MIN_RSA_BITS = 2048
 
 /** The public part of a key, for verification; throws for keys that cannot sign tokens. */
 export function verificationKey(given: KeyObject): VerificationKey {
@@ -54,7 +54,7 @@ const keyId = (key: KeyObject) =>
 
 function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject): string {
   if (type === 'rsa') {
-    if ((details.modulusLength ?? 0) < SHORTEST_RSA_BITS) throw new Error(`an RSA key must have at least ${SHORTEST_RSA_BITS} bits`)
+    if ((details.modulusLength ?? 0) < MIN_RSA_BITS) throw new Error(`an RSA key must have at least ${MIN_RSA_BITS} bits`)
     return 'RS256'
   }
   const algorithm = type === 'ec' ? CURVES.get(details.namedCurve) : undefined

@@ -97,7 +97,7 @@ export function authorizersOf(
 
 const DEFAULT_AUTHORIZED_MS = 5 * 60_000
 const DEFAULT_UNAUTHORIZED_MS = 30_000
-const LONGEST_TIMEOUT_MS = 30_000
+const MAX_TIMEOUT_MS = 30_000
 const MAX_CONDITIONS = 64
 
 const milliseconds = (text = '0s') => Number(parseDuration(text)) / 1e6
@@ -134,7 +134,7 @@ function* validateWebhook(webhook: Webhook, at: Ref<Webhook>, fileProblem: FileP
   const { timeout, authorizedTTL, unauthorizedTTL, subjectAccessReviewVersion: version, failurePolicy, matchConditions = [] } = webhook
   const timeoutMs = milliseconds(timeout)
   if (timeoutMs === 0) yield required(at.timeout)
-  else if (timeoutMs < 0 || timeoutMs > LONGEST_TIMEOUT_MS) yield invalid(withValue(at.timeout, timeout), 'must be > 0s and <= 30s')
+  else if (timeoutMs < 0 || timeoutMs > MAX_TIMEOUT_MS) yield invalid(withValue(at.timeout, timeout), 'must be > 0s and <= 30s')
   if (milliseconds(authorizedTTL) < 0) yield invalid(withValue(at.authorizedTTL, authorizedTTL), 'must be > 0s')
   if (milliseconds(unauthorizedTTL) < 0) yield invalid(withValue(at.unauthorizedTTL, unauthorizedTTL), 'must be > 0s')
   yield* oneOf(version, at.subjectAccessReviewVersion, ['v1', 'v1beta1'])

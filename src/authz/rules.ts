@@ -20,7 +20,7 @@ export class Rules {
     this.all = rules
     for (const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } of rules) {
       const grant: Grant = { verbs: new Set(verbs), names: resourceNames.length === 0 ? undefined : new Set(resourceNames) }
-      if (apiGroups.length * resources.length > MOST_PAIRS)
+      if (apiGroups.length * resources.length > MAX_PAIRS)
         this.#wide.push({ ...grant, groups: new Set(apiGroups), resources: new Set(resources) })
       else for (const group of apiGroups) for (const resource of resources) this.#grantsOn(group, resource).push(grant)
       if (nonResourceURLs.length > 0) this.#paths.push({ verbs: grant.verbs, paths: nonResourceURLs })
@@ -58,7 +58,7 @@ export class Rules {
   }
 }
 
-const MOST_PAIRS = 1000
+const MAX_PAIRS = 1000
 type Asked = { readonly verb: string; readonly plural: string; readonly subresource: string; readonly name: string }
 
 const has = (set: ReadonlySet<string>, wanted: string) => set.has('*') || set.has(wanted)

@@ -1,4 +1,5 @@
 /** Authorization by webhook: it receives a SubjectAccessReview, and its response is cached for a while. */
+
 import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
@@ -7,6 +8,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import { ExpiringMap } from '../lib/expiring-map.ts'
 import { aggregate } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import { type FieldTerms, type LabelOperator, type LabelTerms, parseFieldSelector, parseLabelSelector } from '../schema/selectors.ts'
 import type { User } from '../schema/user.ts'
@@ -51,14 +53,11 @@ const NO_RULES: RulesFound = {
   incomplete: true,
   problem: 'webhook authorizer does not support user rule resolution',
 }
-const REMEMBERED = 8192
-/** Reviews with longer strings from a request are not cached. */
-const MAX_REMEMBERED_TEXT = 10_000
 
 export function webhookAuthorizer(parts: WebhookAuthorizerParts): NamedAuthorizer {
   const { settings, observer, now } = parts
   const { name, conditions, onFailure } = settings
-  const known = new ExpiringMap<string, Status>(REMEMBERED, now)
+  const known = new ExpiringMap<string, Status>(LIMITS.cachedReviews, now)
   const failed = (error: string): Decision =>
     onFailure === 'deny' ? { verdict: 'deny', reason: '', error } : { verdict: onFailure, error }
   return {
@@ -136,7 +135,7 @@ function decisionOf({ allowed, denied, reason }: Status): Decision {
 
 function isShort({ verb, path, resource }: Attributes): boolean {
   const { namespace = '', group = '', version = '', plural = '', subresource = '', name = '' } = resource ?? {}
-  return [verb, path, namespace, group, version, plural, subresource, name].join('').length < MAX_REMEMBERED_TEXT
+  return [verb, path, namespace, group, version, plural, subresource, name].join('').length < LIMITS.cachedReviewLength
 }
 
 /** Whether all conditions are true, or an error. A false condition decides, even after an error of an earlier one. */

@@ -1,5 +1,7 @@
 /** One request and its state while it is handled. */
+
 import { randomUUID } from 'node:crypto'
+import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import type { Call } from '../registry/api.ts'
@@ -38,12 +40,10 @@ export interface Exchange {
 /** Throws, synchronously or later, when the request fails. */
 export type Handler = (exchange: Exchange) => MaybePromise<Response>
 
-const LONGEST_ID = 64
-
 /** Routes a request and assigns an id; a client may send its own. */
 export function openExchange(request: Request, router: Router): Exchange {
   const sent = header(request.headers, 'audit-id')
-  const id = sent !== undefined && sent.length <= LONGEST_ID && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
+  const id = sent !== undefined && sent.length <= LIMITS.auditIdLength && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
   return {
     request,
     route: router.find(request.method, request.target),

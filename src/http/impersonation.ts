@@ -1,9 +1,11 @@
 /** Impersonation: the user in the headers, and whether the requestor may act as that user. */
+
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { linesOf, unescapeKey } from '../lib/header-lines.ts'
 import { setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { isDNS1123Subdomain, isDomainPrefixedPath } from '../lib/names.ts'
 import { accountGroups, readAccountUser } from '../lib/service-account-name.ts'
 import type { Attributes } from '../schema/access.ts'
@@ -80,7 +82,6 @@ type Mode = {
 
 /** From this number on, one check for all of them is tried before one for each. */
 const MANY = 4
-const REMEMBERED_USERS = 10_000
 const LEGACY = 'impersonate'
 
 /** Decides which users may impersonate which others. */
@@ -119,7 +120,7 @@ export class Impersonation {
   #remember(name: string, mode: number): void {
     this.#last.delete(name)
     this.#last.set(name, mode)
-    if (this.#last.size > REMEMBERED_USERS) this.#last.delete(this.#last.keys().next().value!)
+    if (this.#last.size > LIMITS.cachedImpersonations) this.#last.delete(this.#last.keys().next().value!)
   }
 
   /** Undefined when the mode does not apply to such users. */

@@ -96,10 +96,10 @@ function* pieces({ head, items, skip, length }: Measured): Generator<Uint8Array>
   at += TAIL.copy(out, at)
   yield out.subarray(0, at)
   // Not reached when the client has disconnected: its socket may still hold the buffer then.
-  if (pool.spare.length < SPARES) pool.spare.push(out)
+  if (pool.spare.length < MAX_SPARE_BUFFERS) pool.spare.push(out)
 }
 
-const SPARES = 8
+const MAX_SPARE_BUFFERS = 8
 const pools = [8, 4, 2, 1].map(part => ({ bytes: LIMITS.listPieceBytes / part, spare: [] as Buffer[] }))
 
 /**

@@ -1,5 +1,7 @@
 /** Resolves method and path to a call on a resource, an endpoint, or a rejection. */
+
 import { goQuote } from '../lib/go-text.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { isValidPathSegmentName } from '../lib/names.ts'
 import type { Call } from '../registry/api.ts'
 import type { Catalog } from '../registry/catalog.ts'
@@ -34,11 +36,11 @@ export class Router {
   }
 
   find(method: string, target: string): Route {
-    if (this.#version !== this.#catalog.version || this.#size >= MOST_ROUTES) this.#forget()
+    if (this.#version !== this.#catalog.version || this.#size >= LIMITS.cachedRoutes) this.#forget()
     const known = this.#known.get(method)?.get(target)
     if (known) return known
     const found = route(method, target, this.#catalog)
-    if (found.type === 'call' && found.call.name === '' && target.length <= LONGEST_TARGET) this.#keep(method, target, found)
+    if (found.type === 'call' && found.call.name === '' && target.length <= LIMITS.cachedTargetLength) this.#keep(method, target, found)
     return found
   }
 
@@ -54,8 +56,6 @@ export class Router {
     this.#version = this.#catalog.version
   }
 }
-const MOST_ROUTES = 256
-const LONGEST_TARGET = 256
 
 /** Resolves a request's method and target. */
 export function route(method: string, target: string, catalog: Catalog): Route {

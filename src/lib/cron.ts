@@ -138,7 +138,7 @@ function parseRange(text: string, { min, max, names = [] }: Bounds): Field {
   return { values, isAny: isWhole && step === 1 }
 }
 
-const LARGEST = 2n ** 63n - 1n
+const MAX_INT64 = 2n ** 63n - 1n
 
 function parseNumber(text: string, first: number, names: readonly string[]): number {
   const named = names.indexOf(text.toLowerCase())
@@ -146,7 +146,7 @@ function parseNumber(text: string, first: number, names: readonly string[]): num
   const refuse = (why: string) => fault(`failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: ${why}`)
   if (!/^[+-]?[0-9]+$/.test(text)) throw refuse('invalid syntax')
   const digits = text.replace(/^[+-]?0*/, '')
-  if (digits.length > 19 || BigInt(digits || '0') > LARGEST) throw refuse('value out of range')
+  if (digits.length > 19 || BigInt(digits || '0') > MAX_INT64) throw refuse('value out of range')
   const value = Number(text)
   if (value < 0) throw fault(`negative number (${value}) not allowed: ${text}`)
   return value

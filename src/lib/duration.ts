@@ -1,6 +1,7 @@
 // Durations as Go writes them, such as `1m30s`, to and from nanoseconds.
 
 import { goTimeQuote } from './go-text.ts'
+import { LIMITS } from './limits.ts'
 
 /** A text that is not a duration; the message is that of Go. */
 export class DurationError extends Error {
@@ -20,16 +21,14 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['m', MINUTE],
   ['h', HOUR],
 ])
-const GREATEST = 2n ** 63n - 1n
-/** Durations in practice are shorter; parsing megabytes would block other requests for a second. */
-const MAX_LENGTH = 4096
+const MAX_INT64 = 2n ** 63n - 1n
 
 /** The nanoseconds of a text such as `1h15m30.918s`; throws DurationError. */
 export function parseDuration(text: string): bigint {
   const negative = text.startsWith('-')
   let rest = negative || text.startsWith('+') ? text.slice(1) : text
   if (rest === '0') return 0n
-  if (rest === '' || text.length > MAX_LENGTH) throw invalid(text)
+  if (rest === '' || text.length > LIMITS.durationLength) throw invalid(text)
   let total = 0n
   while (rest !== '') {
     const [, whole = '', fraction = ''] = /^([0-9]*)(?:\.([0-9]*))?/.exec(rest)!
@@ -44,7 +43,7 @@ export function parseDuration(text: string): bigint {
     if (whole.replace(/^0+/, '').length > 19) throw invalid(text)
     const digits = fraction.slice(0, 18)
     total += BigInt(whole || '0') * unit + (BigInt(digits || '0') * unit) / 10n ** BigInt(digits.length)
-    if (total > GREATEST + (negative ? 1n : 0n)) throw invalid(text)
+    if (total > MAX_INT64 + (negative ? 1n : 0n)) throw invalid(text)
   }
   return negative ? -total : total
 }

@@ -64,10 +64,29 @@ export const LIMITS = {
   /** Requests of one HTTP/2 connection that wait for a seat; further ones are not read before. */
   waitingPerConnection: 16,
   connections: 16_384,
+  /** Bytes buffered of an HTTP/1.1 client that does not wait for responses; beyond it the connection is no longer read. */
+  pipelinedBytes: 64 * KIB,
+  /** Bytes of a request head up to which node:http is bypassed, as substrings keep all of it in memory; and header names that are cached. */
+  plainHeadBytes: 8 * KIB,
+  cachedHeaderNames: 512,
+  /** Cached routes, and the length of their targets. */
+  cachedRoutes: 256,
+  cachedTargetLength: 256,
+  /** Characters of an audit id that a client sends. */
+  auditIdLength: 64,
   /** From connecting to the end of the TLS handshake. */
   handshakeMs: 10 * SECOND,
   /** Intermediate certificates of peers that are read in a way that leaks their memory, about 10 KB each (`tls-peer.ts`). */
   unfreedCertificates: 2_000,
+  /** Characters of a bearer token: it is parsed, hashed and compared before its user is known. */
+  tokenLength: 32 * KIB,
+  /** Verified tokens that each authenticator caches. */
+  cachedTokens: 4_096,
+  /** Decisions of an authorization webhook that are cached, and the length of a review's strings beyond which they are not. */
+  cachedReviews: 8_192,
+  cachedReviewLength: 10_000,
+  /** Pairs of requestor and impersonated user whose mode is cached. */
+  cachedImpersonations: 10_000,
   /** Client certificates whose verification result is cached for their next connection. */
   knownClientCertificates: 1_000,
   /** From the first byte of an HTTP/1.1 request to the end of its headers, and to the end of its body. */
@@ -117,6 +136,8 @@ export const LIMITS = {
   /** Bytes of a conversion webhook's response: a constant, and a factor for each byte of the request. */
   webhookAnswerBytes: 1 * MIB,
   webhookAnswerFactor: 4,
+  /** Bytes of a review that an authentication or authorization webhook returns. */
+  reviewBytes: 1 * MIB,
   /** Responses larger than this are compressed for clients that accept it. */
   gzipBytes: 128 * KIB,
   /**
@@ -147,6 +168,12 @@ export const LIMITS = {
   warningCutRunes: 256,
   /** Units of work for the checks of one request (`schema/budget.ts`); all of them take some tenths of a second. */
   requestWork: 4_000_000,
+  /** Characters of a duration: parsing megabytes would block other requests for a second. */
+  durationLength: 4 * KIB,
+  /** Nesting depth of a shard selector. */
+  shardSelectorDepth: 100,
+  /** An explanation of admission: its steps, the length of a string in it, and the bytes of the header; every client accepts a header of that size. */
+  explanation: { steps: 200, textLength: 300, headerBytes: 8 * KIB },
   /** Characters of one regular expression. */
   patternLength: 16 * KIB,
   /** Instructions that all patterns of a CustomResourceDefinition may compile to; each takes a microsecond or two. */

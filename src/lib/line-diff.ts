@@ -3,7 +3,7 @@
 export type DiffLine = { readonly sign: ' ' | '+' | '-'; readonly text: string }
 
 /** Longer texts are treated as different from the first differing line to the last. */
-const MOST_LINES = 2000
+const MAX_LINES = 2000
 
 /** A minimal set of lines to remove and to add that turns one text into the other. */
 export function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
@@ -19,7 +19,7 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
 function changed(a: readonly string[], b: readonly string[]): DiffLine[] {
   const removed = (text: string): DiffLine => ({ sign: '-', text })
   const added = (text: string): DiffLine => ({ sign: '+', text })
-  if (a.length > MOST_LINES || b.length > MOST_LINES) return [...a.map(removed), ...b.map(added)]
+  if (a.length > MAX_LINES || b.length > MAX_LINES) return [...a.map(removed), ...b.map(added)]
   // common[i][j]: the number of lines from i and j on that both texts share.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
   for (let i = a.length - 1; i >= 0; i--)

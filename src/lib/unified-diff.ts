@@ -5,9 +5,9 @@
 
 const CONTEXT = 3
 /** The number of lines of a long text; lines that make up more than a hundredth of it are too frequent to begin a run. */
-const LONG = 200
+const LONG_TEXT = 200
 /** Steps after which the rest counts as different: hostile texts would take very long. */
-const MOST_STEPS = 2_000_000
+const MAX_STEPS = 2_000_000
 
 /** `before` and `after` are lines without their line breaks. */
 export function unifiedDiff(before: readonly string[], after: readonly string[]): string {
@@ -85,7 +85,7 @@ class Matching {
       else this.#places.set(line, [j])
     }
     const most = Math.floor(after.length / 100) + 1
-    if (after.length >= LONG) for (const [line, places] of this.#places) if (places.length > most) this.#places.delete(line)
+    if (after.length >= LONG_TEXT) for (const [line, places] of this.#places) if (places.length > most) this.#places.delete(line)
   }
 
   /** All runs in order; adjacent runs are joined. */
@@ -128,7 +128,7 @@ class Matching {
   #longest(from: Range, to: Range): Run {
     let [at, place, size] = [from[0], to[0], 0]
     let lengths = new Map<number, number>()
-    for (let i = from[0]; i < from[1] && this.#steps < MOST_STEPS; i++) {
+    for (let i = from[0]; i < from[1] && this.#steps < MAX_STEPS; i++) {
       const next = new Map<number, number>()
       for (const j of this.#places.get(this.#before[i]!) ?? []) {
         this.#steps++

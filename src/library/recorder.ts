@@ -8,8 +8,8 @@ import type { RecordedChange, RecordedRequest } from '../public.d.ts'
 import type { Resource } from '../schema/resource.ts'
 
 /** The oldest are dropped: a long-running server must not grow. */
-const MOST = 10_000
-const LARGEST_BODY = 64 << 10
+const MAX_RECORDS = 10_000
+const MAX_BODY_BYTES = 64 << 10
 
 type Draft = { -readonly [K in keyof RecordedRequest]: RecordedRequest[K] }
 
@@ -79,7 +79,7 @@ export class Recorder {
     const readBody = request.readBody.bind(request)
     request.readBody = async limit => {
       const bytes = await readBody(limit)
-      if (bytes && bytes.byteLength > 0 && bytes.byteLength <= LARGEST_BODY) draft.body = Buffer.from(bytes).toString('utf8')
+      if (bytes && bytes.byteLength > 0 && bytes.byteLength <= MAX_BODY_BYTES) draft.body = Buffer.from(bytes).toString('utf8')
       return bytes
     }
     keep(this.#requests, draft)
@@ -138,5 +138,5 @@ class Recorded implements RecordedChange {
 
 function keep<T>(list: T[], item: T): void {
   list.push(item)
-  if (list.length > 2 * MOST) list.splice(0, MOST)
+  if (list.length > 2 * MAX_RECORDS) list.splice(0, MAX_RECORDS)
 }

@@ -9,7 +9,7 @@ export type SavedState = ReadonlyMap<string, Uint8Array>
 
 const PAGE = 1000
 /** How often concurrent changes of components are undone again. */
-const MOST_ROUNDS = 10
+const MAX_ROUNDS = 10
 
 export async function saveState(store: Store): Promise<SavedState> {
   const saved = new Map<string, Uint8Array>()
@@ -33,7 +33,7 @@ export async function restoreState(saved: SavedState, restoring: Restoring): Pro
 /** Restores a state in which components had no work: pending writes of components are undone, too. */
 export async function restoreSettled(saved: SavedState, restoring: Restoring): Promise<void> {
   let undone = await undo(saved, restoring)
-  for (let round = 0; undone > 0 && round < MOST_ROUNDS; round++) {
+  for (let round = 0; undone > 0 && round < MAX_ROUNDS; round++) {
     await restoring.settled()
     // Objects that they have changed since, such as a lease, are theirs to change.
     undone = await undo(saved, restoring, { keepsChanged: true })

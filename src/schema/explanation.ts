@@ -1,12 +1,10 @@
 /** Explains the decisions of admission: its steps, recorded on request, up to a limit. */
+import { LIMITS } from '../lib/limits.ts'
 
 /** The decider and its outcome, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
 export type ExplanationStep = Readonly<Record<string, string>>
 
-const MAX_STEPS = 200
-const MAX_TEXT = 300
-/** Every client accepts a header of this many bytes. */
-const MAX_HEADER = 8 * 1024
+const { steps: MAX_STEPS, textLength: MAX_TEXT, headerBytes: MAX_HEADER } = LIMITS.explanation
 
 export class Explanation {
   readonly #steps: ExplanationStep[] = []
@@ -31,7 +29,7 @@ export class Explanation {
   /** The steps as ASCII JSON, as many as fit into a header. */
   toHeader(): string {
     const all = [...this.#steps, ...this.#unrelated].map(asciiJson)
-    let size = 2 + LONGEST_LEFT_OUT
+    let size = 2 + MAX_LEFT_OUT_LENGTH
     let fitting = 0
     while (fitting < all.length && size + all[fitting]!.length + 1 <= MAX_HEADER) size += all[fitting++]!.length + 1
     const left = this.#left + all.length - fitting
@@ -44,7 +42,7 @@ export class Explanation {
   }
 }
 
-const LONGEST_LEFT_OUT = 40
+const MAX_LEFT_OUT_LENGTH = 40
 const leftOut = (count: number): ExplanationStep => ({ leftOut: String(count) })
 const shortened = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)
 

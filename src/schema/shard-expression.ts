@@ -1,4 +1,5 @@
 /** The expression syntax of shard selectors: enough of CEL to parse them, and to report unsupported parts. */
+import { LIMITS } from '../lib/limits.ts'
 
 export type Expression =
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] }
@@ -23,7 +24,6 @@ export function parseExpression(text: string): Expression {
 
 /** Binary operators, lowest precedence first. */
 const LEVELS: readonly (readonly string[])[] = [['||'], ['&&'], ['==', '!=', '<=', '>=', '<', '>', 'in'], ['+', '-'], ['*', '/', '%']]
-const DEEPEST = 100
 const TOKEN =
   /[ \t\r\n\f]*(?:(?<string>[bB]?[rR]?(?:'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*"))|(?<float>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)|(?<int>0x[0-9a-fA-F]+|\d+)(?<unsigned>[uU])?|(?<word>[A-Za-z_]\w*)|(?<sign>\|\||&&|[=!<>]=|[-+*/%!<>().,?:[\]]))/y
 
@@ -42,7 +42,7 @@ class Parser {
 
   /** The root rule of the grammar: an operand, or a conditional. */
   choice(): Expression {
-    if (++this.#depth > DEEPEST) throw new ExpressionError('expression recursion limit exceeded')
+    if (++this.#depth > LIMITS.shardSelectorDepth) throw new ExpressionError('expression recursion limit exceeded')
     const condition = this.#binary(0)
     if (!this.#skip('?')) {
       this.#depth--

@@ -2,9 +2,11 @@
  * Reviews by webhooks: an object is posted, and the same object comes back with a status. Temporary failures are retried, as Kubernetes'
  * clients do.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { abortSignalOf, type Cancellation } from '../lib/cancellation.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { AnswerError, AnswerFields } from './answer-fields.ts'
 import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
 
@@ -37,7 +39,6 @@ export type Review<T> = { readonly kind: string; readonly body: JsonObject; read
 /** Sends a review; resolves with its status, or rejects with ReviewError. */
 export type PostReview = <T>(review: Review<T>, signal: Cancellation) => Promise<T>
 
-const MAX_RESPONSE_BYTES = 1024 * 1024
 const ATTEMPTS = 5
 const FIRST_PAUSE_MS = 500
 const PAUSE_FACTOR = 1.5
@@ -67,7 +68,7 @@ async function attemptReview<T>(
 ): Promise<Attempt<T>> {
   let answer: WebhookAnswer
   try {
-    answer = await transport.call({ ...endpoint, body, maxResponseBytes: MAX_RESPONSE_BYTES, timeoutMs, signal })
+    answer = await transport.call({ ...endpoint, body, maxResponseBytes: LIMITS.reviewBytes, timeoutMs, signal })
   } catch (error) {
     if (!(error instanceof WebhookCallError)) throw error
     const result = signal.aborted ? 'canceled' : error.isTimeout ? 'timeout' : 'error'

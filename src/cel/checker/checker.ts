@@ -2,7 +2,7 @@
 
 import type { CallExpr, ComprehensionExpr, Expr, IdentExpr, ListExpr, MapExpr, ParsedAst, SelectExpr, StructExpr } from '../syntax/ast.ts'
 import { operators } from '../syntax/operators.ts'
-import { CelError, type CelIssue, maxIssues, nowhere } from '../syntax/source.ts'
+import { CelError, type CelIssue, MAX_ISSUES, nowhere } from '../syntax/source.ts'
 import type { CheckedAst, Reference } from './checked-ast.ts'
 import { qualifiedName, qualifiers } from './container.ts'
 import type { Env } from './env.ts'
@@ -40,7 +40,7 @@ export function check(env: Env, parsed: ParsedAst): CheckedAst {
 }
 
 /** The limit of a type's parts: each level of `{x: x}` doubles them, which would exhaust memory. */
-const maxTypeSize = 600
+const MAX_TYPE_SIZE = 600
 
 class Checker {
   readonly issues: CelIssue[] = []
@@ -380,7 +380,7 @@ class Checker {
   }
 
   #bounded(expr: Expr, type: CelType): CelType {
-    if (this.#sizes.of(type) <= maxTypeSize) return type
+    if (this.#sizes.of(type) <= MAX_TYPE_SIZE) return type
     this.#issue(expr, 'type of expression is too large')
     return errorType
   }
@@ -395,7 +395,7 @@ class Checker {
 
   // Only so many issues are reported: the messages of the others, which types can make long, are not built.
   #issue({ offset }: { offset: number }, message: string | (() => string)): void {
-    if (this.issues.length >= maxIssues) this.issues.push({ location: nowhere, message: '' })
+    if (this.issues.length >= MAX_ISSUES) this.issues.push({ location: nowhere, message: '' })
     else this.issues.push({ location: this.#parsed.source.locate(offset), message: typeof message === 'string' ? message : message() })
   }
 }

@@ -132,12 +132,12 @@ const containsCidr: Estimate = ({ overload, args: [first] }, estimator) => {
   return { cost: overload === 'cidr_contains_cidr_string' ? addRanges(compared, traversal(sizeOf(first, estimator))) : compared }
 }
 
-const LONGEST_NAME_PATTERN = 128
+const MAX_NAME_PATTERN_LENGTH = 128
 
 const validate: Estimate = ({ args: [text] }, estimator) =>
-  text && { cost: scaleRange(traversal(sizeOf(text, estimator)), LONGEST_NAME_PATTERN * REGEX_LENGTH_FACTOR) }
+  text && { cost: scaleRange(traversal(sizeOf(text, estimator)), MAX_NAME_PATTERN_LENGTH * REGEX_LENGTH_FACTOR) }
 
-const LONGEST_FORMAT_NAME = 64n
+const MAX_FORMAT_NAME_LENGTH = 64n
 
 const simple = [ipType, cidrType, quantityType, semverType, authorizerType, pathCheckType, groupCheckType, resourceCheckType, decisionType]
 
@@ -145,7 +145,7 @@ const simple = [ipType, cidrType, quantityType, semverType, authorizerType, path
 const equals: Estimate = ({ args: [left, right] }) => {
   if (!left || !right || !sameType(left.type, right.type)) return undefined
   if (simple.some(type => sameType(type, left.type))) return one
-  if (sameType(left.type, formatType)) return { cost: traversal({ min: 1n, max: LONGEST_FORMAT_NAME }) }
+  if (sameType(left.type, formatType)) return { cost: traversal({ min: 1n, max: MAX_FORMAT_NAME_LENGTH }) }
   if (!sameType(left.type, urlType)) return undefined
   return { cost: traversal({ min: 1n, max: right.size?.max ?? 1n }) }
 }

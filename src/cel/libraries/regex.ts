@@ -22,7 +22,7 @@ export const regexLibrary = (): Library => ({
   ],
 })
 
-const MOST_KEPT = 256
+const MAX_CACHED = 256
 type Pattern = ReturnType<ReturnType<typeof engine>['compile']>
 const kept = new Map<string, Pattern>()
 
@@ -30,7 +30,7 @@ function compiled(pattern: string): Pattern {
   const found = kept.get(pattern)
   if (found) return found
   const made = engine().compile(pattern)
-  if (kept.size >= MOST_KEPT) kept.clear()
+  if (kept.size >= MAX_CACHED) kept.clear()
   kept.set(pattern, made)
   return made
 }

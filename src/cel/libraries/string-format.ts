@@ -73,11 +73,11 @@ function hex(value: CelValue): string | undefined {
 }
 
 /** Doubles have no digits beyond this. */
-const MOST_PLACES = 1100
+const MAX_PLACES = 1100
 
 function fixed(value: number | undefined, precision: number): string | undefined {
   if (value === undefined || !Number.isFinite(value)) return value === undefined ? undefined : special(value)
-  const text = fixedText(value === 0 ? 0 : value, Math.min(precision, MOST_PLACES))
+  const text = fixedText(value === 0 ? 0 : value, Math.min(precision, MAX_PLACES))
   const [whole = '', fraction] = text.split('.')
   const grouped = whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',')
   return fraction === undefined ? grouped : `${grouped}.${fraction}`

@@ -5,7 +5,7 @@ import { ArrayList, CelList, type CelValue, GatheredList } from './values.ts'
 import { countWork } from './work.ts'
 
 /** Up to this size a concatenation is flattened when it is read; beyond it, each read descends to the part it is in. */
-const largestFlat = 1_000_000
+const MAX_FLAT_SIZE = 1_000_000
 
 /** Two concatenated lists. */
 class JoinedList extends CelList {
@@ -20,7 +20,7 @@ class JoinedList extends CelList {
     this.size = left.size + right.size
   }
   at(index: number): CelValue {
-    if (this.size <= largestFlat) {
+    if (this.size <= MAX_FLAT_SIZE) {
       this.#flat ??= flatten(this)
       return this.#flat[index]!
     }

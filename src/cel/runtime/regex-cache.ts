@@ -3,8 +3,8 @@
 import { type LinearRegex, linearRegex } from '../../lib/linear-regex.ts'
 import { type CelFault, fault } from './values.ts'
 
-const most = 256
-const longestKept = 4096
+const MAX_CACHED = 256
+const MAX_CACHED_LENGTH = 4096
 const kept = new Map<string, LinearRegex | CelFault>()
 
 /** The compiled pattern, or a fault in Go's words. */
@@ -12,9 +12,9 @@ export function regexOf(pattern: string): LinearRegex | CelFault {
   const found = kept.get(pattern)
   if (found) return found
   const made = compiled(pattern)
-  if (pattern.length > longestKept) return made
+  if (pattern.length > MAX_CACHED_LENGTH) return made
   // The first key is the oldest.
-  if (kept.size >= most) for (const oldest of kept.keys()) if (kept.delete(oldest)) break
+  if (kept.size >= MAX_CACHED) for (const oldest of kept.keys()) if (kept.delete(oldest)) break
   kept.set(pattern, made)
   return made
 }

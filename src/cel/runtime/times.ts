@@ -10,12 +10,12 @@ import { CelDuration, CelFault, type CelInt, CelTimestamp, fault, intOf } from '
 const timestampOverflow = fault('timestamp overflow')
 
 const minSeconds = -62_135_596_800
-const maxSeconds = 253_402_300_799
+const MAX_SECONDS = 253_402_300_799
 const second = 1_000_000_000n
 
 /** A timestamp, or a fault outside of the years 1 to 9999. */
 export function timestampOf(seconds: CelInt, nanos: number, offset = 0): CelTimestamp | CelFault {
-  if (seconds < minSeconds || seconds > maxSeconds) return timestampOverflow
+  if (seconds < minSeconds || seconds > MAX_SECONDS) return timestampOverflow
   return new CelTimestamp(Number(seconds), nanos, offset)
 }
 

@@ -23,8 +23,8 @@ const reserved = new Set(
 )
 
 const minInt = -(2n ** 63n)
-const maxInt = 2n ** 63n - 1n
-const maxUint = 2n ** 64n - 1n
+const MAX_INT = 2n ** 63n - 1n
+const MAX_UINT = 2n ** 64n - 1n
 
 /** The nodes of one expression. Ids are assigned in the same order as in cel-go. */
 export class AstBuilder {
@@ -62,13 +62,13 @@ export class AstBuilder {
     const negative = text.startsWith('-')
     const magnitude = BigInt(negative ? text.slice(1) : text)
     const value = negative ? -magnitude : magnitude
-    if (value < minInt || value > maxInt) return this.fail(offset, 'invalid int literal')
+    if (value < minInt || value > MAX_INT) return this.fail(offset, 'invalid int literal')
     return this.literal(offset, { type: 'int', value })
   }
 
   uint(offset: number, text: string): Expr {
     const value = BigInt(text.slice(0, -1))
-    if (value > maxUint) return this.fail(offset, 'invalid uint literal')
+    if (value > MAX_UINT) return this.fail(offset, 'invalid uint literal')
     return this.literal(offset, { type: 'uint', value })
   }
 

@@ -84,22 +84,22 @@ export function codePoints(text: string, from: number, to: number): number {
 }
 
 /** The number of issues in a message; the others are only counted. */
-export const maxIssues = 100
-const maxSnippetBytes = 16_384
+export const MAX_ISSUES = 100
+const MAX_SNIPPET_BYTES = 16_384
 
 /** The issues in cel-go's format, in order of position. */
 function formatIssues(source: Source, issues: readonly CelIssue[]): string {
-  const shown = issues.slice(0, maxIssues)
+  const shown = issues.slice(0, MAX_ISSUES)
   shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)
   const told = shown.map(issue => formatIssue(source, issue))
-  if (issues.length > maxIssues) told.push(`${issues.length - maxIssues} more errors were truncated`)
+  if (issues.length > MAX_ISSUES) told.push(`${issues.length - MAX_ISSUES} more errors were truncated`)
   return told.join('\n')
 }
 
 function formatIssue(source: Source, { location, message }: CelIssue): string {
   const told = `ERROR: ${source.description}:${location.line}:${location.column + 1}: ${message}`
   const line = source.line(location.line)
-  if (line === undefined || Buffer.byteLength(line) > maxSnippetBytes) return told
+  if (line === undefined || Buffer.byteLength(line) > MAX_SNIPPET_BYTES) return told
   const snippet = line.replaceAll('\t', ' ')
   return `${told}\n | ${snippet}\n | ${pointer(snippet, location.column)}`
 }

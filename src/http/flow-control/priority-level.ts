@@ -12,7 +12,7 @@ import type { LevelConfiguration, SeatLimits } from './seats.ts'
 
 /** One flow leaves a quarter of a level's seats to others, or slow clients of one user could hold them all. */
 const FLOW_SHARE = 0.75
-const FLOWS_REMEMBERED = 1000
+const MAX_REMEMBERED_FLOWS = 1000
 
 export type Rejection = 'concurrency-limit' | 'queue-full' | 'time-out' | 'cancelled'
 /** The result of a request for a seat. */
@@ -147,7 +147,7 @@ export class PriorityLevel implements Waiting {
     if (this.#configuration.isExempt) return
     const left = this.#taken.get(flow)! - 1
     // Flows return: a map with constant insertions and deletions creates garbage, one of a thousand flows does not matter.
-    if (left > 0 || this.#taken.size <= FLOWS_REMEMBERED) this.#taken.set(flow, left)
+    if (left > 0 || this.#taken.size <= MAX_REMEMBERED_FLOWS) this.#taken.set(flow, left)
     else this.#taken.delete(flow)
     if (left < this.#perFlow) this.#within--
     this.#parts.dispatcher.wake()

@@ -39,10 +39,8 @@ export function answerDirectly(socket: TLSSocket, options: DirectOptions): void 
  */
 type State = 'new' | 'idle' | 'serving' | 'writing' | 'streaming' | 'ended'
 
-/** Bytes buffered from a client that does not wait for responses; beyond that it is no longer read. */
-const WAITING_BYTES = 64 * 1024
 /** Responses up to this size are copied into one write with their head. */
-const COPIED_BYTES = 16 * 1024
+const MAX_COPIED_BYTES = 16 * 1024
 const TIMED_OUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 
 class DirectConnection {
@@ -78,7 +76,7 @@ class DirectConnection {
   #keep(bytes: Buffer): void {
     this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
-    if (this.#waitingBytes > WAITING_BYTES) this.#socket.pause()
+    if (this.#waitingBytes > LIMITS.pipelinedBytes) this.#socket.pause()
   }
 
   #leave(bytes: Buffer): void {
@@ -145,7 +143,7 @@ class DirectConnection {
     const socket = this.#socket
     const head = headOf(answer, lengthLine(answer, body.byteLength), this.#isLast)
     this.#state = 'writing'
-    if (body.byteLength <= COPIED_BYTES) {
+    if (body.byteLength <= MAX_COPIED_BYTES) {
       if (writeAtOnce(socket, head, body)) return void this.#finished()
     } else {
       if (body.byteLength > LIMITS.smallBytes) socket.setTimeout(LIMITS.stallMs)

@@ -15,8 +15,6 @@ export type WholeRequest = {
 const REQUEST_LINE = /^(GET|POST|PUT|PATCH|DELETE) (\/[!-~]*) HTTP\/1\.1$/
 /** Header lines in visible ASCII, with a value. Other valid forms are rare. */
 const HEADER_LINES = /^(?:\r\n[A-Za-z0-9-]+: *[!-~][ -~]*)+$/
-/** Substrings of a head keep all of it in memory. */
-const LONGEST_HEAD = 8 * 1024
 const LENGTH = /^\d{1,7}$/
 const LINE = '\r\n'
 const END = '\r\n\r\n'
@@ -31,14 +29,13 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
  * to use a new string as the name of a property.
  */
 const names = new Map<string, string>()
-const MOST_NAMES = 512
 
 function lowerCase(sent: string): string {
   const known = names.get(sent)
   if (known !== undefined) return known
   const lower = sent.toLowerCase()
   const name = NOT_PLAIN.has(lower) ? '' : lower
-  if (names.size < MOST_NAMES) names.set(sent, name)
+  if (names.size < LIMITS.cachedHeaderNames) names.set(sent, name)
   return name
 }
 
@@ -56,7 +53,7 @@ export class WholeReader {
   /** The request in these bytes; undefined when they are incomplete, more than one, or not plain. */
   read(bytes: Buffer): WholeRequest | undefined {
     const end = bytes.indexOf(END)
-    if (end < 0 || end > LONGEST_HEAD) return undefined
+    if (end < 0 || end > LIMITS.plainHeadBytes) return undefined
     const line = bytes.indexOf(LINE)
     const found = REQUEST_LINE.exec(bytes.toString('latin1', 0, line))
     if (found === null) return undefined

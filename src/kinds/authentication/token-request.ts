@@ -38,8 +38,8 @@ type TokenRequest = Static<typeof TokenRequest>
 type Request = TokenRequest & Envelope
 
 const GROUP = 'authentication.{group_domain}'
-const SHORTEST_SECONDS = 600
-const LONGEST_SECONDS = 2 ** 32
+const MIN_SECONDS = 600
+const MAX_SECONDS = 2 ** 32
 /**
  * The lifetime that kubelets request for pods that may not reload tokens: such a token is warned about after that time and expires much
  * later.
@@ -85,8 +85,8 @@ function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<Fi
     yield invalid(at.spec.attestations, 'attestations may only be specified with a webhook bound object reference')
     return
   }
-  if (expirationSeconds < SHORTEST_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration less than 10 minutes')
-  if (expirationSeconds > LONGEST_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
+  if (expirationSeconds < MIN_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration less than 10 minutes')
+  if (expirationSeconds > MAX_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
   if (!isForWebhook) return
   if (audiences?.length !== 1) yield invalid(at.spec.audiences, 'must be length 1 when bound to a webhook config')
   if (count !== 1) yield invalid(at.spec.attestations, 'webhook bound requests require exactly one admissionReviewAPIGroups attestation')

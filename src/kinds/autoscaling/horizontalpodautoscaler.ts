@@ -206,13 +206,13 @@ function describedOptions(old: Spec | undefined): ReferenceOptions {
   return { allowNoGroup: true, allowAnyVersion: (old?.metrics ?? []).some(isOdd) }
 }
 
-const LONGEST_WINDOW = 3600
-const LONGEST_PERIOD = 1800
+const MAX_WINDOW_SECONDS = 3600
+const MAX_PERIOD_SECONDS = 1800
 
 function* validateRules(rules: ScalingRules, at: Ref<ScalingRules>): Iterable<FieldError> {
   const { stabilizationWindowSeconds: window = 0, selectPolicy, policies = [], tolerance } = rules
   if (window < 0) yield invalid(at.stabilizationWindowSeconds, 'must be greater than or equal to zero')
-  if (window > LONGEST_WINDOW) yield invalid(at.stabilizationWindowSeconds, `must be less than or equal to ${LONGEST_WINDOW}`)
+  if (window > MAX_WINDOW_SECONDS) yield invalid(at.stabilizationWindowSeconds, `must be less than or equal to ${MAX_WINDOW_SECONDS}`)
   if (selectPolicy !== undefined && !['Disabled', 'Max', 'Min'].includes(selectPolicy))
     yield unsupported(at.selectPolicy, 'Disabled', 'Max', 'Min')
   if (policies.length === 0) yield required(at.policies, 'must specify at least one Policy')
@@ -224,7 +224,7 @@ function* validatePolicy({ type, value, periodSeconds }: ScalingPolicy, at: Ref<
   if (type !== 'Pods' && type !== 'Percent') yield unsupported(at.type, 'Percent', 'Pods')
   if (value <= 0) yield invalid(at.value, 'must be greater than zero')
   if (periodSeconds <= 0) yield invalid(at.periodSeconds, 'must be greater than zero')
-  if (periodSeconds > LONGEST_PERIOD) yield invalid(at.periodSeconds, `must be less than or equal to ${LONGEST_PERIOD}`)
+  if (periodSeconds > MAX_PERIOD_SECONDS) yield invalid(at.periodSeconds, `must be less than or equal to ${MAX_PERIOD_SECONDS}`)
 }
 
 /** Options for the API version of a referenced object. */

@@ -42,7 +42,7 @@ const CronJobStatus = message('CronJobStatus', {
 })
 
 /** Names of jobs are eleven characters longer, and must still be labels. */
-const LONGEST_NAME = 52
+const MAX_NAME_LENGTH = 52
 
 export const CronJob = defineKind({
   group: 'batch',
@@ -59,7 +59,8 @@ export const CronJob = defineKind({
   prepareForUpdate: ({ spec }, old, ctx) => dropDisabledJobFields(spec.jobTemplate.spec, old.spec.jobTemplate.spec, ctx),
   *validate({ metadata: { name = '' }, spec }, at, { old, gate }) {
     yield* validateSpec(spec, at.spec, { old: old?.spec, gate })
-    if (!old && Buffer.byteLength(name) > LONGEST_NAME) yield invalid(at.metadata.name, `must be no more than ${LONGEST_NAME} characters`)
+    if (!old && Buffer.byteLength(name) > MAX_NAME_LENGTH)
+      yield invalid(at.metadata.name, `must be no more than ${MAX_NAME_LENGTH} characters`)
     if (!spec.schedule) yield required(at.spec.schedule)
   },
   *warn({ metadata, spec }, old) {

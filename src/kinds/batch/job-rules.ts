@@ -41,12 +41,12 @@ export type Job = { metadata: ObjectMeta; spec: JobSpec; status: JobStatus }
 type Gate = (name: string) => boolean
 export type JobWrite = { readonly old: JobSpec | undefined; readonly gate: Gate }
 
-const MOST_PARALLEL = 100_000
-const MOST_FAILED_INDEXES = 100_000
+const MAX_PARALLELISM = 100_000
+const MAX_FAILED_INDEXES = 100_000
 /** Above this number of completions, jobs with limits per index have lower bounds. */
 const MANY_COMPLETIONS = 100_000
-const FEW = 10_000
-const LONGEST_MANAGER = 63
+const MAX_WITH_MANY_COMPLETIONS = 10_000
+const MAX_MANAGER_LENGTH = 63
 
 /** Rules for the spec of a job, also in the template of a CronJob. */
 export function* validateJobTemplate(spec: JobSpec, at: Ref<JobSpec>, { old, gate }: JobWrite): Iterable<FieldError> {
@@ -80,7 +80,7 @@ const COUNTS = [
 function* validateManager(managedBy: string, at: Ref<string>): Iterable<FieldError> {
   for (const fault of isDomainPrefixedPath(managedBy))
     yield fault.type === 'required' ? required(at) : invalid(withValue(at, fault.value), fault.message)
-  if (Buffer.byteLength(managedBy) > LONGEST_MANAGER) yield tooLong(at, LONGEST_MANAGER)
+  if (Buffer.byteLength(managedBy) > MAX_MANAGER_LENGTH) yield tooLong(at, MAX_MANAGER_LENGTH)
 }
 
 function* validateCompletionMode(spec: JobSpec, at: Ref<JobSpec>): Iterable<FieldError> {
@@ -95,17 +95,17 @@ function* validateCompletionMode(spec: JobSpec, at: Ref<JobSpec>): Iterable<Fiel
 function* validateIndexed(spec: JobSpec, at: Ref<JobSpec>): Iterable<FieldError> {
   const { completions, parallelism = 0, maxFailedIndexes, backoffLimitPerIndex } = spec
   if (completions === undefined) yield required(at.completions, 'when completion mode is Indexed')
-  if (parallelism > MOST_PARALLEL)
-    yield invalid(at.parallelism, `must be less than or equal to ${MOST_PARALLEL} when completion mode is Indexed`)
+  if (parallelism > MAX_PARALLELISM)
+    yield invalid(at.parallelism, `must be less than or equal to ${MAX_PARALLELISM} when completion mode is Indexed`)
   if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions)
     yield invalid(at.maxFailedIndexes, 'must be less than or equal to completions')
-  if ((maxFailedIndexes ?? 0) > MOST_FAILED_INDEXES)
-    yield invalid(at.maxFailedIndexes, `must be less than or equal to ${MOST_FAILED_INDEXES}`)
+  if ((maxFailedIndexes ?? 0) > MAX_FAILED_INDEXES)
+    yield invalid(at.maxFailedIndexes, `must be less than or equal to ${MAX_FAILED_INDEXES}`)
   if (completions === undefined || completions <= MANY_COMPLETIONS || backoffLimitPerIndex === undefined) return
   if (maxFailedIndexes === undefined) yield required(at.maxFailedIndexes, `must be specified when completions is above ${MANY_COMPLETIONS}`)
-  const bound = `must be less than or equal to ${FEW} when completions are above ${MANY_COMPLETIONS} and used with backoff limit per index`
-  if (parallelism > FEW) yield invalid(at.parallelism, bound)
-  if ((maxFailedIndexes ?? 0) > FEW) yield invalid(at.maxFailedIndexes, bound)
+  const bound = `must be less than or equal to ${MAX_WITH_MANY_COMPLETIONS} when completions are above ${MANY_COMPLETIONS} and used with backoff limit per index`
+  if (parallelism > MAX_WITH_MANY_COMPLETIONS) yield invalid(at.parallelism, bound)
+  if ((maxFailedIndexes ?? 0) > MAX_WITH_MANY_COMPLETIONS) yield invalid(at.maxFailedIndexes, bound)
 }
 
 /** Pods of a job terminate eventually. */
@@ -230,17 +230,17 @@ export const hasCondition = ({ conditions = [] }: JobStatus, type: string, statu
 const shown = (at: Ref<any>, type: AnyType, value: unknown) =>
   withValue(at, value === undefined ? null : internalRepresentation(type, value))
 
-const MOST_RULES = 20
-const MOST_CONDITIONS = 20
-const MOST_EXIT_CODES = 255
-const LONGEST_INDEXES = 64 * 1024
+const MAX_RULES = 20
+const MAX_CONDITIONS = 20
+const MAX_EXIT_CODES = 255
+const MAX_INDEXES_LENGTH = 64 * 1024
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore']
 const OPERATORS = ['In', 'NotIn']
 
 /** Rules for the failure policy of a job. */
 function* validateFailurePolicy(spec: JobSpec, { podFailurePolicy: at }: Ref<JobSpec>): Iterable<FieldError> {
   const rules = spec.podFailurePolicy?.rules ?? []
-  if (rules.length > MOST_RULES) yield tooMany(at.rules, rules.length, MOST_RULES)
+  if (rules.length > MAX_RULES) yield tooMany(at.rules, rules.length, MAX_RULES)
   const { containers = [], initContainers = [] } = spec.template.spec
   const names = new Set([...(containers ?? []), ...(initContainers ?? [])].map(c => c.name))
   for (const [i, rule] of rules.entries()) yield* validateFailureRule(rule, at.rules[i]!, { spec, names })
@@ -258,7 +258,7 @@ function* validateFailureRule(
     if (spec.backoffLimitPerIndex === undefined) yield invalid(at.action, 'requires the backoffLimitPerIndex to be set')
   } else if (!ACTIONS.includes(action)) yield unsupported(at.action, ...ACTIONS)
   if (onExitCodes) yield* validateExitCodes(onExitCodes, at.onExitCodes, names)
-  if (onPodConditions.length > MOST_CONDITIONS) yield tooMany(at.onPodConditions, onPodConditions.length, MOST_CONDITIONS)
+  if (onPodConditions.length > MAX_CONDITIONS) yield tooMany(at.onPodConditions, onPodConditions.length, MAX_CONDITIONS)
   for (const [i, pattern] of onPodConditions.entries()) yield* validateCondition(pattern, at.onPodConditions[i]!)
   if (onExitCodes && onPodConditions.length > 0)
     yield invalidUnshown(at, 'specifying both OnExitCodes and OnPodConditions is not supported')
@@ -273,7 +273,7 @@ function* validateExitCodes({ operator, containerName, values }: OnExitCodes, at
     yield invalid(at.containerName, 'must be one of the container or initContainer names in the pod template')
   const codes = values ?? []
   if (codes.length === 0) yield invalid(withValue(at.values, values ?? null), 'at least one value is required')
-  else if (codes.length > MOST_EXIT_CODES) yield tooMany(at.values, codes.length, MOST_EXIT_CODES)
+  else if (codes.length > MAX_EXIT_CODES) yield tooMany(at.values, codes.length, MAX_EXIT_CODES)
   const seen = new Set<number>()
   for (const [i, code] of codes.entries()) {
     if (operator === 'In' && code === 0) yield invalid(at.values[i]!, 'must not be 0 for the In operator')
@@ -294,7 +294,7 @@ const validValues = (values: readonly string[]) => `valid values: [${values.map(
 function* validateSuccessPolicy({ successPolicy, completions = 0 }: JobSpec, { successPolicy: at }: Ref<JobSpec>): Iterable<FieldError> {
   const rules = successPolicy?.rules ?? []
   if (rules.length === 0) yield required(at.rules, 'at least one rules must be specified when the successPolicy is specified')
-  if (rules.length > MOST_RULES) yield tooMany(at.rules, rules.length, MOST_RULES)
+  if (rules.length > MAX_RULES) yield tooMany(at.rules, rules.length, MAX_RULES)
   for (const [i, rule] of rules.entries()) yield* validateSuccessRule(rule, at.rules[i]!, completions)
 }
 
@@ -302,7 +302,7 @@ function* validateSuccessRule({ succeededIndexes, succeededCount }: SuccessRule,
   if (succeededCount === undefined && succeededIndexes === undefined)
     yield required(at, 'at least one of succeededCount or succeededIndexes must be specified')
   const indexes = succeededIndexes === undefined ? undefined : countIndexes(succeededIndexes, completions)
-  if (Buffer.byteLength(succeededIndexes ?? '') > LONGEST_INDEXES) yield tooLong(at.succeededIndexes, LONGEST_INDEXES)
+  if (Buffer.byteLength(succeededIndexes ?? '') > MAX_INDEXES_LENGTH) yield tooLong(at.succeededIndexes, MAX_INDEXES_LENGTH)
   if (indexes?.ok === false) yield invalid(at.succeededIndexes, `error parsing succeededIndexes: ${indexes.fault}`)
   if (succeededCount === undefined) return
   yield* validateNonNegative(succeededCount, at.succeededCount)

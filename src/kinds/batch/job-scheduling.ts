@@ -47,7 +47,7 @@ export const JobSchedulingConfiguration = message('JobSchedulingConfiguration', 
 })
 export type JobScheduling = Static<typeof JobSchedulingConfiguration>
 
-const MOST_CLAIMS = 4
+const MAX_CLAIMS = 4
 
 type Scheduled = { readonly scheduling?: JobScheduling; readonly parallelism?: number }
 
@@ -58,7 +58,7 @@ export function* validateScheduling(spec: Scheduled, at: Ref<JobScheduling>, old
   if (minCount !== undefined && minCount > parallelism)
     yield invalid(at.schedulingPolicy.gang.minCount, `must not be greater than parallelism (${parallelism})`)
   const claims = scheduling?.resourceClaims ?? []
-  if (claims.length > MOST_CLAIMS) yield tooMany(at.resourceClaims, claims.length, MOST_CLAIMS)
+  if (claims.length > MAX_CLAIMS) yield tooMany(at.resourceClaims, claims.length, MAX_CLAIMS)
   if (old) yield* validateChange(scheduling, old.scheduling, at)
 }
 

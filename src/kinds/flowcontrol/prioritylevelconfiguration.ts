@@ -155,14 +155,14 @@ function* validateResponse({ type, queuing }: LimitResponse, at: Ref<LimitRespon
   } else if (type && type !== 'Reject') yield unsupported(at.type, 'Queue', 'Reject')
 }
 
-const MOST_QUEUES = 10_000_000
+const MAX_QUEUES = 10_000_000
 /** Hands are dealt from a 64-bit hash, of which this many bits are evenly distributed. */
 const HASH_BITS = 60
 
 function* validateQueuing({ queues, handSize, queueLengthLimit }: Queuing, at: Ref<Queuing>): Iterable<FieldError> {
   if (queueLengthLimit <= 0) yield invalid(at.queueLengthLimit, 'must be positive')
   if (queues <= 0) yield invalid(at.queues, 'must be positive')
-  else if (queues > MOST_QUEUES) yield invalid(at.queues, `must not be greater than ${MOST_QUEUES}`)
+  else if (queues > MAX_QUEUES) yield invalid(at.queues, `must not be greater than ${MAX_QUEUES}`)
   if (handSize <= 0) yield invalid(at.handSize, 'must be positive')
   else if (handSize > queues) yield invalid(at.handSize, `should not be greater than queues (${queues})`)
   else if (Math.ceil(Math.log2(queues) * handSize) > HASH_BITS)

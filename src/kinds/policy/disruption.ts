@@ -14,7 +14,7 @@ export type Budget = PodDisruptionBudget
 type Pod = { readonly metadata: ObjectMeta; readonly status: PodStatus }
 
 /** The maximum number of evictions that the disruption controller has not observed yet; beyond it, the controller is not working. */
-const MOST_UNCONFIRMED = 2000
+const MAX_UNCONFIRMED = 2000
 const CAUSE = 'DisruptionBudget'
 const VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 const RETRY_SECONDS = 10
@@ -47,7 +47,7 @@ export function grantDisruption({ metadata, status }: Budget, pod: string, now: 
   const subject = `The disruption budget ${name} does not allow evicting pods currently`
   if (status.disruptionsAllowed < 0)
     throw refused(name, 'pdb disruptions allowed is negative', `${subject}: pdb disruptions allowed is negative`)
-  if (Object.keys(status.disruptedPods ?? {}).length > MOST_UNCONFIRMED)
+  if (Object.keys(status.disruptedPods ?? {}).length > MAX_UNCONFIRMED)
     throw refused(
       name,
       'DisruptedPods map too big - too many evictions not confirmed by PDB controller',

@@ -5,19 +5,19 @@ import { forbidden, invalid, required, unsupported, withValue } from '../../sche
 import { bool, int32, string } from '../../schema/types.ts'
 
 /** Higher priorities are reserved for the system. */
-const HIGHEST_OF_USERS = 1_000_000_000
+const MAX_USER_PRIORITY = 1_000_000_000
 const SYSTEM_PREFIX = 'system-'
 
 /** The classes that every server has; other names must not have the prefix. */
 export const SYSTEM_PRIORITY_CLASSES = [
   {
     name: 'system-node-critical',
-    value: 2 * HIGHEST_OF_USERS + 1000,
+    value: 2 * MAX_USER_PRIORITY + 1000,
     description: 'Used for system critical pods that must not be moved from their current node.',
   },
   {
     name: 'system-cluster-critical',
-    value: 2 * HIGHEST_OF_USERS,
+    value: 2 * MAX_USER_PRIORITY,
     description: 'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
   },
 ] as const
@@ -55,8 +55,8 @@ export const PriorityClass = defineKind({
           at.metadata.name,
           `priority class names with '${SYSTEM_PREFIX}' prefix are reserved for system use only. error: ${fault}`,
         )
-    } else if (value > HIGHEST_OF_USERS)
-      yield forbidden(at.value, `maximum allowed value of a user defined priority is ${HIGHEST_OF_USERS}`)
+    } else if (value > MAX_USER_PRIORITY)
+      yield forbidden(at.value, `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`)
     if (preemptionPolicy === '') yield required(at.preemptionPolicy)
     else if (preemptionPolicy !== 'PreemptLowerPriority' && preemptionPolicy !== 'Never')
       yield unsupported(withValue(at.preemptionPolicy, preemptionPolicy), 'PreemptLowerPriority', 'Never')
