@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
 import type { Authorizer } from '../../src/authz/authorizer.ts'
 import type { Client, ClientFor } from '../../src/client/client.ts'
+import type { EventRecorder } from '../../src/client/event-recorder.ts'
 import { type Controller, type RunningController, startController } from '../../src/controllers/controller.ts'
 import { Catalog } from '../../src/registry/catalog.ts'
 import type { Kind } from '../../src/schema/kind.ts'
@@ -70,4 +71,14 @@ export async function becomes<T>(read: () => T | Promise<T>, holds: (value: T) =
     await new Promise(setImmediate)
   }
   throw new Error('what was waited for did not happen')
+}
+
+/** A recorder that keeps its events as `NAME TYPE REASON: MESSAGE`. */
+export function listRecorder(): EventRecorder & { readonly events: string[] } {
+  const events: string[] = []
+  return {
+    events,
+    event: ({ metadata }, type, reason, message) => void events.push(`${metadata.name} ${type} ${reason}: ${message}`),
+    flushed: async () => {},
+  }
 }

@@ -86,7 +86,7 @@ test('a claim without a volume says what it waits for', () => {
   )
   assert.equal(next({ defaultClass: 'std' }, { spec: { storageClassName: undefined } }), 'class std')
   assert.match(next({ defaultClass: 'std' }, { spec: { storageClassName: '' } }), /^pending Normal FailedBinding/)
-  assert.equal(next({}), 'say Warning ProvisioningFailed storageclass.storage.k8s.io "fast" not found')
+  assert.equal(next({}), 'report Warning ProvisioningFailed storageclass.storage.k8s.io "fast" not found')
   assert.match(
     next({ classes: NOW }),
     /^provision Normal ExternalProvisioning Waiting .* external provisioner 'example.com\/p' or manually/,
@@ -101,7 +101,7 @@ test('a claim without a volume says what it waits for', () => {
   const inTree = (provisioner: string) => said(nextClaimStep(claim(), around({ classes: { fast: { ...NOW.fast, provisioner } } })))
   assert.equal(
     inTree('kubernetes.io/no-provisioner'),
-    'say Warning ProvisioningFailed no volume plugin matched name: kubernetes.io/no-provisioner',
+    'report Warning ProvisioningFailed no volume plugin matched name: kubernetes.io/no-provisioner',
   )
   assert.match(inTree('kubernetes.io/aws-ebs'), /external provisioner 'ebs.csi.aws.com'/)
 })
@@ -114,7 +114,10 @@ test('a claim that names its volume gets it, or waits and says why', () => {
   assert.equal(next([volume('v', { spec: { claimRef: forUs } })]), 'bind v')
   const theirs = volume('v', { spec: { claimRef: { ...forUs, name: 'd' } } })
   assert.equal(next([theirs]), 'pending Warning FailedBinding volume "v" already bound to a different claim.')
-  assert.equal(next([theirs], { ...named, annotations: OURS }), 'say Warning FailedBinding volume "v" already bound to a different claim.')
+  assert.equal(
+    next([theirs], { ...named, annotations: OURS }),
+    'report Warning FailedBinding volume "v" already bound to a different claim.',
+  )
   assert.equal(
     next([volume('v', { spec: { capacity: { storage: '1Gi' } } })]),
     'pending Warning VolumeMismatch Cannot bind to requested volume "v": requested PV is too small',

@@ -42,7 +42,7 @@ export type ClaimStep =
   /** It stays, or becomes again, a claim without a volume. */
   | { readonly step: 'pending'; readonly notice?: Notice }
   /** Nothing but an event. */
-  | { readonly step: 'say'; readonly notice: Notice }
+  | { readonly step: 'report'; readonly notice: Notice }
   | { readonly step: 'lose'; readonly notice: Notice }
 
 export function nextClaimStep(claim: Claim, around: ClaimSurroundings): ClaimStep {
@@ -66,9 +66,10 @@ function unboundStep(claim: Claim, around: ClaimSurroundings): ClaimStep {
       step: 'pending',
       notice: normal('FailedBinding', 'no persistent volumes available for this claim and no storage class is set'),
     }
-  if (!storageClass) return { step: 'say', notice: warning('ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`) }
+  if (!storageClass)
+    return { step: 'report', notice: warning('ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`) }
   const maker = makerFor(storageClass.provisioner)
-  if (maker.type === 'none') return { step: 'say', notice: warning('ProvisioningFailed', maker.why) }
+  if (maker.type === 'none') return { step: 'report', notice: warning('ProvisioningFailed', maker.why) }
   const notice = normal(
     'ExternalProvisioning',
     `Waiting for a volume to be created either by the external provisioner '${maker.name}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`,
@@ -84,7 +85,7 @@ function requestedStep(claim: Claim, name: string, { volume: volumeNamed }: Clai
     if (isBoundTo(volume, claim)) return { step: 'bind', volume: name }
     const notice = warning('FailedBinding', `volume "${name}" already bound to a different claim.`)
     // Only the annotation that says that it was bound has been taken away by hand: its status stays.
-    return hasAnnotation(claim, BOUND_BY_CONTROLLER) ? { step: 'say', notice } : { step: 'pending', notice }
+    return hasAnnotation(claim, BOUND_BY_CONTROLLER) ? { step: 'report', notice } : { step: 'pending', notice }
   }
   const why = mismatchOf(claim, volume)
   if (why === undefined) return { step: 'bind', volume: name }
