@@ -1,6 +1,6 @@
 /** `--apply`: applies manifests before the server is announced as ready. */
 import { ConfigError } from '../server/config.ts'
-import type { Server } from '../server/start.ts'
+import type { Server } from '../server/running-server.ts'
 
 /** Applies files and folders of manifests; throws ConfigError. */
 export async function applyAtStart({ client }: Server, paths: readonly string[]): Promise<void> {

@@ -1,20 +1,20 @@
-/** The composition root: builds the parts, wires them, opens the port, and takes it all down again. */
+/** The composition root: `assemble` shows, from top to bottom, how a server is put together. */
 
 import { createHmac, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../client/client.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
+import type { Listener } from '../http/listener/listen.ts'
 import { failureText } from '../http/observability/failure-text.ts'
-import { createLog } from '../http/observability/log.ts'
+import { createLog, type Log } from '../http/observability/log.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { availableMemory } from '../lib/available-memory.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { LateBound } from '../lib/late-bound.ts'
 import { randomSuffix } from '../lib/safe-text.ts'
-import type { KeyPair } from '../lib/x509/issue.ts'
 import type { Registry } from '../registry/api.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
@@ -39,24 +39,22 @@ import { type Config, changedSettings, checkConfig } from './config.ts'
 import type { ServerContext } from './context.ts'
 import { controllerRunner } from './controllers/controller-runner.ts'
 import { createDuties } from './controllers/duties.ts'
-import type { Leadership } from './controllers/leadership.ts'
+import { DutyRunner } from './controllers/duty-runner.ts'
 import {
-  componentAuthorizer,
+  componentAuthorizer as authorizerOfComponents,
   kindsOfNodes,
   kubeletParts,
   nodeCommands,
   nodeConnections,
   nodeSources,
 } from './controllers/simulated-nodes.ts'
-import { kubeconfigText, writeKubeconfig } from './credentials/kubeconfig.ts'
-import { certify, loadPki, type Pki } from './credentials/pki.ts'
-import { openSharedKeys } from './credentials/shared-keys.ts'
+import { writeKubeconfig } from './credentials/kubeconfig.ts'
+import { OwnCertificates } from './credentials/own-certificates.ts'
 import { openData } from './data/open-data.ts'
 import { type DestinationsParts, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
-import { startCustomKinds } from './extensions/custom-kinds.ts'
+import { type RunningCustomKinds, startCustomKinds } from './extensions/custom-kinds.ts'
 import { readFeatureGates } from './feature-gates.ts'
-import { lookAtFiles } from './files/follow-file.ts'
 import { readOwnFiles } from './files/own-files.ts'
 import { prepareDataFolder, warnOfNamedFiles } from './files/trusted-files.ts'
 import { nodeRanges } from './network/node-cidrs.ts'
@@ -65,37 +63,14 @@ import { apiServiceController, ensureApiServices } from './own-objects/api-servi
 import { publishedProxies, trustPublisher } from './own-objects/authentication-trust.ts'
 import { bootstrap } from './own-objects/bootstrap.ts'
 import { ensureFlowControl } from './own-objects/flow-control.ts'
-import { identityLease } from './own-objects/identity-lease.ts'
+import { type IdentityLease, identityLease } from './own-objects/identity-lease.ts'
 import { legacyTokenTracking } from './own-objects/legacy-token-tracking.ts'
 import { flowSchemaConditions } from './port/flow-configuration.ts'
 import { openPort, type PortParts } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
+import { adminCredentials, RunningServer, type Server } from './running-server.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
-
-/** A running server. */
-export interface Server extends AsyncDisposable {
-  /** `https://HOST:PORT`. */
-  readonly url: string
-  /** The admin's kubeconfig, as text. */
-  readonly kubeconfig: string
-  /** Certificates for clients that take them apart from a kubeconfig; PEM. */
-  readonly credentials: { readonly ca: string; readonly cert: string; readonly key: string }
-  /** The API in the name of the admin, without HTTP. */
-  readonly client: Client
-  /** What it keeps its data in. */
-  readonly store: Store
-  /** The certificate of a user, as this server's own authority issues it. */
-  certify(user: string, groups: readonly string[]): KeyPair
-  /** Resolves when controllers have nothing to do but to wait for a time to pass. */
-  settled(): Promise<void>
-  /** Resolves with the reason when the server can no longer work. */
-  readonly failed: Promise<unknown>
-  /** Looks at once whether files that the configuration names have changed. The log has the reason. */
-  readFilesAgain(reason: string): void
-  /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
-  close(reason?: string): Promise<void>
-}
 
 export type StartParts = {
   /** Kinds beside those that are built in. */
@@ -140,15 +115,57 @@ type Assembly = StartParts & {
   readonly closeAll: Close
 }
 
+/** How a server is composed, from the configuration up to the port and the controllers. */
 async function assemble(config: Config, assembly: Assembly): Promise<Server> {
-  const { kinds = [], controllers: added = [], clock = systemClock, store: given, surroundings = {}, onClose, closeAll } = assembly
   const began = performance.now()
-  const now = () => new Date(clock.now())
-  const { groupDomain } = config
+  const configured = await readConfiguration(config, assembly)
+  const stored = await openStorage(configured)
+  const core = openComponents(stored)
+  const access = await openAccess(core)
+  const api = await openApi(core, access)
+  const customKinds = await prepareObjects(core, access, api)
+  const duties = openDuties(core, access, api)
+  const opened = { core, access, api, duties, customKinds, lifecycle: { isLeaving: false } }
+  const listener = await openListener(opened)
+  const url = `https://${reachableHost(listener.address.address, config)}:${listener.address.port}`
+  const identityLeases = await startComponents({ ...opened, listener, url })
+  const started = startOthers({ ...opened, listener })
+  await duties.runner.takePart()
+  assembly.onClose(() => duties.runner.ended())
+  const { data, client, clientFor, ending, log } = core
+  log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
+  return new RunningServer({
+    ...core,
+    url,
+    client: clientFor(ADMIN),
+    listener,
+    failed: data.failed,
+    started,
+    onLeaving() {
+      opened.lifecycle.isLeaving = true
+    },
+    endComponents: () => ending.abort(),
+    tellOthers: () => Promise.allSettled([api.network.retire(), ...identityLeases.map(lease => lease.remove(client))]),
+    closeAll: assembly.closeAll,
+  })
+}
 
-  // Whatever the configuration can have wrong is found before anything is opened.
+/** Finds whatever is wrong with the configuration before anything is opened. */
+async function readConfiguration(config: Config, assembly: Assembly) {
+  const { clock = systemClock } = assembly
   const gate = readFeatureGates(config.featureGates)
   const log = createLog(config.logLevel, config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
+  logStart(config, log)
+  const warn = (message: string) => log.warn({}, message)
+  warnOfNamedFiles(config, warn)
+  const files = readOwnFiles(config)
+  const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
+  const admissionSettings = await readSettings(config, gate, warn)
+  return { config, assembly, clock, now: () => new Date(clock.now()), gate, log, warn, files, podRanges, admissionSettings }
+}
+type Configured = Awaited<ReturnType<typeof readConfiguration>>
+
+function logStart(config: Config, log: Log): void {
   log.info(
     {
       version: VERSION,
@@ -160,89 +177,126 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     },
     'starting',
   )
-  const distrust = (message: string) => log.warn({}, message)
-  warnOfNamedFiles(config, distrust)
-  const files = readOwnFiles(config)
-  const ranges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
-  const settings = await readSettings(config, gate, message => log.warn({}, message))
+}
 
-  // The data, and the keys that are kept with it.
-  const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], groupDomain))
-  if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, distrust)
-  const data = await openData(config, { given, files, catalog, log, clock, memory: assembly.memory ?? availableMemory(), onClose })
+/** Opens the store with its caches, and the keys that are kept with it. */
+async function openStorage(configured: Configured) {
+  const { config, assembly, clock, now, log, warn, files } = configured
+  const { kinds = [], store: given, memory = availableMemory(), onClose } = assembly
+  const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], config.groupDomain))
+  if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
+  const data = await openData(config, { given, files, catalog, log, clock, memory, onClose })
   const { store, caches } = data
-  const keysFor = async (at: Date) => (store.isShared ? openSharedKeys(store, at) : undefined)
   const directory = config.store === 'memory' ? undefined : config.dataDir
-  const memory = new Map<string, KeyPair>()
-  const pkiFor = (shared: SharedKeys, at: Date) => loadPki({ directory, memory, shared, names: certificateNames(config), now: at })
-  const sharedKeys = await keysFor(now())
-  let pki: Pki = pkiFor(sharedKeys, now())
-  let renewal: Promise<void> = Promise.resolve()
+  const certificates = await OwnCertificates.open({ directory, store, names: certificateNames(config) }, now())
+  return { ...configured, catalog, data, store, caches, certificates }
+}
+type Stored = Awaited<ReturnType<typeof openStorage>>
 
-  // Clients and controllers of the server's own components.
+/** Creates the clients of the server's own components and what runs its controllers. */
+function openComponents(stored: Stored) {
+  const { config, assembly, clock, now, gate, log, catalog, store, caches } = stored
+  const { groupDomain } = config
   const ending = new AbortController()
   const { signal } = ending
   // Every component that runs beside requests listens for the end.
   setMaxListeners(0, signal)
-  const schedulerMetrics = new SchedulerMetrics()
-  const clientMetrics = new ClientMetrics(() => `${reachableHost(listener.address.address, config)}:${listener.address.port}`)
+  const registry = new LateBound<Registry>('the registry')
+  const componentAuthorizer = new LateBound<Authorizer>('the authorizer of components')
+  const listening = new LateBound<Listening>('the address of the server')
+  const clientMetrics = new ClientMetrics(() => {
+    const { address, port } = listening.get()
+    return `${reachableHost(address, config)}:${port}`
+  })
   const { clientFor, backgroundClientFor, guardedClientFor } = createClients({
     caches,
     catalog,
     groupDomain,
     gate,
     now,
-    registry: () => registry,
-    authorizer: () => components,
+    registry: () => registry.get(),
+    authorizer: () => componentAuthorizer.get(),
     onError: error => log.error({ error: failureText(error) }, 'a component could not take in a change'),
     metrics: clientMetrics,
     signal,
   })
   const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, clock, signal })
-  onClose(async () => {
+  assembly.onClose(async () => {
     ending.abort()
     await controllers.idle()
   })
   const client = clientFor(serverIdentity())
-  let listening: { readonly address: string; readonly port: number } | undefined
-  const destinations = openDestinations(config, { client, listening: () => listening, resolve: assembly.resolveName })
+  const destinations = openDestinations(config, { client, listening: () => listening.peek(), resolve: assembly.resolveName })
   const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, destinations, gate, now, log, signal }
   const reader = objectReader(catalog, client)
-  const namespace = (name: string) => reader.get(NAMESPACES, name)
+  return {
+    ...stored,
+    context,
+    ending,
+    signal,
+    clientFor,
+    guardedClientFor,
+    client,
+    clientMetrics,
+    controllers,
+    reader,
+    namespace: (name: string) => reader.get(NAMESPACES, name),
+    registry,
+    componentAuthorizer,
+    listening,
+  }
+}
+type Core = ReturnType<typeof openComponents>
+type Listening = { readonly address: string; readonly port: number }
 
-  // Who may do what, what becomes of writes, and the registry over all that.
-  const accessMetrics = new AccessMetrics()
+/** Opens authentication and authorization. */
+async function openAccess(core: Core) {
+  const { config, context, files, certificates, reader, clock, gate, log, signal } = core
+  const metrics = new AccessMetrics()
   const authentication = await openAuthentication(config, {
     files,
-    sharedKeys,
+    sharedKeys: certificates.sharedKeys,
     reader,
     log,
     onLegacyUse: noteTokenUse(context),
-    metrics: accessMetrics,
+    metrics,
     now: () => clock.now(),
     signal,
   })
+  const authorization = await openAuthorization(context, metrics)
+  core.componentAuthorizer.set(authorizerOfComponents(authorization.authorizer, { groupDomain: config.groupDomain, gate }))
+  return { metrics, authentication, authorization }
+}
+type AccessParts = Awaited<ReturnType<typeof openAccess>>
+
+/** Opens the parts of a write and the registry over all of them. */
+async function openApi(core: Core, { authentication, authorization }: AccessParts) {
+  const { config, assembly, context, catalog, store, caches, certificates, files, data, client, reader, gate, now, log, signal } = core
+  const { groupDomain } = config
   const network = await openServiceNetwork(context)
-  const authorization = await openAuthorization(context, accessMetrics)
-  const { authorizer } = authorization
-  const components = componentAuthorizer(authorizer, { groupDomain, gate })
   const notes = store.isShared ? (await import('./admission/quota-notes.ts')).quotaNotes(store, caches) : undefined
   const quota = quotaParts({ client, reader, groupDomain, gate, now, notes })
-  const admission = await openAdmission(context, { settings, reader, namespace, authorization, quota })
+  const admission = await openAdmission(context, {
+    settings: core.admissionSettings,
+    reader,
+    namespace: core.namespace,
+    authorization,
+    quota,
+  })
   const transcoder = new WorkerTranscoder()
-  onClose(() => transcoder[Symbol.asyncDispose]())
+  assembly.onClose(() => transcoder[Symbol.asyncDispose]())
   const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates })
-  onClose(() => validator[Symbol.asyncDispose]())
+  assembly.onClose(() => validator[Symbol.asyncDispose]())
   const commands = nodeCommands(client, log)
-  onClose(() => commands.close())
+  assembly.onClose(() => commands.close())
   const writers = new Writers()
-  const registry: Registry = createRegistry({
+  const registry = createRegistry({
     store,
     caches,
     writers,
     allocations: network.allocations,
     admission: admission.chain,
-    connect: nodeConnections({ client, kubelets: kubeletParts(context, files, () => pki), commands, signal }),
+    connect: nodeConnections({ client, kubelets: kubeletParts(context, files, () => certificates.current), commands, signal }),
     transcoder,
     validator,
     newUid: randomUUID,
@@ -251,172 +305,162 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
     findKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     parts: () => [{ name: 'store', problem: data.problem() }],
     sources: nodeSources(client),
-    access: { ...authentication.access, ...authorizer },
-    tokenKey: createHmac('sha256', pki.authority.key).update('continue tokens').digest(),
+    access: { ...authentication.access, ...authorization.authorizer },
+    tokenKey: createHmac('sha256', certificates.current.authority.key).update('continue tokens').digest(),
     tokenMs: config.historyMs,
   })
+  core.registry.set(registry)
+  const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? certificates.current.proxyClient })
+  const { clientCa } = tlsMaterial(files, certificates.current)
+  const trust = trustPublisher({ clientCa, ...publishedProxies(config, files, certificates.current) })
+  const components = apiAccess({
+    ...context,
+    registry,
+    authorizer: core.componentAuthorizer.get(),
+    registrations: aggregation.registrations,
+    groupDomain,
+  })
+  return { network, quota, admission, commands, writers, registry, aggregation, trust, components, hooks: new StartHooks() }
+}
+type Api = Awaited<ReturnType<typeof openApi>>
 
-  // What has to be there before a request is answered.
-  const hooks = new StartHooks()
-  const trust = trustPublisher({ clientCa: tlsMaterial(files, pki).clientCa, ...publishedProxies(config, files, pki) })
-  const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? pki.proxyClient })
+/** Creates and reads all that has to be there before a request is answered. */
+async function prepareObjects(core: Core, { authentication, authorization }: AccessParts, { network, aggregation, hooks }: Api) {
+  const { context, caches, certificates, client, data } = core
   const [customKinds] = await Promise.all([
     hooks.track(['start-apiextensions-informers', 'start-apiextensions-controllers', 'crd-informer-synced'], startCustomKinds(context)),
     data.claimed,
-    pki.saved,
+    certificates.current.saved,
     authentication.saved,
     hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
     authorization.prepare(),
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
-  // What another server was first to create is relied on from here on.
+  // An object that another server was first to create is relied on from here on.
   await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
-  let leadership: Leadership | undefined
-  let isLeaving = false
-  const listener = await openPort(context, {
+  return customKinds
+}
+
+/** Puts together the controllers, the scheduler and simulated nodes. */
+function openDuties(core: Core, { authentication }: AccessParts, { quota, commands, components }: Api) {
+  const { config, assembly, context, catalog, store, files, certificates, client, controllers, clock, log, signal } = core
+  const schedulerMetrics = new SchedulerMetrics()
+  const duties = createDuties(context, {
+    quota,
+    added: assembly.controllers ?? [],
+    authority: adminCredentials(files, certificates).ca,
+    signer: () => certificates.current.authority,
+    accounts: authentication.accounts,
+    api: components,
+    commands,
+    nodeRanges: core.podRanges,
+    schedulerMetrics,
+  })
+  const { groupDomain } = config
+  const clientFor = core.guardedClientFor
+  const runner = new DutyRunner({ duties, controllers, client, store, catalog, clientFor, groupDomain, log, clock, signal })
+  return { runner, schedulerMetrics }
+}
+
+type Opened = {
+  readonly core: Core
+  readonly access: AccessParts
+  readonly api: Api
+  readonly duties: ReturnType<typeof openDuties>
+  readonly customKinds: RunningCustomKinds
+  readonly lifecycle: { readonly isLeaving: boolean }
+}
+
+/** Opens the port: from here on requests are answered. */
+async function openListener({ core, access, api, duties, customKinds, lifecycle }: Opened): Promise<Listener> {
+  const { config, assembly, files, certificates, controllers, data, store, caches, clock } = core
+  const { aggregation, trust } = api
+  const listener = await openPort(core.context, {
     data,
-    hooks,
-    registry,
-    writers,
-    namespace,
-    authentication,
-    authorizer,
+    hooks: api.hooks,
+    registry: api.registry,
+    writers: api.writers,
+    namespace: core.namespace,
+    authentication: access.authentication,
+    authorizer: access.authorization.authorizer,
     aggregated: aggregation.registrations,
     freshness: store.isShared ? { caches, served: customKinds.served } : undefined,
     files,
-    pki,
-    loadPki: async at => pkiFor(await keysFor(at), at),
-    onRenewal(done) {
-      renewal = done
-    },
+    pki: certificates.current,
+    loadPki: at => certificates.load(at),
+    onRenewal: done => certificates.noteRenewal(done),
     onTrusted: trust.take,
     onRenewed(renewed) {
-      pki = renewed
+      certificates.replace(renewed)
       trust.take(publishedProxies(config, files, renewed))
     },
-    surroundings,
+    surroundings: assembly.surroundings ?? {},
     faults: assembly.faults,
-    isLeaving: () => isLeaving,
+    isLeaving: () => lifecycle.isLeaving,
     counted: () => [
-      ...queueFamilies([...controllers.queues, ...(leadership?.queues() ?? [])]),
-      ...admission.metrics.families(),
-      ...accessMetrics.families(),
-      ...schedulerMetrics.families(),
-      ...clientMetrics.families(),
+      ...queueFamilies([...controllers.queues, ...duties.runner.queues()]),
+      ...api.admission.metrics.families(),
+      ...access.metrics.families(),
+      ...duties.schedulerMetrics.families(),
+      ...core.clientMetrics.families(),
       ...aggregation.registrations.metrics.families(),
     ],
     clock,
-    onClose,
+    onClose: assembly.onClose,
   })
-  const credentials = () => ({ ca: files.server?.cert ?? pki.authority.cert, cert: pki.admin.cert, key: pki.admin.key })
-  const { address, port } = listener.address
-  listening = { address, port }
-  const url = `https://${reachableHost(address, config)}:${port}`
-  const access = () => ({ server: url, ...credentials(), name: config.contextName })
+  core.listening.set(listener.address)
+  return listener
+}
 
-  // What the first clients rely on.
-  const api = apiAccess({ ...context, registry, authorizer: components, registrations: aggregation.registrations, groupDomain })
-  const duties = createDuties(context, {
-    quota,
-    added,
-    authority: credentials().ca,
-    signer: () => pki.authority,
-    accounts: authentication.accounts,
-    api,
-    commands,
-    nodeRanges: ranges,
-    schedulerMetrics,
-  })
-  const [ownDuties] = await Promise.all([
-    store.isShared ? undefined : duties.start(controllers, signal),
-    hooks.track(['bootstrap-controller', 'start-kubernetes-service-cidr-controller'], network.start(listener.address)),
-    hooks.track(['rbac/bootstrap-roles'], authorization.start()),
+type Listened = Opened & { readonly listener: Listener }
+
+/** Starts the components that the first clients rely on, and waits for them. Returns the leases that other servers know this one by. */
+async function startComponents({
+  core,
+  access,
+  api,
+  duties,
+  listener,
+  url,
+}: Listened & { readonly url: string }): Promise<readonly IdentityLease[]> {
+  const { config, catalog, caches, client, controllers, store, files, certificates } = core
+  const { groupDomain } = config
+  const { hooks } = api
+  await Promise.all([
+    duties.runner.startFirst(),
+    hooks.track(['bootstrap-controller', 'start-kubernetes-service-cidr-controller'], api.network.start(listener.address)),
+    hooks.track(['rbac/bootstrap-roles'], access.authorization.start()),
     hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(
       ['kube-apiserver-autoregistration', 'autoregister-completion'],
       ensureApiServices({ catalog, caches, client, groupDomain }),
     ),
     hooks.track(['start-legacy-token-tracking-controller'], controllers.run(legacyTokenTracking).idle()),
-    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(trust.controller).idle()),
-    config.kubeconfig === undefined ? undefined : writeKubeconfig(config.kubeconfig, access()),
+    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(api.trust.controller).idle()),
+    config.kubeconfig === undefined
+      ? undefined
+      : writeKubeconfig(config.kubeconfig, { server: url, ...adminCredentials(files, certificates), name: config.contextName }),
   ])
-  const identityLeases = store.isShared ? [identityLease(`${address} ${port}`)] : []
-  for (const { controller } of identityLeases) controllers.run(controller)
+  const { address, port } = listener.address
+  const leases = store.isShared ? [identityLease(`${address} ${port}`)] : []
+  for (const { controller } of leases) controllers.run(controller)
+  return leases
+}
 
-  // Everything else is started after the server has been reported as ready.
-  const startRest = async () => {
+/** Starts everything else, after the server has been reported as ready. Resolves when all of it is started. */
+function startOthers({ core, api, customKinds, duties, listener }: Listened): Promise<void> {
+  const { assembly, catalog, controllers, data, signal } = core
+  const start = async () => {
     if (signal.aborted) return
     listener.readAuthorities()
     for (const controller of [customKinds.cleanup, apiServiceController(catalog), flowSchemaConditions]) controllers.run(controller)
-    await aggregation.start(api)
-    await ownDuties?.startOthers()
+    await api.aggregation.start(api.components)
+    await duties.runner.startOthers()
   }
-  const rest = new Promise(setImmediate).then(startRest).catch(data.fail)
-  onClose(() => rest)
-  if (store.isShared && duties.any) {
-    const { runWhileLeading } = await import('./controllers/leadership.ts')
-    const start = async (...term: Parameters<typeof duties.start>) => (await duties.start(...term)).startOthers()
-    leadership = runWhileLeading({ client, store, catalog, clientFor: guardedClientFor, groupDomain, log, clock, signal, start })
-    const { ended } = leadership
-    onClose(() => ended)
-  }
-
-  const settled = async () => {
-    await rest
-    for (let revision = -1; revision !== caches.revision; ) {
-      revision = caches.revision
-      await Promise.all([controllers.idle(), renewal])
-      await new Promise(setImmediate)
-    }
-  }
-  /** Tells other servers that this one ends. A store that does not take it soon is out of reach: nothing waits for it any more. */
-  const leave = async () => {
-    const told = Promise.allSettled([network.retire(), ...identityLeases.map(lease => lease.remove(client))])
-    if (!(await Promise.race([told, sleep(LEAVE_MS, undefined, { ref: false })]))) store.abandon?.()
-  }
-  let closing: Promise<void> | undefined
-  const close = (reason = 'asked to') =>
-    (closing ??= (async () => {
-      log.info({ reason }, 'shutting down')
-      isLeaving = true
-      if (config.shutdownDelayMs > 0) {
-        listener.sendAway()
-        await sleep(config.shutdownDelayMs)
-      }
-      ending.abort()
-      caches.endWatches()
-      if (store.isShared) await leave()
-      await listener.drain(config.drainMs)
-      await closeAll()
-      log.info({}, 'stopped')
-    })())
-  log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
-  return {
-    url,
-    get kubeconfig() {
-      return kubeconfigText(access())
-    },
-    get credentials() {
-      return credentials()
-    },
-    client: clientFor(ADMIN),
-    store,
-    certify: (user, groups) => certify(pki, { commonName: user, organizations: groups }, now()),
-    settled,
-    failed: data.failed,
-    readFilesAgain(reason) {
-      log.info({ reason }, 'reading changed files again')
-      // Whatever goes wrong is told where each file is followed.
-      void lookAtFiles()
-    },
-    close,
-    [Symbol.asyncDispose]: () => close(),
-  }
+  const started = new Promise(setImmediate).then(start).catch(data.fail)
+  assembly.onClose(() => started)
+  return started
 }
 
-type SharedKeys = ReadonlyMap<string, string> | undefined
-
-/** How long a server that ends waits until the store has taken what it tells others. */
-const LEAVE_MS = 2_000
 const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' }
