@@ -25,7 +25,10 @@ const STRATA: readonly Stratum[] = [
 const STRATA_OF_SERVER: readonly Stratum[] = [
   { name: 'settings', units: ['clients', 'controller-table.ts', 'feature-gates.ts', 'start-hooks.ts', 'config.ts'] },
   { name: 'the ground of all parts', units: ['destinations.ts', 'context.ts', 'files', 'credentials'] },
-  { name: 'parts', units: ['data', 'network', 'access', 'extensions', 'admission', 'own-objects', 'controllers', 'validation', 'port'] },
+  {
+    name: 'parts',
+    units: ['data', 'network', 'access', 'extensions', 'admission', 'bootstrap-objects', 'controllers', 'validation', 'port'],
+  },
   { name: 'the composition', units: ['running-server.ts', 'start.ts'] },
 ]
 

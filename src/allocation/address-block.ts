@@ -19,12 +19,12 @@ export type AddressBlock = {
   readonly middle: bigint
 }
 
-const LONGEST_V6_HOST_BITS = 64
+const MAX_V6_HOST_BITS = 64
 
 /** Undefined for what is no block, or one that is too large to give addresses from. */
 export function blockOf(text: string): AddressBlock | undefined {
   const cidr = parseCIDR(text)
-  if (!cidr || (cidr.network.family === 6 && cidr.prefix < 128 - LONGEST_V6_HOST_BITS)) return undefined
+  if (!cidr || (cidr.network.family === 6 && cidr.prefix < 128 - MAX_V6_HOST_BITS)) return undefined
   const first = cidr.network.bits + 1n
   const last = lastAddress(cidr).bits - (cidr.network.family === 4 ? 1n : 0n)
   return { cidr, text, first, last, middle: first + lowerBand(cidrSize(cidr)) }

@@ -88,9 +88,9 @@ export function readFault(value: unknown): Fault {
 const suggestion = (name: string, value: unknown): string =>
   name === 'verb' ? [value].flat().reduce<string>((text, verb) => text || didYouMean(String(verb), VERBS), '') : ''
 
-const LONGEST_SHOWN = 60
+const MAX_SHOWN_LENGTH = 60
 function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function'
   const json = JSON.stringify(value) ?? String(value)
-  return json.length > LONGEST_SHOWN ? `${json.slice(0, LONGEST_SHOWN)}…` : json
+  return json.length > MAX_SHOWN_LENGTH ? `${json.slice(0, MAX_SHOWN_LENGTH)}…` : json
 }

@@ -152,10 +152,10 @@ export const DEFAULTS: Config = {
 export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 /** Certificates begin some minutes before they are issued. */
-const SHORTEST_SIGNED_MS = 600_000
-const SHORTEST_TOKEN_MS = 3600_000
-const LONGEST_TOKEN_MS = 2 ** 32 * 1000
-const LONGEST_TIMER_MS = 24 * 24 * 3600_000
+const MIN_SIGNED_MS = 600_000
+const MIN_TOKEN_MS = 3600_000
+const MAX_TOKEN_MS = 2 ** 32 * 1000
+const MAX_TIMER_MS = 24 * 24 * 3600_000
 
 /** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
 export function changedSettings(config: Config): Partial<Config> {
@@ -197,7 +197,7 @@ export function checkConfig(config: Config): Config {
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
   const { serviceAccountMaxTokenExpirationMs: tokenMs } = config
-  if (tokenMs !== 0 && !(tokenMs >= SHORTEST_TOKEN_MS && tokenMs <= LONGEST_TOKEN_MS))
+  if (tokenMs !== 0 && !(tokenMs >= MIN_TOKEN_MS && tokenMs <= MAX_TOKEN_MS))
     throw new ConfigError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds')
   checkOidc(config)
   checkRequestHeaders(config)
@@ -208,9 +208,9 @@ export function checkConfig(config: Config): Config {
     ['node-monitor-grace-period', config.nodeMonitorGraceMs],
     ['node-startup-grace-period', config.nodeStartupGraceMs],
   ] as const)
-    if (!(ms >= 1000 && ms <= LONGEST_TIMER_MS)) throw new ConfigError(`--${flag} must be between 1s and 24 days`)
+    if (!(ms >= 1000 && ms <= MAX_TIMER_MS)) throw new ConfigError(`--${flag} must be between 1s and 24 days`)
   checkAutoscaling(config)
-  if (!(bookmarkMs >= 100 && bookmarkMs <= LONGEST_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
+  if (!(bookmarkMs >= 100 && bookmarkMs <= MAX_TIMER_MS)) throw new ConfigError('--bookmark-interval must be between 100ms and 24 days')
   const blocks = ranges.map(range => {
     const block = parseCIDR(range)
     if (!block) throw new ConfigError(`--service-cluster-ip-range: "${range}" is not a range such as 10.0.0.0/24 or fd00::/112`)
@@ -228,7 +228,7 @@ export function checkConfig(config: Config): Config {
         `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
   checkNodes(config)
-  if (!(config.clusterSigningDurationMs >= SHORTEST_SIGNED_MS)) throw new ConfigError('--cluster-signing-duration must be at least 10m')
+  if (!(config.clusterSigningDurationMs >= MIN_SIGNED_MS)) throw new ConfigError('--cluster-signing-duration must be at least 10m')
   return { ...config, dataDir: resolve(config.dataDir), etcdPrefix: normalPrefix(config.etcdPrefix) }
 }
 
@@ -255,7 +255,7 @@ const normalPrefix = (prefix: string) => `/${prefix}`.replace(/\/+/g, '/').repla
 
 function checkAutoscaling(config: Config): void {
   const { horizontalPodAutoscalerSyncMs: syncMs, horizontalPodAutoscalerTolerance: tolerance } = config
-  if (!(syncMs >= 100 && syncMs <= LONGEST_TIMER_MS))
+  if (!(syncMs >= 100 && syncMs <= MAX_TIMER_MS))
     throw new ConfigError('--horizontal-pod-autoscaler-sync-period must be between 100ms and 24 days')
   if (!(tolerance >= 0)) throw new ConfigError('--horizontal-pod-autoscaler-tolerance must be a number such as 0.1')
   if (config.concurrentHorizontalPodAutoscalerSyncs < 1)

@@ -11,7 +11,7 @@ import { namesOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
 /** An environment ends where it has become larger than this; Linux starts no program with more than about twice as much. */
-const LARGEST = 1 << 20
+const MAX_BYTES = 1 << 20
 
 /** Those of services first, then whole objects, then each variable, which can refer to the ones before it. */
 export function environmentOf(pod: Pod, container: Container, sources: Sources): ReadonlyMap<string, string> {
@@ -24,13 +24,13 @@ export function environmentOf(pod: Pod, container: Container, sources: Sources):
   for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
     const entries = configMapRef ? sources.entries('configmaps', configMapRef.name) : sources.entries('secrets', secretRef?.name)
     for (const [key, value] of entries ?? []) {
-      if (size > LARGEST) break
+      if (size > MAX_BYTES) break
       if (isRelaxedEnvVarName(prefix + key).length === 0) give(prefix + key, value())
     }
   }
   const services = new Map(serviceVariables(sources.services(pod.spec.enableServiceLinks !== false)))
   for (const variable of container.env ?? []) {
-    if (size > LARGEST) break
+    if (size > MAX_BYTES) break
     const value = variableValue(variable, { pod, container, sources, known: name => given.get(name) ?? services.get(name) })
     if (value !== undefined) give(variable.name, value)
   }

@@ -1,5 +1,5 @@
 /** What references may add to one text: values that refer to each other would double with every step. */
-const MOST_ADDED = 8 * 1024
+const MAX_ADDED = 8 * 1024
 
 /** `$(NAME)` in commands, arguments and values of variables, which a kubelet replaces; `$$` stands for `$`. What does not fit stays as it is. */
 export function expand(text: string, valueFor: (name: string) => string | undefined): string {
@@ -7,7 +7,7 @@ export function expand(text: string, valueFor: (name: string) => string | undefi
   const end = text.lastIndexOf(')') + 1
   const rest = text.slice(end).replaceAll('$$', () => '$')
   if (end === 0) return rest
-  let room = MOST_ADDED
+  let room = MAX_ADDED
   const replaced = (whole: string, dollar: string | undefined, name = '') => {
     if (dollar !== undefined) return dollar
     const value = valueFor(name)

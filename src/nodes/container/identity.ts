@@ -19,7 +19,7 @@ export type Identity = {
 
 export const CLUSTER_DOMAIN = 'cluster.local'
 /** Linux takes no longer name. */
-const LONGEST_HOST_NAME = 63
+const MAX_HOST_NAME_LENGTH = 63
 
 export function identityOf(pod: Pod, container: Container): Identity {
   const { spec, status } = pod
@@ -48,7 +48,7 @@ export function userProblem({ metadata, spec }: Pod, { name, securityContext }: 
 /** The names that a kubelet gives to a pod. */
 export function namesOf({ metadata, spec }: Pod): Pick<Identity, 'hostName' | 'fullName'> {
   if (spec.hostNetwork) return { hostName: spec.nodeName ?? '', fullName: spec.nodeName ?? '' }
-  const name = (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, LONGEST_HOST_NAME).replace(/[-.]+$/, '')
+  const name = (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, MAX_HOST_NAME_LENGTH).replace(/[-.]+$/, '')
   // A name that overrides all others has no domain.
   if (!spec.subdomain || spec.hostnameOverride !== undefined) return { hostName: name, fullName: name }
   const fullName = `${name}.${spec.subdomain}.${metadata.namespace}.svc.${CLUSTER_DOMAIN}`

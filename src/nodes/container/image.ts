@@ -6,11 +6,11 @@ const MISSING_NAME = /(?:^|[/-])(?:non-?existent|does-not-exist|doesnt-exist)(?:
 const INVALID_HOST = /^(?:[^/]*\.)?invalid(?:\.[^/]*)?(?::\d+)?\//
 
 /** No registry takes a longer one, and the patterns would take long. */
-const LONGEST_REFERENCE = 1024
+const MAX_REFERENCE_LENGTH = 1024
 
 /** Why an image cannot be pulled, in the words of a container runtime; undefined when it can. */
 export function pullErrorOf(image: string): string | undefined {
-  if (image.length > LONGEST_REFERENCE) return undefined
+  if (image.length > MAX_REFERENCE_LENGTH) return undefined
   const tag = /^[^@]*:([^:/@]+)$/.exec(image)?.[1] ?? ''
   const isInvalid = INVALID_HOST.test(image)
   if (!isInvalid && !TAGS.has(tag) && !MISSING_NAME.test(image)) return undefined

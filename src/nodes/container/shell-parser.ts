@@ -23,12 +23,12 @@ export type Step =
   | { readonly type: 'if'; readonly condition: Step; readonly then: Step; readonly otherwise: Step }
   | { readonly type: 'endless'; readonly body: readonly Step[] }
 
-const LONGEST_SCRIPT = 4096
-const DEEPEST = 8
+const MAX_SCRIPT_LENGTH = 4096
+const MAX_DEPTH = 8
 
 /** Undefined when a script has more than that. */
 export function parseScript(script: string): Step | undefined {
-  if (script.length > LONGEST_SCRIPT) return undefined
+  if (script.length > MAX_SCRIPT_LENGTH) return undefined
   try {
     const parser = new Parser(script)
     const step = parser.list([])
@@ -61,7 +61,7 @@ class Parser {
 
   /** Steps until one of the words that end them; a bracket ends them, too. */
   list(ends: readonly string[]): Step {
-    if (++this.#depth > DEEPEST) throw new NotUnderstood()
+    if (++this.#depth > MAX_DEPTH) throw new NotUnderstood()
     const steps: Step[] = []
     while (!this.isAtEnd && this.#text[this.#at] !== ')' && !ends.includes(this.#peek())) steps.push(this.#andOr())
     this.#depth--

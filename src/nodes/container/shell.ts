@@ -18,9 +18,9 @@ const DONE_AT_ONCE = new Set(
   ),
 )
 /** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
-const MOST_FILES = 32
+const MAX_FILES = 32
 /** Linux knows no longer path. */
-const LONGEST_PATH = 4096
+const MAX_PATH_LENGTH = 4096
 
 export type RunOptions = {
   readonly inputs: ContainerInputs
@@ -336,7 +336,7 @@ class Shell {
 
   #write(path: string, text: string): void {
     if (!this.#written.has(path)) {
-      this.#budget.spend('files', path.length > LONGEST_PATH ? Number.POSITIVE_INFINITY : 1)
+      this.#budget.spend('files', path.length > MAX_PATH_LENGTH ? Number.POSITIVE_INFINITY : 1)
       this.#writtenMs.set(path, this.#runMs)
     }
     this.#written.set(path, text)
@@ -375,7 +375,7 @@ class Shell {
   }
 
   #file(path: string): FileFound {
-    if (++this.#looked > MOST_FILES) return 'unknown'
+    if (++this.#looked > MAX_FILES) return 'unknown'
     const found = this.#inputs.file(path)
     return found === 'unknown' && this.#inputs.isOwn?.(path) ? 'missing' : found
   }

@@ -93,14 +93,14 @@ function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool |
 }
 
 /** A longer pattern takes too long to look for in every line. */
-const LONGEST_PATTERN = 1000
+const MAX_PATTERN_LENGTH = 1000
 
 /** Patterns without special characters. */
 function lookingFor(args: readonly string[]): TextTool | undefined {
   const { options, rest } = withOptions(args, '')
   const [pattern = '', ...files] = rest
   if (
-    pattern.length > LONGEST_PATTERN ||
+    pattern.length > MAX_PATTERN_LENGTH ||
     !/^[\w ,:=@%/"-]+$/.test(pattern) ||
     files.length > 1 ||
     [...options.keys()].some(key => !'qvciFE'.includes(key))

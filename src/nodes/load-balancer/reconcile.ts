@@ -12,7 +12,7 @@ export const INGRESS_CLASS = 'simulated'
 const NETWORKS: Readonly<Record<string, string>> = { IPv4: '198.18.0.0/15', IPv6: 'fd00:198:18::/64' }
 /** Ingresses share one address, as behind one ingress controller: the last of the block that services do not get to. */
 const INGRESS_ADDRESS = '198.19.255.254'
-const MOST = 1n << 16n
+const MAX_ADDRESSES = 1n << 16n
 
 /** Whether a service is given an address here: services of type LoadBalancer of no class are, as by the controller of a cloud. */
 export const isBalanced = ({ spec, metadata }: Service): boolean =>
@@ -29,7 +29,7 @@ export function newAddresses({ spec }: Service, taken: ReadonlySet<string>): str
     if (wanted && `IPv${wanted.family}` === family && !taken.has(formatIP(wanted))) return [formatIP(wanted)]
     const network = parseCIDR(NETWORKS[family] ?? '')
     if (!network) return []
-    for (let offset = 1n; offset < MOST; offset++) {
+    for (let offset = 1n; offset < MAX_ADDRESSES; offset++) {
       const address = formatIP(addressAt(network, offset)!)
       if (!taken.has(address)) return [address]
     }

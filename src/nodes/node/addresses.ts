@@ -9,8 +9,8 @@ const POD_NETWORKS: Readonly<Record<Family, { within: string; from: string }>> =
   6: { within: 'fd00:10::/32', from: 'fd00:10:244::' },
 }
 const NODE_NETWORKS: Readonly<Record<Family, string>> = { 4: '172.18.0.0/16', 6: 'fd00:172:18::/64' }
-const MOST_BLOCKS = 1n << 16n
-const LARGEST_BLOCK = 16
+const MAX_BLOCKS = 1n << 16n
+const MIN_PREFIX = 16
 /** The first address of a block is its name, the second that of its gateway. */
 const FIRST_OFFSET = 2n
 
@@ -19,11 +19,11 @@ export function freePodCIDR(family: Family, pods: number, taken: Iterable<string
   const network = parseCIDR(POD_NETWORKS[family].within)!
   const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
   const used = new Set(taken)
-  const prefix = family === 6 ? 64 : Math.max(LARGEST_BLOCK, Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2))))
+  const prefix = family === 6 ? 64 : Math.max(MIN_PREFIX, Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2))))
   const size = 1n << BigInt((family === 6 ? 128 : 32) - prefix)
   const others = [...used].flatMap(text => parseCIDR(text) ?? []).filter(other => other.prefix !== prefix)
   const all = cidrSize(network)
-  for (let passed = 0n; passed < all && passed < MOST_BLOCKS * size; passed += size) {
+  for (let passed = 0n; passed < all && passed < MAX_BLOCKS * size; passed += size) {
     const block: CIDR = { network: addressAt(network, (start + passed) % all)!, prefix }
     const text = formatCIDR(block)
     if (!used.has(text) && !others.some(other => cidrsOverlap(block, other))) return text

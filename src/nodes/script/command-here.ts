@@ -42,14 +42,14 @@ function run(command: Command, inputs: ContainerInputs): Here {
 /** Where a container can write, where there is little to look through for that; `looked` is called when it matters. */
 function inputsHere(pod: Pod, container: Container, looked: () => void): ContainerInputs {
   const { volumes } = pod.spec
-  const isMuch = containersOf(pod.spec).length > FEW || (container.volumeMounts?.length ?? 0) > FEW || (volumes?.length ?? 0) > FEW
+  const isMuch = containersOf(pod.spec).length > MAX_SMALL_COUNT || (container.volumeMounts?.length ?? 0) > MAX_SMALL_COUNT || (volumes?.length ?? 0) > MAX_SMALL_COUNT
   const looking = (isSo: typeof isOwnPath) => (path: string) => {
     looked()
     return isMuch ? refuse() : isSo(path, pod, container)
   }
   return { variables: refuse, file: refuse, identity: refuse, isReadOnly: looking(isReadOnlyPath), isOwn: looking(isOwnPath) }
 }
-const FEW = 16
+const MAX_SMALL_COUNT = 16
 
 /** Results of commands that depend on nothing else: most containers are made from a few templates. */
 const known = new Map<string, Here>()

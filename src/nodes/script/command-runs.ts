@@ -18,7 +18,7 @@ import { tooManyRequests } from '../../schema/status-error.ts'
 import { exceededText } from '../container/budget.ts'
 import { mountProblem } from '../container/files.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
-import { followRuns, MOST_RUNS } from './command.ts'
+import { followRuns, MAX_RUNS } from './command.ts'
 import { answerTo, stampOf } from './command-answers.ts'
 import { commandHere, firstRunHere } from './command-here.ts'
 import type { CommandJob, JobResult, OfContainer, Question } from './command-job.ts'
@@ -261,7 +261,7 @@ function runOf(to: PodToRun, container: Container, run: number): Task {
   const sameKey = keyOf(to, container)
   return {
     pod: to.pod,
-    key: `${sameKey} ${Math.min(run, MOST_RUNS)}`,
+    key: `${sameKey} ${Math.min(run, MAX_RUNS)}`,
     sameKey,
     async work(send) {
       let last: JobResult = {}

@@ -18,14 +18,14 @@ import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
 /** A command of more words is not understood, as a script that is too long is not. */
-const MOST_WORDS = 1_000
+const MAX_WORDS = 1_000
 const isAgnhostProgram = (word: string): boolean => /^agnhost(-2)?$/.test(baseName(word))
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
 export type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
 
 /** What a further run does can depend on what the ones before it have left behind; beyond these it is taken to stay the same. */
-export const MOST_RUNS = 8
+export const MAX_RUNS = 8
 
 /** Runs a command once, given the files that the run before has left. */
 type RunOnce = (left: Left | undefined) => Promise<Understood | undefined>
@@ -35,7 +35,7 @@ type Left = ReadonlyMap<string, string>
 export async function followRuns(run: number, runOnce: RunOnce): Promise<Understood | undefined> {
   let understood = await runOnce(undefined)
   let left: Left = new Map()
-  for (let i = 1; i <= Math.min(run, MOST_RUNS) && understood?.left && !isSame(understood.left, left); i++) {
+  for (let i = 1; i <= Math.min(run, MAX_RUNS) && understood?.left && !isSame(understood.left, left); i++) {
     left = understood.left
     understood = await runOnce(left)
   }
@@ -67,7 +67,7 @@ function runIn(
 ): Understood | undefined {
   const expanded = (word: string) => (word.includes('$') ? expand(word, name => inputs.variables().get(name)) : word)
   const written = [...(command ?? []), ...(args ?? [])]
-  if (written.length > MOST_WORDS) return undefined
+  if (written.length > MAX_WORDS) return undefined
   for (const word of written) budget.spend('bytes', word.length)
   const words = written.map(expanded)
   const agnhost = isAgnhost(image) && (command?.length ? isAgnhostProgram(words[0]!) && words : ['/agnhost', ...words])

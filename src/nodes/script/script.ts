@@ -71,21 +71,21 @@ const duration =
   (key: keyof Script, { least = 0, never = false } = {}): Read =>
   value => {
     if (never && value === 'never') return { [key]: NEVER }
-    const ms = value.length > LONGEST_VALUE ? undefined : durationMs(value)
+    const ms = value.length > MAX_VALUE_LENGTH ? undefined : durationMs(value)
     return ms === undefined || ms < least ? undefined : { [key]: ms }
   }
 
 const use =
   (key: keyof Script): Read =>
   value => {
-    const uses = value.length > LONGEST_VALUE ? undefined : readUses(value)
+    const uses = value.length > MAX_VALUE_LENGTH ? undefined : readUses(value)
     return uses && { [key]: uses }
   }
 
 /** Scripts are read at every look at a pod. */
-const LONGEST_VALUE = 256
+const MAX_VALUE_LENGTH = 256
 /** A shorter one would keep the processor busy. */
-const LEAST_RESTART_MS = 10
+const MIN_RESTART_MS = 10
 
 /** A startup probe that is scripted does not fail for good. */
 const withStartup = (read: Partial<Script> | undefined) => read && { ...read, startupFailureMs: NEVER }
@@ -95,7 +95,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   [
     'exit-code',
     value => {
-      if (value.length > LONGEST_VALUE) return undefined
+      if (value.length > MAX_VALUE_LENGTH) return undefined
       const exitCodes = value.split(',').map(text => (/^\d{1,3}$/.test(text.trim()) ? Number(text) : 256))
       return exitCodes.every(code => code <= 255) ? { exitCodes } : undefined
     },
@@ -105,7 +105,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['ready-delay', duration('readyMs', { never: true })],
   ['liveness-failure', duration('livenessMs')],
   ['stop-time', duration('stopMs', { never: true })],
-  ['restart-delay', duration('restartMs', { least: LEAST_RESTART_MS })],
+  ['restart-delay', duration('restartMs', { least: MIN_RESTART_MS })],
   ['image-pull-error', text => ({ pullError: truncate(text, LIMITS.nodeMessageLength) })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
@@ -266,12 +266,12 @@ export function* scriptProblems(annotations: Annotations, containers: ReadonlySe
     const [, container, name = ''] = SCRIPT_KEY.exec(key) ?? []
     const problem = name === '' ? undefined : problemOf(key, annotations[key]!, { container, name, containers })
     if (problem === undefined) continue
-    if (++count > MOST_PROBLEMS) return
+    if (++count > MAX_PROBLEMS) return
     yield problem
   }
 }
 /** More of them would tell nothing new, and each is an event. */
-const MOST_PROBLEMS = 8
+const MAX_PROBLEMS = 8
 
 type Setting = { readonly container: string | undefined; readonly name: string; readonly containers: ReadonlySet<string> }
 
@@ -279,7 +279,7 @@ function problemOf(key: string, value: string, { container, name, containers }: 
   const read = SETTINGS.get(name)
   if (!read) return `there is no annotation ${key}; ${SCRIPT_DOMAIN} has ${[...SETTINGS.keys()].join(', ')}`
   if (container !== undefined && !containers.has(container)) return `${key}: the pod has no container ${container}`
-  return read(value) ? undefined : `${key}: "${value.slice(0, LONGEST_VALUE)}" makes no sense and is ignored`
+  return read(value) ? undefined : `${key}: "${value.slice(0, MAX_VALUE_LENGTH)}" makes no sense and is ignored`
 }
 const SCRIPT_KEY = /^(?:(.+)\.)?sim\.keelson\.dev\/(.+)$/
 

@@ -3,8 +3,8 @@ import { get } from 'node:https'
 import type { Fetch } from '../../authn/remote-keys.ts'
 import { trustingAgent } from '../../transport/trusting-agent.ts'
 
-const LONGEST_MS = 30_000
-const LARGEST_BYTES = 1024 * 1024
+const MAX_MS = 30_000
+const MAX_BYTES = 1024 * 1024
 
 /** Trusts the given authorities, or those that Node trusts. Redirects are not followed. */
 export function httpsFetch(ca: string | undefined): Fetch {
@@ -13,8 +13,8 @@ export function httpsFetch(ca: string | undefined): Fetch {
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
       const trust = { host, ca: ca ?? '', servername: '', skipsVerification: false }
       const options = {
-        timeout: LONGEST_MS,
-        signal: AbortSignal.timeout(LONGEST_MS),
+        timeout: MAX_MS,
+        signal: AbortSignal.timeout(MAX_MS),
         agent: trustingAgent(trust, { keepAlive: false }),
       }
       const asked = get(url, options, answer => {
@@ -22,7 +22,7 @@ export function httpsFetch(ca: string | undefined): Fetch {
         let size = 0
         answer.on('data', (piece: Buffer) => {
           size += piece.length
-          if (size > LARGEST_BYTES) answer.destroy(new Error('the answer is too large'))
+          if (size > MAX_BYTES) answer.destroy(new Error('the answer is too large'))
           else pieces.push(piece)
         })
         answer.on('error', reject)

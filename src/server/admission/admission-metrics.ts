@@ -11,7 +11,7 @@ const WEBHOOK_SECONDS = [...PLUGIN_SECONDS, 10, 25]
 const POLICY_SECONDS = [0.0000005, 0.001, 0.01, 0.1, 1]
 
 /** Webhooks may answer with any number; those above count as one. */
-const HIGHEST_CODE = 600
+const MAX_CODE = 600
 
 /** Names of webhooks and policies come from clients: the series that was begun first goes when there would be more than this. */
 const MAX_SERIES = 5_000
@@ -131,7 +131,7 @@ export class AdmissionMetrics implements AdmissionObserver {
   }
 }
 
-const codeText = (code: number): string => String(Math.min(code, HIGHEST_CODE))
+const codeText = (code: number): string => String(Math.min(code, MAX_CODE))
 
 type Operation = Parameters<Timer>[0]
 type Operations = { [operation in Operation]?: Histogram }

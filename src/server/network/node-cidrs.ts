@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../config.ts'
 
 const DEFAULT_MASK_SIZES = { 4: 24, 6: 64 } as const
 /** More blocks of one range are not kept count of. */
-const MOST_BITS = 16
+const MAX_BITS = 16
 
 /** The ranges that nodes get blocks of, in the order of --cluster-cidr. Throws ConfigError. */
 export function nodeRanges(config: Config): readonly NodeRange[] {
@@ -30,9 +30,9 @@ export function nodeRanges(config: Config): readonly NodeRange[] {
       throw new ConfigError(
         `--cluster-cidr: ${config.clusterCidr[i]} is smaller than the block of one node, which has the size /${maskSize}`,
       )
-    if (family === 6 && maskSize - range.prefix > MOST_BITS)
+    if (family === 6 && maskSize - range.prefix > MAX_BITS)
       throw new ConfigError(
-        `--cluster-cidr: the blocks /${maskSize} of ${config.clusterCidr[i]} are too many; ${MOST_BITS} bits can differ`,
+        `--cluster-cidr: the blocks /${maskSize} of ${config.clusterCidr[i]} are too many; ${MAX_BITS} bits can differ`,
       )
     return { range, maskSize }
   })

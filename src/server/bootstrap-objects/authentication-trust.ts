@@ -139,12 +139,12 @@ function rememberedCertificates(): typeof readCertificate {
   return pem => {
     const found = known.get(pem) ?? readCertificate(pem)
     // Others can put any number into the ConfigMap.
-    if (known.size >= MOST_REMEMBERED) known.clear()
+    if (known.size >= MAX_REMEMBERED) known.clear()
     known.set(pem, found)
     return found
   }
 }
-const MOST_REMEMBERED = 100
+const MAX_REMEMBERED = 100
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
 const isTooLarge = (error: unknown): boolean =>
