@@ -1,4 +1,4 @@
-/** What the image agnhost does, with which Kubernetes tests itself: it waits, serves, or tells what it was given. */
+/** The commands of agnhost, the test image of Kubernetes: it waits, serves, or prints what its container was given. */
 import { posix } from 'node:path'
 import { goQuote } from '../../lib/go-text.ts'
 import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
@@ -8,7 +8,7 @@ export const isAgnhost = (image: string): boolean => /(^|\/)agnhost(:|@|$)/.test
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '' }
 
-/** What serves, with the flags that name its ports and the ports without them; none where they are not known. */
+/** Commands that serve, with the flags for their ports and the default ports; none where they are unknown. */
 const SERVING: ReadonlyMap<string, Readonly<Record<string, number>> | undefined> = new Map([
   ['netexec', { 'http-port': 8080, 'udp-port': 8081, 'sctp-port': -1 }],
   ['nettest', { port: 8080 }],
@@ -19,7 +19,7 @@ const SERVING: ReadonlyMap<string, Readonly<Record<string, number>> | undefined>
   ...['porter', 'webhook', 'crd-conversion-webhook', 'guestbook'].map(name => [name, undefined] as const),
 ])
 
-/** Undefined for what nothing is known of. The first word is the program. */
+/** Undefined for an unknown command. The first word is the program. */
 export function runAgnhost(words: readonly string[], inputs: ContainerInputs): Understood | undefined {
   const [, does = 'pause', ...args] = words
   if (does === 'pause') return { ...FOREVER, log: 'Paused\n', ports: [] }
@@ -41,7 +41,7 @@ function printedFile(path: string, { file }: ContainerInputs): Understood | unde
 
 const LOGGED_NAMESPACES = ['kube-system', 'default', 'ns']
 
-/** So many lines over a time, as an API server might write them. */
+/** Prints a number of lines over a time, as the log of an API server. */
 function generatedLog(args: readonly string[]): Understood | undefined {
   const text = ` ${args.join(' ')} `
   const [, count = ''] = / (?:--log-lines-total|-t)[= ](\d{1,4}) /.exec(text) ?? []
@@ -74,7 +74,7 @@ const NEW_FILES: Readonly<Record<string, number>> = {
   new_file_0777: 0o777,
 }
 
-/** Tells about files, in an order of its own. */
+/** Prints facts about files, in a fixed order. */
 function mountTest(args: readonly string[], inputs: ContainerInputs): Understood | undefined {
   const flags = new Map(args.map(arg => /^--?(\w+)(?:=(.*))?$/s.exec(arg) ?? []).map(([, name = '', value = 'true']) => [name, value]))
   const written = new Map<string, File>()
@@ -96,7 +96,7 @@ function mountTest(args: readonly string[], inputs: ContainerInputs): Understood
   return Number.isNaN(runMs) ? undefined : { runMs, exitCode: failed ? 1 : 0, log, lastWords: '' }
 }
 
-/** It belongs to who writes it, and to the group of its directory where a kubelet has set one. */
+/** A new file belongs to its writer, and to the group of its directory where a kubelet has set one. */
 function newFile(path: string, mode: number, { identity, file }: ContainerInputs): File {
   const directory = file(posix.dirname(path))
   const { user = 0, group: own = 0 } = identity?.() ?? {}

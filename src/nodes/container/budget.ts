@@ -1,11 +1,11 @@
 /**
- * The work that one run of a simulated command may take. It is counted, not timed, so that a run ends the same way on every machine:
- * one that uses up its budget fails, and its message says which part of it.
+ * The budget of one run of a simulated command. Work is counted, not timed, so that a run ends the same way on every machine:
+ * a run that exceeds its budget fails, and its message names the limit.
  */
 import { LIMITS } from '../../lib/limits.ts'
 
 export type BudgetLimits = {
-  /** Commands, and passes of loops. */
+  /** Commands, and iterations of loops. */
   readonly steps: number
   /** Bytes that are read, expanded or written; a line or a field counts `OVERHEAD` more. */
   readonly bytes: number
@@ -13,11 +13,11 @@ export type BudgetLimits = {
   readonly output: number
   /** Files that are written. */
   readonly files: number
-  /** Bytes of the objects that variables and files are made of. */
+  /** Bytes of the objects behind variables and files. */
   readonly inputs: number
 }
 
-/** What each line or field costs beside its bytes. */
+/** The cost of each line or field beside its bytes. */
 export const OVERHEAD = 16
 
 const UNITS: Readonly<Record<keyof BudgetLimits, string>> = {
@@ -30,7 +30,7 @@ const UNITS: Readonly<Record<keyof BudgetLimits, string>> = {
 
 export class BudgetExceeded extends Error {}
 
-/** Why a command failed that took more than it may. It stands in the status of a container, where a kubelet leaves room for few words. */
+/** The message of a command that exceeded its budget. It is short: a kubelet leaves little room in the status of a container. */
 export const exceededText = (what: string): string =>
   `command exceeds the limit of a simulated container (${what}): simplify it, or script it with sim.keelson.dev/run-time and exit-code`
 
@@ -43,7 +43,7 @@ export class Budget {
     this.#left = { ...limits }
   }
 
-  /** Throws BudgetExceeded when there is not so much left. */
+  /** Throws BudgetExceeded when less than that is left. */
   spend(what: keyof BudgetLimits, amount: number): void {
     this.#left[what] -= amount
     if (this.#left[what] < 0) throw new BudgetExceeded(exceededText(`${this.#limits[what]} ${UNITS[what]}`))

@@ -1,33 +1,33 @@
-/** What a container gets from its pod, made when it is asked for: environment variables, files of volumes, names and users. */
+/** The inputs that a container gets from its pod, computed on demand: environment variables, files of volumes, names and users. */
 import type { Budget } from './budget.ts'
 import type { Identity } from './identity.ts'
 
 export type ContainerInputs = {
   readonly variables: () => ReadonlyMap<string, string>
-  /** What is at an absolute path. */
+  /** The file or directory at an absolute path. */
   readonly file: (path: string) => FileFound
   readonly identity?: () => Identity
-  /** Whether nothing can be written to a path. */
+  /** Whether a path is on a read-only file system. */
   readonly isReadOnly?: (path: string) => boolean
-  /** Whether a path is in a directory that is empty before the first run, is kept for further ones, and that no other container has. */
+  /** Whether a path is in a directory that starts empty, is kept between runs, and belongs to this container alone. */
   readonly isOwn?: (path: string) => boolean
 }
 
 export type File = {
-  /** Undefined when nobody knows it. */
+  /** Undefined when it is unknown. */
   readonly content: string | undefined
   readonly mode: number
-  /** The user that owns it; root where nothing is said. */
+  /** The owner; root by default. */
   readonly owner?: number
   readonly group: number
   readonly isDirectory?: true
   readonly fileSystem?: string
 }
 
-/** `unknown` where what is there comes from elsewhere: from the image, or from what programs write. */
+/** `unknown` where the content comes from the image or from programs. */
 export type FileFound = File | 'missing' | 'unknown'
 
-/** The same, each looked for once; what is found is paid for. A lookup costs as much as there is to look through. */
+/** Caches lookups and charges a budget for them: a lookup costs as much as it has to search. */
 export function paidInputs(inputs: ContainerInputs, budget: Budget, lookupCost: number): ContainerInputs {
   const paying =
     <R>(look: (path: string) => R) =>

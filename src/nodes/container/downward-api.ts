@@ -1,11 +1,11 @@
-/** What a pod can be told about itself, in variables and files: fields of its own, and resources of its containers. */
+/** The downward API: fields of a pod and resources of its containers, for variables and files. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import type { ResourceFieldSelector } from '../../kinds/rules/pod/containers/downward-api.ts'
 import { compareText, goWholeQuote } from '../../lib/go-text.ts'
 import { integerValue, milliValue, parseQuantity } from '../../lib/quantity.ts'
 
-/** The text of a field; empty when it is not set. */
+/** The value of a field; empty when it is not set. */
 export function fieldText({ metadata, spec, status }: Pod, path: string): string {
   const [, map = '', key = ''] = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path) ?? []
   if (map !== '') return metadata[map as 'labels' | 'annotations']?.[key] ?? ''
@@ -48,7 +48,7 @@ const linesOf = (map: Readonly<Record<string, string>> | undefined): string =>
 
 type Amounts = Readonly<Record<string, string>> | null | undefined
 
-/** An amount of a resource, rounded up to the unit that is asked for. What is not limited is limited by the node. */
+/** An amount of a resource, rounded up to the divisor. The node limits a container that has no limit. */
 export function resourceText(
   { spec }: Pod,
   { containerName, resource, divisor }: ResourceFieldSelector,

@@ -1,4 +1,4 @@
-/** The environment variables of a container, as a kubelet makes them. */
+/** The environment variables that a kubelet gives to a container. */
 
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
@@ -10,10 +10,10 @@ import { expand } from './expansion.ts'
 import { namesOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
-/** An environment ends where it has become larger than this; Linux starts no program with more than about twice as much. */
+/** The environment is cut off at this size; Linux starts no program with more than about twice as much. */
 const MAX_BYTES = 1 << 20
 
-/** Those of services first, then whole objects, then each variable, which can refer to the ones before it. */
+/** Variables of services first, then of whole objects, then single ones, which can refer to those before them. */
 export function environmentOf(pod: Pod, container: Container, sources: Sources): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   let size = 0
@@ -46,7 +46,7 @@ type At = {
   readonly known: (name: string) => string | undefined
 }
 
-/** Undefined when its source is optional and not there. */
+/** Undefined when its optional source does not exist. */
 function variableValue({ value = '', valueFrom }: EnvVar, { pod, container, sources, known }: At): string | undefined {
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = valueFrom ?? {}
   if (fieldRef) return fieldText(pod, fieldRef.fieldPath)
@@ -56,7 +56,7 @@ function variableValue({ value = '', valueFrom }: EnvVar, { pod, container, sour
   return valueFrom ? undefined : expand(value, known)
 }
 
-/** Where services are, in two conventions: that of Kubernetes and that of linked containers. */
+/** Variables of services in two conventions: that of Kubernetes and that of linked containers. */
 function* serviceVariables(services: Iterable<Service>): Iterable<[string, string]> {
   for (const { metadata, spec } of services) {
     const { clusterIP = '', ports } = spec

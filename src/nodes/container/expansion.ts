@@ -1,9 +1,9 @@
-/** What references may add to one text: values that refer to each other would double with every step. */
+/** Limit of the growth of one text by references: values that refer to each other would double with every step. */
 const MAX_ADDED = 8 * 1024
 
-/** `$(NAME)` in commands, arguments and values of variables, which a kubelet replaces; `$$` stands for `$`. What does not fit stays as it is. */
+/** Expands `$(NAME)` in commands, arguments and values as a kubelet does; `$$` stands for `$`. A reference beyond the limit stays. */
 export function expand(text: string, valueFor: (name: string) => string | undefined): string {
-  // Whatever begins before the last bracket ends somewhere, so that each reference is found in one look.
+  // Every reference before the last bracket is closed, so one pass finds each of them.
   const end = text.lastIndexOf(')') + 1
   const rest = text.slice(end).replaceAll('$$', () => '$')
   if (end === 0) return rest

@@ -1,4 +1,4 @@
-/** The files that the volumes of a pod bring into a container, as a kubelet writes them. */
+/** The files that a kubelet writes into a container from the volumes of its pod. */
 
 import { posix } from 'node:path'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -16,7 +16,7 @@ import type { Sources } from './sources.ts'
 type Around = { readonly pod: Pod; readonly container: Container; readonly sources: Sources }
 type Variables = () => ReadonlyMap<string, string>
 
-/** What is at a path of a container. */
+/** The file or directory at a path of a container. */
 export function fileAt(path: string, around: Around, variables: Variables): FileFound {
   const wanted = posix.normalize(path)
   const mount = mountOf(wanted, around.container)
@@ -30,14 +30,14 @@ export function fileAt(path: string, around: Around, variables: Variables): File
   const group = Number(around.pod.spec.securityContext?.fsGroup ?? 0)
   if (volume.emptyDir) {
     const fileSystem = volume.emptyDir.medium === 'Memory' ? 'tmpfs' : EXT4
-    // A kubelet makes the directories that are mounted.
+    // A kubelet creates the directories of mounts.
     const isMounted = (each: VolumeMount) => each.name === mount.name && `${posix.join('/', subPathOf(each))}/`.startsWith(`${inVolume}/`)
     const isMade = inVolume === '/' || (around.container.volumeMounts ?? []).some(isMounted)
     return isMade ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
   }
   const files = filesOf(volume, around)
   if (!files) return 'unknown'
-  // Group and owner may read what a kubelet has written, where there is a group for that.
+  // With an fsGroup, owner and group may read the files that a kubelet has written.
   const readable = group === 0 ? 0 : 0o440
   for (const { path: at, content, mode } of files)
     if (posix.join('/', at) === inVolume) return { content: content(), mode: mode | readable, group }
@@ -51,7 +51,7 @@ export function isOwnPath(path: string, { spec }: Pod, container: Container): bo
   return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
 }
 
-/** Whether a path is in a volume that is mounted for reading only, or in an image to which nothing can be written. */
+/** Whether a path is in a volume that is mounted read-only, or in an image with a read-only root file system. */
 export function isReadOnlyPath(path: string, { spec }: Pod, container: Container): boolean {
   const wanted = posix.normalize(path)
   const mount = mountOf(wanted, container)
@@ -60,13 +60,13 @@ export function isReadOnlyPath(path: string, { spec }: Pod, container: Container
   return mount.readOnly === true || (configMap ?? secret ?? downwardAPI ?? projected) !== undefined
 }
 
-/** Files outside volumes that a kubelet, or the container runtime, writes for every pod. */
+/** Files outside of volumes that a kubelet or container runtime writes for every pod. */
 function managedFile(path: string, pod: Pod): File | undefined {
   const content = path === '/etc/hosts' ? hostsFile(pod) : path === '/etc/hostname' ? `${namesOf(pod).hostName}\n` : undefined
   return content === undefined ? undefined : { content, mode: 0o644, group: 0 }
 }
 
-/** Pods in the network of their node get the node's. */
+/** Pods in the network of their node get the hosts file of the node. */
 function hostsFile(pod: Pod): string {
   const { hostName, fullName } = namesOf(pod)
   const own = [...new Set([fullName, hostName])].join('\t')
@@ -80,7 +80,7 @@ function hostsFile(pod: Pod): string {
   ].join('')
 }
 
-/** Why a volume cannot be mounted where a container wants it, in the words of a kubelet. */
+/** Why a volume cannot be mounted at the path that a container names, in the words of a kubelet. */
 export function mountProblem({ volumeMounts }: Container, variables: Variables): string | undefined {
   for (const { subPath = '', subPathExpr = '' } of volumeMounts ?? []) {
     const missing = new Set<string>()
@@ -99,7 +99,7 @@ export function mountProblem({ volumeMounts }: Container, variables: Variables):
 
 const trimmed = (path: string): string => posix.normalize(path).replace(/\/$/, '')
 
-/** The innermost mount that a path is in. */
+/** The innermost mount that contains a path. */
 function mountOf(path: string, { volumeMounts }: Container): VolumeMount | undefined {
   let found: VolumeMount | undefined
   for (const mount of volumeMounts ?? []) {
@@ -116,13 +116,13 @@ type Made = { readonly path: string; readonly mode: number; readonly content: ()
 
 const DEFAULT_MODE = 0o644
 
-/** Undefined when what is in the volume comes from elsewhere. */
+/** Undefined when the content of the volume comes from elsewhere. */
 function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: Around): Iterable<Made> | undefined {
   if (configMap) return keyed('configmaps', configMap.name, configMap, around)
   if (secret) return keyed('secrets', secret.secretName, secret, around)
   if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, around)
   if (!projected) return undefined
-  // Of several files with one path the last is what a kubelet leaves.
+  // Of several files with one path a kubelet keeps the last.
   return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, around)]).reverse()
 }
 
@@ -136,7 +136,7 @@ function projectedFiles(source: VolumeProjection, defaultMode: number | undefine
     const content = () => certificatesOf(around.sources.bundles(clusterTrustBundle))
     return [{ path: clusterTrustBundle.path, mode, content }]
   }
-  // What is secret to a pod nobody else is told.
+  // The credentials of a pod are given to nobody else.
   const { credentialBundlePath, keyPath, certificateChainPath } = podCertificate ?? {}
   const paths = [serviceAccountToken?.path, credentialBundlePath, keyPath, certificateChainPath]
   return paths.filter(path => path).map(path => ({ path: path!, mode, content: () => undefined }))

@@ -1,24 +1,24 @@
-/** Who a container is: its names in the network, and the user that its programs run as. */
+/** The identity of a container: its host names, and the user and groups of its programs. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { normalName } from '../pod/sysctls.ts'
 
 export type Identity = {
   readonly hostName: string
-  /** With its domain, where the pod has one. */
+  /** With the domain of the pod, if it has one. */
   readonly fullName: string
   readonly addresses: readonly string[]
-  /** Undefined where the image decides. */
+  /** Undefined when the image decides. */
   readonly user: number | undefined
   readonly group: number
-  /** Its own group first. */
+  /** The primary group first. */
   readonly groups: readonly number[]
-  /** Kernel parameters that the pod sets. */
+  /** The sysctls of the pod. */
   readonly sysctls: ReadonlyMap<string, string>
 }
 
 export const CLUSTER_DOMAIN = 'cluster.local'
-/** Linux takes no longer name. */
+/** The longest host name on Linux. */
 const MAX_HOST_NAME_LENGTH = 63
 
 export function identityOf(pod: Pod, container: Container): Identity {
@@ -37,7 +37,7 @@ export function identityOf(pod: Pod, container: Container): Identity {
   }
 }
 
-/** Why a container may not run as the user that it asks for, in the words of a kubelet. Which user an image names is not known. */
+/** Why a container may not run as its user, in the words of a kubelet. The user of the image is unknown. */
 export function userProblem({ metadata, spec }: Pod, { name, securityContext }: Container): string | undefined {
   const isBarred = (securityContext?.runAsNonRoot ?? spec.securityContext?.runAsNonRoot) === true
   const user = securityContext?.runAsUser ?? spec.securityContext?.runAsUser
@@ -45,17 +45,17 @@ export function userProblem({ metadata, spec }: Pod, { name, securityContext }: 
   return `container's runAsUser breaks non-root policy (pod: "${metadata.name}_${metadata.namespace}(${metadata.uid})", container: ${name})`
 }
 
-/** The names that a kubelet gives to a pod. */
+/** The host names that a kubelet gives to a pod. */
 export function namesOf({ metadata, spec }: Pod): Pick<Identity, 'hostName' | 'fullName'> {
   if (spec.hostNetwork) return { hostName: spec.nodeName ?? '', fullName: spec.nodeName ?? '' }
   const name = (spec.hostnameOverride ?? spec.hostname ?? metadata.name ?? '').slice(0, MAX_HOST_NAME_LENGTH).replace(/[-.]+$/, '')
-  // A name that overrides all others has no domain.
+  // A host name override has no domain.
   if (!spec.subdomain || spec.hostnameOverride !== undefined) return { hostName: name, fullName: name }
   const fullName = `${name}.${spec.subdomain}.${metadata.namespace}.svc.${CLUSTER_DOMAIN}`
   return { hostName: spec.setHostnameAsFQDN ? fullName : name, fullName }
 }
 
-/** What `id` prints; undefined where the image decides. */
+/** The output of `id`; undefined when the image decides. */
 export function idText({ user, group, groups }: Identity, options: readonly string[]): string | undefined {
   if (user === undefined || options.length > 1) return undefined
   const named = (id: number) => (id === 0 ? '0(root)' : String(id))
@@ -75,7 +75,7 @@ export function idText({ user, group, groups }: Identity, options: readonly stri
   }
 }
 
-/** What `hostname` prints. */
+/** The output of `hostname`. */
 export function hostNameText({ hostName, fullName, addresses }: Identity, options: readonly string[]): string | undefined {
   switch (options.join(' ')) {
     case '':

@@ -1,11 +1,11 @@
-/** Images that are there: all but those whose reference says that they are not. */
+/** The registry of simulated images: every image exists but for those whose reference says that it does not. */
 
-/** Tags and ends of names for what is not there, and hosts with the label that is reserved for names that are not valid. */
+/** Tags and suffixes of images that do not exist, and the host label that is reserved for invalid names. */
 const TAGS = new Set(['404', 'missing', 'nonexistent', 'non-existent', 'does-not-exist', 'doesnt-exist'])
 const MISSING_NAME = /(?:^|[/-])(?:non-?existent|does-not-exist|doesnt-exist)(?::[^:/@]+)?$/
 const INVALID_HOST = /^(?:[^/]*\.)?invalid(?:\.[^/]*)?(?::\d+)?\//
 
-/** No registry takes a longer one, and the patterns would take long. */
+/** No registry accepts a longer reference, and matching one would take long. */
 const MAX_REFERENCE_LENGTH = 1024
 
 /** Why an image cannot be pulled, in the words of a container runtime; undefined when it can. */

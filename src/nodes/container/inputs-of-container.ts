@@ -1,4 +1,4 @@
-/** What a pod gives to one of its containers. */
+/** Creates the inputs that a pod gives to one of its containers. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
@@ -22,7 +22,7 @@ export function inputsOf(container: Container, pod: Pod, sources: Sources): Cont
   }
 }
 
-/** The pod with the addresses that it is about to get. */
+/** The pod with the addresses that it will get. */
 export function withAddresses(pod: Pod, hostIPs: readonly string[], podIPs: readonly string[]): Pod {
   if (pod.status.podIP) return pod
   const addresses = (ips: readonly string[]) => ips.map(ip => ({ ip }))

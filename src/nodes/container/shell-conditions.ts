@@ -8,10 +8,10 @@ const NUMBERS: Readonly<Record<string, (a: number, b: number) => boolean>> = {
   '-ge': (a, b) => a >= b,
 }
 
-/** Whether there is something at a path, or a directory; undefined when nobody knows. */
+/** Whether a path exists, or is a directory; undefined when that is unknown. */
 type Has = (path: string, what: 'anything' | 'directory') => boolean | undefined
 
-/** Undefined when it is not understood, or depends on files that are not known. */
+/** Undefined when it is not understood, or depends on unknown files. */
 export function holds(words: readonly string[], has: Has): boolean | undefined {
   let negations = 0
   while (words[negations] === '!' && negations < words.length - 1) negations++

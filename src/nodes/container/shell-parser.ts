@@ -1,5 +1,5 @@
 /**
- * Reads scripts of a shell as far as they are lists of simple commands, pipelines, conditions, loops over words, and an endless loop at
+ * Parses shell scripts that are lists of simple commands, pipelines, conditions, loops over words, and an endless loop at
  * the end:
  *
  *     if [ -f /etc/app/ready ]; then echo "$GREETING"; else exit 3; fi
@@ -26,7 +26,7 @@ export type Step =
 const MAX_SCRIPT_LENGTH = 4096
 const MAX_DEPTH = 8
 
-/** Undefined when a script has more than that. */
+/** Undefined when a script exceeds these limits. */
 export function parseScript(script: string): Step | undefined {
   if (script.length > MAX_SCRIPT_LENGTH) return undefined
   try {
@@ -42,7 +42,7 @@ export function parseScript(script: string): Step | undefined {
 class NotUnderstood extends Error {}
 
 const NOTHING: Step = { type: 'list', steps: [] }
-/** Words that begin what is not read here. */
+/** Keywords of constructs that are not supported. */
 const UNREAD = new Set(['until', 'case', 'select', 'function', '{'])
 
 class Parser {
@@ -59,7 +59,7 @@ class Parser {
     return this.#at >= this.#text.length
   }
 
-  /** Steps until one of the words that end them; a bracket ends them, too. */
+  /** Parses steps up to one of the terminators, or a closing bracket. */
   list(ends: readonly string[]): Step {
     if (++this.#depth > MAX_DEPTH) throw new NotUnderstood()
     const steps: Step[] = []
@@ -144,7 +144,7 @@ class Parser {
     this.#word()
   }
 
-  /** What is in a loop need not be understood: only what it prints is of interest. */
+  /** The body of an endless loop need not be understood: only its output matters. */
   #endless(): Step {
     this.#word()
     this.#blanks()
@@ -167,7 +167,7 @@ class Parser {
       if (whole !== '') {
         this.#at += whole.length
         const isError = descriptor === '2'
-        // To where the other one goes already.
+        // Duplicates the target of the other stream.
         const [same] = /^&\d/.exec(this.#text.slice(this.#at, this.#at + 2)) ?? []
         if (same) this.#at += same.length
         else {
@@ -228,7 +228,7 @@ class Parser {
     return [...pieces, { type: 'text', text, isQuoted: true }]
   }
 
-  /** A variable, or the output of a script. */
+  /** A variable, or a command substitution. */
   #dollar(isQuoted: boolean): Piece {
     this.#at++
     const next = this.#text[this.#at] ?? ''
@@ -251,7 +251,7 @@ class Parser {
     return name === '' ? { type: 'text', text: '$', isQuoted } : { type: 'variable', name, orElse: undefined, isQuoted }
   }
 
-  /** The output of a script in the older notation. */
+  /** A command substitution with backquotes. */
   #backquoted(isQuoted: boolean): Piece {
     const text = this.#until('`')
     if (text.includes('\\')) throw new NotUnderstood()
@@ -262,7 +262,7 @@ class Parser {
     return { type: 'output', script, isQuoted }
   }
 
-  /** The text up to a character that is not escaped, from behind the present one. */
+  /** The text after the current character up to one that is not escaped. */
   #until(end: string): string {
     const at = this.#text.indexOf(end, this.#at + 1)
     if (at < 0) throw new NotUnderstood()
@@ -271,13 +271,13 @@ class Parser {
     return text
   }
 
-  /** The word that comes next, when it is plain; it stays where it is. */
+  /** Peeks at the next word, when it is plain. */
   #peek(): string {
     this.#blanks()
     return /^[^\s;&|()<>'"`$\\]*/.exec(this.#text.slice(this.#at, this.#at + 16))?.[0] ?? ''
   }
 
-  /** Past blanks, and a comment up to the end of its line. */
+  /** Skips blanks, and a comment up to the end of its line. */
   #blanks(): void {
     this.#skip(/[ \t\r]/)
     if (this.#text.startsWith('\\\n', this.#at)) {
@@ -292,5 +292,5 @@ class Parser {
   }
 }
 
-/** What ends a command. */
+/** Characters that end a command. */
 const ENDS = ';\n&|()'

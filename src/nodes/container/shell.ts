@@ -1,4 +1,4 @@
-/** Runs scripts of a shell with the commands whose effect is known. */
+/** Runs shell scripts made of commands whose effect is known. */
 import { trimEnd } from '../../lib/trim-end.ts'
 import { normalName } from '../pod/sysctls.ts'
 import { runAgnhost } from './agnhost.ts'
@@ -10,29 +10,29 @@ import { parseScript, type Redirect, type Step, type Word } from './shell-parser
 import { textTool } from './text-tools.ts'
 import type { Understood } from './understood.ts'
 
-/** Commands that are done at once and succeed without a word, and others of which it is not known what they print. */
+/** Commands that succeed at once and print nothing, and commands whose output is unknown. */
 const SILENT = new Set(': cd chgrp chmod chown cp export ln mkdir mv set sync trap true umask'.split(' '))
 const DONE_AT_ONCE = new Set(
   'awk base64 basename cut date df dirname du find free grep head ls md5sum mount nproc printf ps pwd readlink sed seq sha256sum sort stat tail tee tr uname uniq wc whoami xargs'.split(
     ' ',
   ),
 )
-/** Of files beyond these nothing is known: each is looked for among all mounts and all keys. */
+/** Further files are unknown: each lookup searches all mounts and all keys. */
 const MAX_FILES = 32
-/** Linux knows no longer path. */
+/** The longest path on Linux. */
 const MAX_PATH_LENGTH = 4096
 
 export type RunOptions = {
   readonly inputs: ContainerInputs
   readonly budget: Budget
   readonly lastWordsPath: string
-  /** The files that the run before has left. */
+  /** The files that the previous run has left. */
   readonly left?: ReadonlyMap<string, string> | undefined
-  /** The name of the shell, as it calls itself. */
+  /** The name of the shell, for its messages. */
   readonly shell?: string
 }
 
-/** Undefined when it is not understood. Throws BudgetExceeded when it does more than it may. */
+/** The result of a script; undefined when it is not understood. Throws BudgetExceeded when it exceeds its budget. */
 export function runScript(script: string, options: RunOptions): Understood | undefined {
   const step = parseScript(script)
   return step && new Shell(options).understand(step)
@@ -45,10 +45,10 @@ export function runCommand(words: readonly string[], options: RunOptions): Under
   return new Shell(options).understand({ type: 'command', words: literal, redirects: [] })
 }
 
-/** Where output goes; the path is undefined when it is not known. */
+/** The target of output; the path is undefined when it is unknown. */
 type Target = { readonly path: string | undefined; readonly isAppended: boolean }
 
-/** How a step ends: what follows is run, or not. Undefined when it is not understood. */
+/** The end of a step: the script goes on or stops. Undefined when the step is not understood. */
 type Ending = 'next' | 'exit' | undefined
 
 class Shell {
@@ -61,17 +61,17 @@ class Shell {
   readonly #writtenMs = new Map<string, number>()
   readonly #removedMs = new Map<string, number>()
   #output = ''
-  /** Whether all that was printed is in it. */
+  /** Whether it contains all output. */
   #isOutputKnown = true
-  /** What comes from the pipe; undefined when it is not known. */
+  /** Input from the pipe; undefined when it is unknown. */
   #input: string | undefined = ''
   #looked = 0
   #lastWords = ''
   #runMs = 0
   #exitCode = 0
-  /** Within `$(…)` what commands print matters. */
+  /** Within `$(…)` the output of commands matters. */
   #captures = 0
-  /** Whether it may answer at some port: what programs do in endless loops is not known. */
+  /** Whether it may listen on a port: programs in endless loops are unknown. */
   #isServing = false
 
   constructor({ inputs, budget, lastWordsPath, left, shell = 'sh' }: RunOptions) {
@@ -149,7 +149,7 @@ class Shell {
     return 'next'
   }
 
-  /** Each gets what the one before it prints. They run at the same time. */
+  /** Runs the commands of a pipeline, each with the output of the previous one as its input. They run at the same time. */
   #pipe(steps: readonly Step[]): Ending {
     const [input, beganMs] = [this.#input, this.#runMs]
     let endedMs = beganMs
@@ -167,7 +167,7 @@ class Shell {
     }
     this.#input = input
     this.#runMs = endedMs
-    // What exits is a part of the pipeline, not the script.
+    // `exit` ends its part of the pipeline, not the script.
     if (endedMs !== Number.POSITIVE_INFINITY) return 'next'
     this.#exitCode = 0
     return 'exit'
@@ -202,7 +202,7 @@ class Shell {
       .filter(({ isError }) => !isError)
       .map(({ to, isAppended }): Target => ({ path: this.#expand(to)?.join(' '), isAppended }))
     const known = args.every(arg => arg !== undefined) ? args.flat() : undefined
-    // What is printed may depend on what is not known; then nothing is.
+    // Output that may depend on something unknown is unknown.
     if (!known) return name === 'echo' ? this.#unknownOutput() : undefined
     const [closed] = files.filter(({ path }) => path !== undefined && this.#isReadOnly(path))
     if (closed) return this.#complain(`${this.#shell}: can't create ${closed.path}: ${READ_ONLY}\n`, 1)
@@ -285,7 +285,7 @@ class Shell {
     if (!understood) return undefined
     this.#runMs += understood.runMs
     const ending = this.#print(understood.log, [], understood.exitCode)
-    // It may answer at ports.
+    // It may listen on ports.
     this.#isServing ||= understood.ports === undefined || understood.ports.length > 0
     return ending !== undefined && understood.runMs === Number.POSITIVE_INFINITY ? 'exit' : ending
   }
@@ -314,13 +314,13 @@ class Shell {
     return this.#end(0)
   }
 
-  /** What goes to the error output is in the log, and not in what is captured. */
+  /** Standard error goes to the log, and not into captured output. */
   #complain(text: string, exitCode: number): Ending {
     return this.#captures > 0 ? this.#end(exitCode) : this.#print(text, [], exitCode)
   }
 
   #print(text: string, files: readonly Target[], exitCode = 0): Ending {
-    // What goes to a file, or into a variable, is bounded by the bytes that are written.
+    // Output to a file or a variable is bounded by the budget of written bytes.
     this.#budget.spend(files.length === 0 && this.#captures === 0 ? 'output' : 'bytes', text.length)
     if (files.length === 0) this.#output += text
     for (const { path, isAppended } of files) {
@@ -360,7 +360,7 @@ class Shell {
     return this.#end(exitCode)
   }
 
-  /** What is in a file; undefined when it is not known. */
+  /** The content of a file; undefined when it is unknown. */
   #content(path: string): { readonly text: string } | 'missing' | undefined {
     const written = this.#written.get(path)
     const found = written === undefined ? this.#file(path) : { content: written }
@@ -380,7 +380,7 @@ class Shell {
     return found === 'unknown' && this.#inputs.isOwn?.(path) ? 'missing' : found
   }
 
-  /** Whether there is something at a path, or a directory; undefined when nobody knows. */
+  /** Whether a path exists, or is a directory; undefined when that is unknown. */
   #has(path: string, what: 'anything' | 'directory'): boolean | undefined {
     if (this.#written.has(path)) return what === 'anything'
     const found = this.#file(path)
@@ -393,7 +393,7 @@ class Shell {
     return [...new Map([...this.#inputs.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
   }
 
-  /** The fields that a word becomes; undefined when they are not known. */
+  /** The fields that a word expands to; undefined when they are unknown. */
   #expand(word: Word): string[] | undefined {
     const fields: string[] = []
     let field: string | undefined
@@ -428,7 +428,7 @@ class Shell {
     return trimEnd(text, '\n')
   }
 
-  /** Runs a step; what it prints goes elsewhere, and is undefined when it is not known. */
+  /** Runs a step and captures its output, which is undefined when it is unknown. */
   #captured(step: Step): { readonly ending: Ending; readonly text: string | undefined } {
     const [output, isKnown] = [this.#output, this.#isOutputKnown]
     this.#output = ''
@@ -456,7 +456,7 @@ function echoed(args: readonly string[]): string {
   return args.includes('-n') ? text : `${text}\n`
 }
 
-/** Two whole numbers and what is between them. */
+/** Two whole numbers and the operator between them. */
 function calculated([left = '', operator, right = '', ...more]: readonly string[]): number | undefined {
   if (more.length > 0 || !/^-?\d{1,9}$/.test(left) || !/^-?\d{1,9}$/.test(right)) return undefined
   const [a, b] = [Number(left), Number(right)]

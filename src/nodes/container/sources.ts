@@ -1,4 +1,4 @@
-/** The objects that variables and files of containers are made of. */
+/** The objects behind variables and files of containers. */
 import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
@@ -8,11 +8,11 @@ export type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBu
 export type Entries = ReadonlyMap<string, () => string>
 
 export type Sources = {
-  /** The entries of an object in the namespace of the pod; undefined when there is none. */
+  /** The entries of an object in the namespace of the pod; undefined when it does not exist. */
   readonly entries: (plural: 'configmaps' | 'secrets', name: string | undefined) => Entries | undefined
-  /** The services that pods are told of: the API server's, and those of their namespace. */
+  /** The services with environment variables: the API server's, and those of the namespace. */
   readonly services: (withOwn: boolean) => Iterable<Service>
-  /** The certificates of trust bundles, one text for each of them. */
+  /** The certificates of trust bundles, one string for each bundle. */
   readonly bundles: (projection: TrustBundleProjection) => readonly string[]
   readonly allocatable: Readonly<Record<string, string>> | undefined
 }

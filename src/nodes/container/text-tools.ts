@@ -1,17 +1,17 @@
-/** Programs that print a part of the text that they are given: `head`, `tail`, `grep`, `cut`, `awk` and `wc`, as they are commonly used. */
+/** Text tools in their common forms: `head`, `tail`, `grep`, `cut`, `awk` and `wc`. */
 
 import { OVERHEAD } from './budget.ts'
 
-export type Told = { readonly text: string; readonly exitCode: number }
+export type ToolOutput = { readonly text: string; readonly exitCode: number }
 export type TextTool = {
-  /** The files that are read; what comes from the pipe where there are none. */
+  /** The files to read; the pipe is read where there are none. */
   readonly files: readonly string[]
-  readonly run: (input: string, spend: Spend) => Told
+  readonly run: (input: string, spend: Spend) => ToolOutput
 }
-/** Told of the bytes that a tool has looked at; throws when they are more than it may. */
+/** Charges the bytes that a tool has read; throws when the budget is exceeded. */
 type Spend = (bytes: number) => void
 
-/** Undefined for other programs and options. */
+/** Undefined for unknown programs and options. */
 export function textTool(name: string, args: readonly string[]): TextTool | undefined {
   switch (name) {
     case 'head':
@@ -25,23 +25,23 @@ export function textTool(name: string, args: readonly string[]): TextTool | unde
       const [option = '', ...files] = args
       const counted = Object.hasOwn(COUNTED, option) ? COUNTED[option] : undefined
       if (!counted || files.length > 1) return undefined
-      return { files, run: (input, spend) => told(`${[counted(input, spend), ...files].join(' ')}\n`) }
+      return { files, run: (input, spend) => outputOf(`${[counted(input, spend), ...files].join(' ')}\n`) }
     }
     case 'awk': {
       const [program = '', ...files] = args
       const [, field] = /^\s*\{\s*print\s+\$(\d{1,3})\s*;?\s*\}\s*$/.exec(program) ?? []
       return field === undefined
         ? undefined
-        : { files, run: (input, spend) => told(textOf(linesOf(input, spend).map(line => wordOf(line, Number(field), spend)))) }
+        : { files, run: (input, spend) => outputOf(textOf(linesOf(input, spend).map(line => wordOf(line, Number(field), spend)))) }
     }
     default:
       return undefined
   }
 }
 
-const told = (text: string, exitCode = 0): Told => ({ text, exitCode })
+const outputOf = (text: string, exitCode = 0): ToolOutput => ({ text, exitCode })
 
-/** Without what ends the last one. */
+/** Drops the terminator of the last line. */
 function linesOf(text: string, spend: Spend): string[] {
   const lines: string[] = []
   for (let at = 0; at < text.length; ) {
@@ -55,13 +55,13 @@ function linesOf(text: string, spend: Spend): string[] {
 }
 const textOf = (lines: readonly string[]): string => lines.map(line => `${line}\n`).join('')
 
-/** Words are numbered from 1; number 0 is the whole line. */
+/** Fields are numbered from 1; number 0 is the whole line. */
 const wordOf = (line: string, number: number, spend: Spend): string => {
   if (number === 0) return line
   spend(line.length)
   return partOf(line.trim(), /\s+/, number)
 }
-/** The text up to a separator after so many others; beyond it nothing is split. */
+/** The field with a number; the rest of the text is not split. */
 const partOf = (text: string, separator: RegExp | string, number: number): string => text.split(separator, number)[number - 1] ?? ''
 
 const COUNTED: Readonly<Record<string, (text: string, spend: Spend) => number>> = {
@@ -89,10 +89,10 @@ function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool |
   if (!/^\d{1,6}$/.test(asked)) return undefined
   const count = Number(asked)
   const part = (lines: string[]) => (name === 'head' ? lines.slice(0, count) : count === 0 ? [] : lines.slice(-count))
-  return { files, run: (input, spend) => told(textOf(part(linesOf(input, spend)))) }
+  return { files, run: (input, spend) => outputOf(textOf(part(linesOf(input, spend)))) }
 }
 
-/** A longer pattern takes too long to look for in every line. */
+/** Searching every line for a longer pattern would take too long. */
 const MAX_PATTERN_LENGTH = 1000
 
 /** Patterns without special characters. */
@@ -107,12 +107,12 @@ function lookingFor(args: readonly string[]): TextTool | undefined {
   )
     return undefined
   const folded = (text: string) => (options.has('i') ? text.toLowerCase() : text)
-  const run = (input: string, spend: Spend): Told => {
+  const run = (input: string, spend: Spend): ToolOutput => {
     const wanted = folded(pattern)
     const found = linesOf(input, spend).filter(line => folded(line).includes(wanted) !== options.has('v'))
     const exitCode = found.length > 0 ? 0 : 1
-    if (options.has('q')) return told('', exitCode)
-    return told(options.has('c') ? `${found.length}\n` : textOf(found), exitCode)
+    if (options.has('q')) return outputOf('', exitCode)
+    return outputOf(options.has('c') ? `${found.length}\n` : textOf(found), exitCode)
   }
   return { files, run }
 }
@@ -123,10 +123,10 @@ function oneField(args: readonly string[]): TextTool | undefined {
   if (!/^[1-9]\d{0,3}$/.test(field) || separator.length !== 1 || [...options.keys()].some(key => !'fd'.includes(key))) return undefined
   // A line without a separator is printed whole.
   const part = (line: string) => (line.includes(separator) ? partOf(line, separator, Number(field)) : line)
-  return { files, run: (input, spend) => told(textOf(linesOf(input, spend).map(part))) }
+  return { files, run: (input, spend) => outputOf(textOf(linesOf(input, spend).map(part))) }
 }
 
-/** Options of one letter, some of which have a value, `-n 3` or `-n3`; numbers are options, too: `-3`. */
+/** Options of one letter, some with a value, `-n 3` or `-n3`; numbers are options, too: `-3`. */
 function withOptions(args: readonly string[], valued: string): { options: ReadonlyMap<string, string>; rest: string[] } {
   const options = new Map<string, string>()
   let at = 0

@@ -1,24 +1,24 @@
-/** What a run of a container does, as far as its command tells. */
+/** The result of a run of a container, as far as its command is understood. */
 export type Understood = {
   readonly runMs: number
   readonly exitCode: number
-  /** What it prints, and what it writes to the file for its last words. */
+  /** Its output, and the content of its termination log. */
   readonly log: string
   readonly lastWords: string
-  /** When it makes files, after its start. */
+  /** Times after the start at which it creates files. */
   readonly writtenMs?: ReadonlyMap<string, number>
-  /** When it removes files for good, and from when on what asks for its health is told that it is ill; after its start. */
+  /** Times after the start at which it removes files for good, and at which it begins to report itself as unhealthy. */
   readonly removedMs?: ReadonlyMap<string, number>
   readonly unhealthyMs?: number
-  /** The files that it leaves behind for its next run. */
+  /** The files that it leaves for its next run. */
   readonly left?: ReadonlyMap<string, string>
-  /** Why it failed, where it did more than it may. */
+  /** The message about the limit that it exceeded. */
   readonly exceeded?: string
-  /** The ports at which it answers; undefined when they are not known. */
+  /** The ports that it listens on; undefined when they are unknown. */
   readonly ports?: readonly number[]
 }
 
-/** A run that did more than it may: the container cannot run, and its log says why. */
+/** A run that exceeded a limit: the container cannot run, and its log says why. */
 export const exceededRun = (message: string): Understood => ({
   runMs: 0,
   exitCode: CANNOT_RUN,
@@ -27,5 +27,5 @@ export const exceededRun = (message: string): Understood => ({
   exceeded: message,
 })
 
-/** The exit code of a container whose command cannot be run, as container runtimes have it. */
+/** The exit code that container runtimes give when a command cannot be run. */
 const CANNOT_RUN = 128

@@ -41,7 +41,7 @@ export const simulatedDrivers = ({ drivers, gate }: SimulatedDriversParts): Cont
               else await own.create({ metadata: { name: slice, labels: { [SIMULATED_LABEL]: 'true' }, ownerReferences }, spec: content })
             for (const slice of plan.remove) await own.delete(slice)
           }
-          // Drivers that are there no longer take their devices with them.
+          // Devices of drivers that no longer exist are removed.
           for (const slice of there) if (!published.some(({ driver }) => driver === slice.spec.driver)) await own.delete(slice)
         },
       }

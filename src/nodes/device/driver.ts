@@ -1,5 +1,5 @@
 /**
- * The devices that simulated nodes have, as a flag describes them:
+ * The devices of simulated nodes, described by a flag:
  *
  *     gpu.example.com=8,model=A100,capacity.memory=80Gi          eight devices of a driver on each node
  *     nic.example.com=2,capacity.bandwidth=100Gi,shared          that several claims can share
@@ -17,11 +17,11 @@ export type DriverSpec = {
   readonly attributes: Readonly<Record<string, DeviceAttribute>>
   readonly capacity: Readonly<Record<string, string>>
   readonly isShared: boolean
-  /** Into how many parts each device can be divided; none when zero. */
+  /** Number of partitions of each device; zero for none. */
   readonly partitions: number
 }
 
-/** A description that cannot be understood; the message says why. */
+/** An invalid description; the message says why. */
 export class DriverSpecError extends Error {}
 
 const SHAPE = 'DRIVER=COUNT and then attributes such as model=A100, capacity.NAME=QUANTITY, shared or partitions=N'
@@ -68,14 +68,14 @@ function attributeOf(value: string): DeviceAttribute {
   return VERSION.test(value) ? { version: value } : { string: value.slice(0, 64) }
 }
 
-/** A slice without its place in the pool. */
+/** A slice without its position in the pool. */
 export type SliceContent = Pick<ResourceSliceSpec, 'devices' | 'sharedCounters' | 'partitionTypeAttribute'>
 
 const DEVICES_PER_SLICE = 128
 const PARTITIONS_PER_SLICE = 64
 const COUNTER_SETS_PER_SLICE = 8
 
-/** What a node publishes of a driver. Devices are called by the first part of its name. */
+/** The slices that a node publishes for a driver. Devices are named after the first label of its name. */
 export function sliceContents(
   { driver, count, attributes, capacity, isShared, partitions }: DriverSpec,
   { namesPartitions }: { readonly namesPartitions: boolean },
@@ -123,7 +123,7 @@ const chunksOf = <T>(all: readonly T[], size: number): T[][] =>
 
 export type Published = { readonly metadata: { readonly name?: string }; readonly spec: ResourceSliceSpec }
 
-/** The slices of a driver on a node that are to be written, in place of those that are there, and those that are to go. */
+/** The slices of a driver on a node to write and to delete, given the existing ones. */
 export function planSlices<S extends Published>(
   node: string,
   spec: Pick<DriverSpec, 'driver'> & { readonly contents: readonly SliceContent[] },
@@ -154,7 +154,7 @@ const contentOf = ({ devices, sharedCounters, partitionTypeAttribute }: Resource
   ...(partitionTypeAttribute !== undefined && { partitionTypeAttribute }),
 })
 
-/** Taints that users have put on devices are kept. */
+/** Keeps the taints that users have put on devices. */
 function withTaints(content: SliceContent, old: ResourceSliceSpec | undefined): SliceContent {
   const tainted = new Map((old?.devices ?? []).flatMap(({ name, taints }) => (taints?.length ? [[name, taints] as const] : [])))
   if (!content.devices || tainted.size === 0) return content

@@ -8,10 +8,10 @@ import { IngressClass } from '../../kinds/networking/ingressclass.ts'
 import { addressesOf, classOf, INGRESS_CLASS, ingressStatus, isBalanced, newAddresses, SIMULATED_CLASS } from './reconcile.ts'
 
 const INGRESS = 'ingress:'
-/** The key that creates the class: once, at the start. */
+/** The key that creates the IngressClass: once, at the start. */
 const CLASS = 'class'
 
-/** Services are written by the identity that does it in Kubernetes. Ingresses have none there: each controller brings its own. */
+/** Writes services as the service controller of Kubernetes does. Kubernetes has no identity for ingresses: each controller brings its own. */
 export const simulatedLoadBalancers = defineController({
   name: 'simulated-load-balancer-controller',
   identity: 'service-controller',
@@ -33,7 +33,7 @@ export const simulatedLoadBalancers = defineController({
       },
     }
 
-    /** One at a time: an address is taken once its service has it. */
+    /** Keys run one at a time: an address is taken once its service has it. */
     async function reconcileService(key: string): Promise<void> {
       const service = services.get(namedBy(key))
       if (!service || !isBalanced(service) || addressesOf(service).length > 0) return

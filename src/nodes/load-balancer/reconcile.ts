@@ -1,27 +1,27 @@
-/** The addresses of simulated load balancers. They are from blocks that are not routed (RFC 2544 for IPv4). */
+/** Addresses of simulated load balancers, from blocks that are not routed (RFC 2544 for IPv4). */
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { Ingress } from '../../kinds/networking/ingress.ts'
 import type { IngressClass } from '../../kinds/networking/ingressclass.ts'
 import { addressAt, formatIP, parseCIDR, parseIP } from '../../lib/ip.ts'
 
-/** The class of load balancers and the controller of ingresses that are simulated. */
+/** The simulated load balancer class, and the controller name of simulated ingress classes. */
 export const SIMULATED_CLASS = 'keelson.dev/simulated'
-/** The IngressClass that every server with simulated nodes has. */
+/** The IngressClass that a server with simulated nodes creates. */
 export const INGRESS_CLASS = 'simulated'
 
 const NETWORKS: Readonly<Record<string, string>> = { IPv4: '198.18.0.0/15', IPv6: 'fd00:198:18::/64' }
-/** Ingresses share one address, as behind one ingress controller: the last of the block that services do not get to. */
+/** Ingresses share one address, as behind one ingress controller: the last of the block, which services never get. */
 const INGRESS_ADDRESS = '198.19.255.254'
 const MAX_ADDRESSES = 1n << 16n
 
-/** Whether a service is given an address here: services of type LoadBalancer of no class are, as by the controller of a cloud. */
+/** Whether this controller gives a service its address: as a cloud's, it handles type LoadBalancer without a class. */
 export const isBalanced = ({ spec, metadata }: Service): boolean =>
   spec.type === 'LoadBalancer' && (spec.loadBalancerClass ?? SIMULATED_CLASS) === SIMULATED_CLASS && !metadata.deletionTimestamp
 
 /** The addresses that a service has. */
 export const addressesOf = ({ status }: Service): string[] => (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? [])
 
-/** The addresses for a service that has none: one of each of its families, that which it asks for if it can have it. */
+/** Addresses for a service without any: one per family, the requested one if it is free. */
 export function newAddresses({ spec }: Service, taken: ReadonlySet<string>): string[] {
   const { loadBalancerIP } = spec
   const wanted = loadBalancerIP ? parseIP(loadBalancerIP) : undefined
@@ -37,11 +37,11 @@ export function newAddresses({ spec }: Service, taken: ReadonlySet<string>): str
   })
 }
 
-/** The class that an ingress names, by its field or by the older annotation. */
+/** The class of an ingress, from its field or the older annotation. */
 export const classOf = ({ spec, metadata }: Ingress): string | undefined =>
   spec.ingressClassName ?? metadata.annotations?.['kubernetes.io/ingress.class']
 
-/** The status that an ingress is to have; undefined when it stays as it is. */
+/** The new status of an ingress; undefined when it does not change. */
 export function ingressStatus(ingress: Ingress, ingressClass: IngressClass | undefined): Ingress['status'] | undefined {
   const isOurs = ingressClass?.spec.controller === SIMULATED_CLASS
   const has = ingress.status?.loadBalancer?.ingress?.some(({ ip }) => ip === INGRESS_ADDRESS) ?? false

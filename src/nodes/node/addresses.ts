@@ -1,9 +1,9 @@
-/** Addresses of simulated nodes and of the pods on them. What is given out is in stored objects; nothing else keeps it. */
+/** Addresses of simulated nodes and of the pods on them. Stored objects are the only record of those in use. */
 import { addressAt, type CIDR, cidrSize, cidrsOverlap, formatCIDR, formatIP, parseCIDR, parseIP } from '../../lib/ip.ts'
 
 type Family = 4 | 6
 
-/** Blocks of pods lie in these networks, from the first address on and then from the beginning; the nodes themselves in those. */
+/** Networks of pod blocks, used from `from` to the end and then from the beginning, and networks of nodes. */
 const POD_NETWORKS: Readonly<Record<Family, { within: string; from: string }>> = {
   4: { within: '10.128.0.0/9', from: '10.244.0.0' },
   6: { within: 'fd00:10::/32', from: 'fd00:10:244::' },
@@ -11,10 +11,10 @@ const POD_NETWORKS: Readonly<Record<Family, { within: string; from: string }>> =
 const NODE_NETWORKS: Readonly<Record<Family, string>> = { 4: '172.18.0.0/16', 6: 'fd00:172:18::/64' }
 const MAX_BLOCKS = 1n << 16n
 const MIN_PREFIX = 16
-/** The first address of a block is its name, the second that of its gateway. */
+/** The first address of a block is the network itself, the second its gateway. */
 const FIRST_OFFSET = 2n
 
-/** A block of pod addresses that no node has yet, large enough for its pods and those that are ending. */
+/** A free block of pod addresses, large enough for the pods of a node and those that are ending. */
 export function freePodCIDR(family: Family, pods: number, taken: Iterable<string>): string | undefined {
   const network = parseCIDR(POD_NETWORKS[family].within)!
   const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
@@ -31,7 +31,7 @@ export function freePodCIDR(family: Family, pods: number, taken: Iterable<string
   return undefined
 }
 
-/** An address that no node has yet. */
+/** A free node address. */
 export function freeNodeAddress(family: Family, taken: Iterable<string>): string | undefined {
   const network = parseCIDR(NODE_NETWORKS[family])!
   const used = new Set(taken)

@@ -1,4 +1,4 @@
-/** Registers simulated nodes and keeps them alive: their status, their lease, and what a cluster gives to a new node. */
+/** Registers simulated nodes and keeps them alive: renews status and lease, and gives a new node its pod CIDRs and addresses. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Client, Draft } from '../../client/client.ts'
@@ -14,25 +14,25 @@ import { SIMULATED_LABEL } from './is-simulated.ts'
 import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, nodeName, nodeStatus } from './simulated-node.ts'
 
 export type SimulatedNodesParts = {
-  /** How many nodes there are when the server starts. */
+  /** Number of nodes at the start of the server. */
   readonly count: number
-  /** How long a node may be silent before it counts as lost: its lease is renewed more often than that. */
+  /** Time after which a silent node counts as lost: its lease is renewed more often. */
   readonly graceMs: number
   readonly capacity: Readonly<Record<string, string>>
   readonly kubeletVersion: string
   readonly runtimeVersion: string
   /** Whether nodes choose their blocks of pod addresses themselves; otherwise they wait for the node IPAM controller. */
   readonly givesPodCIDRs: boolean
-  /** Families of pod addresses, in the order of those of services. */
+  /** Families of pod addresses, in the order of the service families. */
   readonly families: readonly (4 | 6)[]
 }
 
 const LEASES = 'kube-node-lease'
 const LEASE_SECONDS = 40
-/** How often leases are renewed; with many nodes less often, so that they cost little. */
+/** Time between renewals of a lease; longer with many nodes, so that they cost little. */
 const renewalMs = (nodes: number, graceMs: number) => Math.min(nodes <= 100 ? 10_000 : 20_000, graceMs / 4)
 
-/** Its own identity is that of what gives nodes their blocks; nodes report as themselves. The first taint is taken away by the node lifecycle controller. */
+/** Acts as the component that assigns pod CIDRs; nodes report as themselves. The node lifecycle controller removes the first taint. */
 export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
@@ -41,11 +41,11 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
     workers: 10,
     create({ client, enqueue }) {
       const nodes = client.of(Node)
-      // Those that the server starts with. One that is deleted later stays away, like a machine that is switched off.
+      // The nodes that the server starts with. A node that is deleted later stays away, like a machine that is switched off.
       const own = new Set(Array.from({ length: parts.count }, (_, i) => nodeName(i + 1)))
       const missing = new Set(own)
       for (const name of own) enqueue(name)
-      // What nodes have been given, be it stored already or not.
+      // CIDRs and addresses by node, stored or about to be.
       const given = new Map<string, Allotment>()
 
       function allotmentOf(name: string, node: Node | undefined): Allotment {
@@ -106,7 +106,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
 
 type Allotment = { readonly podCIDRs: string[]; readonly addresses: string[] }
 
-/** Renews the lease of a node when it is time; says in how many milliseconds it is time again. */
+/** Renews the lease of a node when it is due; returns the milliseconds until it is due again. */
 async function renewLease(client: Client, node: Node, { now, everyMs }: { now: number; everyMs: number }): Promise<number> {
   const leases = client.of(Lease)
   const { name = '', uid = '' } = node.metadata
@@ -120,7 +120,7 @@ async function renewLease(client: Client, node: Node, { now, everyMs }: { now: n
   }
   const renewed = lease.spec.renewTime ? millisecondsOf(parseMicroTime(lease.spec.renewTime)) : 0
   const dueMs = renewed + everyMs - now
-  // A lease of the future is one of another clock.
+  // A lease renewed in the future comes from another clock.
   if (dueMs > 0 && dueMs <= everyMs) return Math.min(dueMs, HEARTBEAT_MS)
   await leases.update({ ...lease, spec: { ...lease.spec, ...spec } })
   return everyMs

@@ -1,4 +1,4 @@
-/** Who a simulated node is: the user that its kubelet would be, with the rights of a kubelet. */
+/** The identity of a simulated node: the user of its kubelet, with the rights of a kubelet. */
 import type { Identity } from '../../client/identity.ts'
 
 export const nodeIdentity = (name: string): Identity => ({

@@ -6,7 +6,7 @@ export const RUNTIME = 'simulated'
 /** Every simulated node has this label, and a Node that is created with it is simulated from then on. */
 export const SIMULATED_LABEL = 'keelson.dev/simulated'
 
-/** What a real kubelet has registered is not, whatever labels it has. */
+/** A node that a real kubelet has registered is not simulated, whatever its labels. */
 export function isSimulated(node: Node | undefined): boolean {
   const runtime = node?.status.nodeInfo.containerRuntimeVersion ?? ''
   return node?.metadata.labels?.[SIMULATED_LABEL] === 'true' && (runtime === '' || runtime.startsWith(`${RUNTIME}://`))

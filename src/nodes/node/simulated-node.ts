@@ -1,4 +1,4 @@
-/** What a simulated node says of itself: labels, addresses, capacity and conditions, as the kubelet of a small Linux machine would. */
+/** The labels, addresses, capacity and conditions of a simulated node, as the kubelet of a small Linux machine reports them. */
 import { createHash } from 'node:crypto'
 import type { Node } from '../../kinds/core/node.ts'
 import { millisecondsAt, timestampOf } from '../../lib/time.ts'
@@ -23,7 +23,7 @@ export const DEFAULT_CAPACITY: Readonly<Record<string, string>> = {
 /** The name of the node with a number; the first is number 1. */
 export const nodeName = (number: number) => `simulated-${number}`
 
-/** Whether it works: a dead one does nothing. */
+/** Whether a node works: a dead one does nothing. */
 export const isAlive = (node: Node | undefined): boolean => isSimulated(node) && node?.metadata.annotations?.[FAILURE_ANNOTATION] !== 'true'
 
 export const internalIPs = ({ status }: Node): string[] =>
@@ -39,29 +39,29 @@ export const labelsOf = (name: string): Record<string, string> => ({
 })
 
 export type NodeParts = {
-  /** Whether a user created the Node: the capacity that it has is kept. */
+  /** Whether a user created the Node: its capacity is then kept. */
   readonly isGiven: boolean
   readonly capacity: Readonly<Record<string, string>>
-  /** The version of Kubernetes that it claims to be. */
+  /** The Kubernetes version that the kubelet reports. */
   readonly kubeletVersion: string
   readonly runtimeVersion: string
   readonly now: number
 }
 
-/** Where a kubelet answers. Nobody can connect to it, other than through the API server. */
+/** The port of the kubelet. Only the API server answers for it; nobody can connect. */
 const KUBELET_PORT = 10250
 
-/** What simulated pods follow, of what Kubernetes wants nodes to declare. */
+/** The declared features of a node that simulated pods implement. */
 const FEATURES = [
   'InPlacePodLevelResourcesVerticalScaling',
   'InPlacePodVerticalScalingInitContainers',
   'RestartAllContainersOnContainerExits',
 ]
 
-/** How long conditions that do not change are left as they are. */
+/** Interval after which unchanged conditions get a new heartbeat. */
 export const HEARTBEAT_MS = 300_000
 
-/** The status of a node that has these addresses. Resources beside the usual ones may be added by others, as on every node. */
+/** The status of a node with these addresses. Others may add resources, as on every node. */
 export function nodeStatus(node: Node, addresses: readonly string[], parts: NodeParts): NodeStatus {
   const { isGiven, kubeletVersion, runtimeVersion, now } = parts
   const { name = '' } = node.metadata
@@ -107,7 +107,7 @@ const PRESSURES = {
   },
 }
 
-/** Those of others stay as they are. */
+/** Conditions of other components stay as they are. */
 function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[] {
   const old = status.conditions ?? []
   const time = timestampOf(now)
@@ -135,7 +135,7 @@ function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[
   return [...old.filter(({ type }) => !own.some(each => each.type === type)), ...own]
 }
 
-/** Something that looks like a UUID and is always the same for a node. */
+/** A string in the form of a UUID, always the same for a node. */
 function idOf(what: string, name: string): string {
   const hex = createHash('sha256').update(`${what}/${name}`).digest('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-')

@@ -1,4 +1,4 @@
-/** Whether a node admits a pod, and lets it be resized. Amounts are counted as a kubelet counts them. */
+/** Decides whether a node admits a pod, and a resize. Amounts are counted as a kubelet counts them. */
 
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -27,7 +27,7 @@ function available(allocatable: Amounts, resource: string): number {
 const requestsOf = (spec: PodSpec): ReadonlyMap<string, number> =>
   new Map(Array.from(podRequests({ spec }), ([resource, quantity]) => [resource, numberOf(resource, quantity)]))
 
-/** The pod with what its containers have been given, which is not what they ask for while a resize is pending. */
+/** The pod with the resources that its containers have, which differ from its spec while a resize is pending. */
 function allocatedSpec({ spec, status }: Pod): PodSpec {
   const given = new Map(
     [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].map(each => [each.name, each.resources]),
@@ -40,7 +40,7 @@ function allocatedSpec({ spec, status }: Pod): PodSpec {
   }
 }
 
-/** The pods that the node has taken on beside the one in question. */
+/** The other pods that the node has admitted. */
 type Others = () => readonly Pod[]
 
 type Shortage = { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
@@ -67,11 +67,11 @@ type TakingNode = {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[] | undefined
   readonly allocatable: Amounts
-  /** How many pods it has taken. */
+  /** Number of admitted pods. */
   readonly count: number
 }
 
-/** Why the node does not take a new pod. A scheduler would not have sent it, but pods can be bound by anybody. */
+/** Why the node rejects a new pod. A scheduler would not have chosen it, but any client can bind pods. */
 export function rejectionOf(spec: PodSpec, others: Others, node: TakingNode): Rejection | undefined {
   const forbidden = sysctlProblem(spec)
   if (forbidden !== undefined) return { reason: 'SysctlForbidden', message: forbidden }
@@ -98,7 +98,7 @@ function isAnyPortTaken(spec: PodSpec, others: Others): boolean {
   return ports.some(port => taken.some(other => isSamePort(port, other)))
 }
 
-/** Why the node cannot give a pod what it asks for now. */
+/** Why the node cannot give a pod the resources that it requests now. */
 export function resizeProblem(spec: PodSpec, others: Others, allocatable: Amounts): ResizePending | undefined {
   const found = [...shortages(spec, others, allocatable)]
   const never = found.find(({ requested, capacity }) => requested > capacity)

@@ -14,16 +14,16 @@ export type ConditionInput = {
   readonly spec: PodSpec
   readonly phase: Phase
   readonly statusOf: (container: Container) => ContainerStatus | undefined
-  /** Whether the pod has its network: containers can be started. */
+  /** Whether the pod has its network, so that containers can be started. */
   readonly hasSandbox: boolean
-  /** Whether it had it before. */
+  /** Whether it had its network before this step. */
   readonly hadSandbox: boolean
   /** Whether the containers of the pod have been started before. */
   readonly isInitialized: boolean
   readonly resizePending: ResizePending | undefined
   readonly generation: number | undefined
   readonly gate: Gate
-  /** As the API writes it. */
+  /** The time as the API writes it. */
   readonly now: string
 }
 
@@ -41,7 +41,7 @@ const OWNED = [
   'AllContainersRestarting',
 ]
 
-/** All conditions of the pod: those of others as they are, those of the kubelet as they follow from the rest of the status. */
+/** All conditions of the pod: those of other components unchanged, those of the kubelet derived from the status. */
 export function podConditions(old: readonly PodCondition[], input: ConditionInput): PodCondition[] {
   const { spec, phase, hasSandbox, hadSandbox, resizePending, generation, gate, now } = input
   const others = old.filter(({ type }) => !OWNED.includes(type))
@@ -78,7 +78,7 @@ export function podConditions(old: readonly PodCondition[], input: ConditionInpu
   return isSame(old, next) ? [...old] : next
 }
 
-/** Conditions that others have added stand after those of the kubelet; to put them first is no reason to write. */
+/** Conditions of other components follow those of the kubelet; their order alone is no reason to write. */
 const isSame = (old: readonly PodCondition[], next: readonly PodCondition[]): boolean =>
   old.length === next.length && next.every(condition => old.some(before => deepEqual(before, condition)))
 

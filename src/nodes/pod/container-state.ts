@@ -1,4 +1,4 @@
-/** One container of a simulated pod: what its status says when it waits, is started and ends. */
+/** The status of one container of a simulated pod while it waits, when it starts and when it ends. */
 import { createHash } from 'node:crypto'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStateTerminated, ContainerStatus, VolumeMountStatus } from '../../kinds/rules/pod/status/container-status.ts'
@@ -24,7 +24,7 @@ export const waitingStatus = (container: Container, reason: string): ContainerSt
   ...mountsOf(container),
 })
 
-/** The same container, running since `now`. What ran before becomes its last state. */
+/** The same container, running since `now`. Its previous run becomes the last state. */
 export function startedStatus(container: Container, status: ContainerStatus, { uid, now }: { uid: string; now: number }): ContainerStatus {
   const hasRun = status.containerID !== undefined
   const restartCount = hasRun ? status.restartCount + 1 : status.restartCount
@@ -49,9 +49,9 @@ export type Ending = {
   readonly exitCode: number
   readonly at: number
   readonly message?: string | undefined
-  /** Unless its exit code says it. */
+  /** Follows from the exit code by default. */
   readonly reason?: string | undefined
-  /** Whether an exit code of zero means that it has done what it is there for. */
+  /** Whether the container is complete after exit code zero. */
   readonly isInit?: boolean
 }
 
@@ -68,7 +68,7 @@ export function endedStatus(status: ContainerStatus, { exitCode, at, message, re
   return { ...status, state: { terminated }, ready: isInit && exitCode === 0, started: false }
 }
 
-/** A container of which nothing is known when its pod ends. */
+/** A container whose state is unknown when its pod ends. */
 export const lostStatus = (status: ContainerStatus): ContainerStatus => ({
   ...status,
   state: {
@@ -86,13 +86,13 @@ export const lostStatus = (status: ContainerStatus): ContainerStatus => ({
 
 /**
  * The id of a container begins with the time of its start, in milliseconds and 12 hexadecimal digits. Times in a status have whole
- * seconds only, and a script may tell less apart.
+ * seconds only, and a script may need finer ones.
  */
 function containerID(now: number, what: string): string {
   return SCHEME + Math.max(0, Math.floor(now)).toString(16).padStart(12, '0') + createHash('sha256').update(what).digest('hex').slice(12)
 }
 
-/** When a container was started. */
+/** The start time of a container. */
 export function startOf({ containerID = '', state }: ContainerStatus): number {
   const digits = /^simulated:\/\/([0-9a-f]{12})/.exec(containerID)?.[1]
   return digits === undefined ? timeOf(state.running?.startedAt) : Number.parseInt(digits, 16)
@@ -102,7 +102,7 @@ export function startOf({ containerID = '', state }: ContainerStatus): number {
 export const timeOf = (text: string | null | undefined): number => (text ? millisecondsAt(text) : 0)
 export const textOf = (ms: number): string => timestampOf(ms)
 
-/** What a runtime would call the image: its repository and a digest, here of its name. */
+/** The image ID of a runtime: the repository and a digest, here of the name. */
 function imageID(image: string): string {
   if (image.includes('@')) return image
   const repository = image.replace(/:[^:/]*$/, '')

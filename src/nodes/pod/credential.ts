@@ -1,10 +1,10 @@
 /**
- * The certificate of one source of a projected volume, as a kubelet looks after it:
+ * The certificate of one source of a projected volume, over its life at a kubelet:
  *
  *     nothing ─→ requested ─→ issued ─→ requested again ─→ issued …
  *                    └──→ denied, failed ←──┘
  *
- * Keys are in the memory of a kubelet alone, so after a restart everything is requested again.
+ * Keys exist only in the memory of a kubelet, so it requests everything again after a restart.
  */
 import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { goQuote } from '../../lib/go-text.ts'
@@ -14,12 +14,12 @@ import type { PodEvent } from './pod-draft.ts'
 export type PodRequest = PodCertificateRequest
 
 export type Credential =
-  /** The name of the request, and what there is meanwhile. */
+  /** The name of the request, and the certificate in use meanwhile. */
   | { readonly state: 'requested'; readonly request: string; readonly held?: Held }
   | { readonly state: 'issued'; readonly held: Held }
   | { readonly state: 'denied' | 'failed'; readonly reason: string; readonly message: string }
 
-/** A certificate that was issued, and what was said about its end. */
+/** An issued certificate, and the events already recorded about its end. */
 export type Held = {
   readonly refreshAt: number
   readonly notAfter: number
@@ -37,21 +37,21 @@ export type CredentialStep = {
   readonly nextAt: number
 }
 
-/** How long after its time a certificate that is still not replaced is said to be overdue. */
+/** Time after the planned refresh at which a certificate counts as overdue. */
 const OVERDUE_MS = 10 * 60_000
 
 export type CredentialParts = {
-  /** The request that was made, if it is still there. */
+  /** The request, if it still exists. */
   readonly request: PodRequest | undefined
   readonly now: number
-  /** How much later than it could be a certificate is replaced, so that those of many pods are not replaced at once. */
+  /** Random delay of a refresh, so that those of many pods do not coincide. */
   readonly jitterMs: number
 }
 
-/** What becomes of a credential by now. */
+/** The next state of a credential. */
 export function nextCredential(before: Credential | undefined, { request, now, jitterMs }: CredentialParts): CredentialStep {
   if (before?.state === 'requested') {
-    // Whoever deleted the request is asked again.
+    // A deleted request is made again.
     if (!request) return due(before.held && { state: 'issued', held: before.held })
     const decided = decision(request, jitterMs)
     return decided ? { ...decided, isDue: false } : aged(before, now)
@@ -79,7 +79,7 @@ function decision({ metadata, status }: PodRequest, jitterMs: number): Omit<Cred
     }
     if (type !== 'Denied' && type !== 'Failed') continue
     const what = `PodCertificateRequest ${metadata.namespace}/${metadata.name} ${type === 'Denied' ? 'was denied' : 'failed'}`
-    // A kubelet prints its event through a format that it means as the reason; what it wants to say is this.
+    // A kubelet passes its format string as the reason; this is the message that it means.
     const said = `${what}, reason=${goQuote(reason)}, message=${goQuote(message)}`
     const credential = { state: type === 'Denied' ? ('denied' as const) : ('failed' as const), reason, message }
     return { credential, events: [{ type: 'Warning', reason: type, message: said }], nextAt: Infinity }
@@ -87,7 +87,7 @@ function decision({ metadata, status }: PodRequest, jitterMs: number): Omit<Cred
   return undefined
 }
 
-/** Says once that a certificate is overdue, and once that it is over. */
+/** Reports once that a certificate is overdue, and once that it has expired. */
 function aged(credential: Extract<Credential, { held?: Held }>, now: number): CredentialStep {
   const { held } = credential
   if (!held) return { credential, isDue: false, events: [], nextAt: Infinity }

@@ -1,11 +1,11 @@
-/** Claims for devices that a pod may not use, or not yet: a kubelet starts no pod without them. */
+/** Resource claims that a pod may not use, or not yet: a kubelet starts no pod without them. */
 
 import { claimNameOf, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { Missing } from './references.ts'
 
-/** Why the first of the claims of a pod cannot be prepared, as an event says it. */
+/** Why the first unusable claim of a pod cannot be prepared, as an event reports it. */
 export function* missingForDevices(pod: Pod, claimNamed: (name: string) => ResourceClaim | undefined): Iterable<Missing> {
   const extended = pod.status.extendedResourceClaimStatus
   const entries = [...(pod.spec.resourceClaims ?? []), ...(extended ? [{ name: '', resourceClaimName: extended.resourceClaimName }] : [])]

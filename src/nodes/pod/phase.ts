@@ -11,7 +11,7 @@ export const isTerminalPhase = (phase: string | undefined): phase is 'Succeeded'
 export type PhaseInput = {
   readonly spec: PodSpec
   readonly statusOf: (container: Container) => ContainerStatus | undefined
-  /** Whether nothing will be started any more. */
+  /** Whether no container will be started any more. */
   readonly isEnding: boolean
   readonly gate: Gate
 }
@@ -55,6 +55,6 @@ export function phaseOf({ spec, statusOf, isEnding, gate }: PhaseInput): Phase {
   return count.stopped === count.succeeded ? 'Succeeded' : 'Failed'
 }
 
-/** How a container ended that is not running: now, or before the start that it waits for. */
+/** The last end of a container that is not running: its current state, or the one before a pending restart. */
 const endOf = (status: ContainerStatus | undefined) =>
   status?.state.terminated ?? (status?.state.waiting ? status.lastState.terminated : undefined)

@@ -1,4 +1,4 @@
-/** The certificates of the pods of one node: requests them, and knows what became of it. */
+/** Requests the certificates of the pods of one node and follows their requests. */
 
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -15,7 +15,7 @@ import type { PodEvent } from './pod-draft.ts'
 type Source = { readonly key: string; readonly projection: NonNullable<VolumeProjection['podCertificate']> }
 
 export type PodCertificatesParts = {
-  /** The API as the node. */
+  /** The API in the name of the node. */
   readonly client: Client
   readonly random: () => number
   readonly onError: (error: unknown) => void
@@ -35,7 +35,7 @@ export class PodCertificates {
     this.#parts = parts
   }
 
-  /** Brings the certificates of a pod to where they are by now: requests what is missing or near its end. */
+  /** Advances the certificates of a pod to the present: requests those that are missing or near their end. */
   async bring(pod: Pod, key: string, node: Node): Promise<{ readonly events: readonly PodEvent[]; readonly nextAt: number }> {
     const { uid = '', namespace = '' } = pod.metadata
     let known = this.#pods.get(key)
@@ -57,7 +57,7 @@ export class PodCertificates {
     return { events, nextAt }
   }
 
-  /** Why a source of a volume is not there; undefined when it is. */
+  /** Why the certificate of a volume source is missing; undefined when it is there. */
   problemOf(key: string, volume: string, index: number): string | undefined {
     return credentialProblem(this.#pods.get(key)?.sources.get(sourceKey(volume, index))?.credential)
   }
@@ -66,7 +66,7 @@ export class PodCertificates {
     this.#pods.delete(key)
   }
 
-  /** Says when to try again; that is not needed when the request was made, for its answer is heard of. */
+  /** Creates a request. Returns the time of the next attempt; infinite after success, as a watch delivers the decision. */
   async #request(pod: Pod, node: Node, { source, entry, now }: { source: Source; entry: Entry; now: number }): Promise<number> {
     if (entry.retryAt !== undefined && now < entry.retryAt) return entry.retryAt
     const held = entry.credential?.state === 'issued' ? entry.credential.held : undefined
@@ -111,7 +111,7 @@ export class PodCertificates {
   }
 }
 
-/** The certificates that a pod asks for, in order. */
+/** The certificate sources of a pod, in order. */
 function* sourcesOf({ spec }: Pod): Iterable<Source> {
   for (const { name, projected } of spec.volumes ?? [])
     for (const [index, { podCertificate }] of (projected?.sources ?? []).entries())
@@ -130,7 +130,7 @@ const KEYS: Readonly<Record<string, readonly [type: string, options: object]>> =
   ED25519: ['ed25519', {}],
 }
 
-/** A new key, in a request that is signed with it. There is no program that would use the key, so that is the end of it. */
+/** A request signed with a new key. No program would use the key, so it is not kept. */
 async function proofOfKey(keyType: string): Promise<Buffer> {
   const [type, options] = KEYS[keyType] ?? []
   if (type === undefined || options === undefined) throw new Error(`unknown key type ${JSON.stringify(keyType)}`)

@@ -1,4 +1,4 @@
-/** A pod on a simulated node while it is brought up to date: the statuses of its containers, events, and when to look again. */
+/** The draft of a pod's next status: statuses of its containers, events, and the time of the next look. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
@@ -15,9 +15,9 @@ export type PodEvent = {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
-  /** Which part of the pod it is about. */
+  /** The part of the pod that the event is about. */
   readonly fieldPath?: string
-  /** Said again at every look while it holds, and recorded the first time only. */
+  /** Each look reports the event while it holds; it is recorded the first time only. */
   readonly repeats?: true
 }
 
@@ -30,7 +30,7 @@ export type Surroundings = {
   /** Why the node does not take a new pod. */
   readonly rejection: () => Rejection | undefined
   readonly missingForVolumes: readonly Missing[]
-  /** The object that a container refers to and that is not there. */
+  /** The missing object that a container refers to. */
   readonly missingForContainer: (container: Container) => Missing | undefined
   /** Results of the commands of its containers. */
   readonly commands: Commands
@@ -41,7 +41,7 @@ export type Surroundings = {
 
 export type Role = 'init' | 'sidecar' | 'regular' | 'ephemeral'
 
-/** The pod while it is brought up to date. */
+/** A pod with its next status in the making. */
 export type Draft = {
   readonly pod: Pod
   readonly world: Surroundings
@@ -89,7 +89,7 @@ export const hasRunning = ({ statuses }: Draft): boolean => [...statuses.values(
 
 export const RESTARTING_ALL = 'RestartingAllContainers'
 
-/** Whether containers of the pod have been started; a restart of all of them begins at the start. */
+/** Whether containers of the pod have been started; a restart of all containers begins anew. */
 export function isInitialized({ pod, statuses }: Draft): boolean {
   const regular = (pod.spec.containers ?? []).map(({ name }) => statuses.get(name)!)
   if (regular.some(({ state, lastState }) => state.waiting && lastState.terminated?.reason === RESTARTING_ALL)) return false

@@ -24,7 +24,7 @@ export class PodReferences {
     this.#client = client
   }
 
-  /** Why volumes and devices of a pod are not there. */
+  /** Why volumes and devices of a pod are missing. */
   missingForVolumes(pod: Pod, certificateProblem: VolumeSources['certificateProblem']): readonly Missing[] {
     const { namespace = '', name = '' } = pod.metadata
     const reader = this.#claimReader(namespace, pod.spec.nodeName ?? '')
@@ -39,7 +39,7 @@ export class PodReferences {
     ]
   }
 
-  /** Why the environment of a container cannot be made. */
+  /** Why the environment of a container cannot be created. */
   missingForContainer({ metadata: { namespace = '' } }: Pod, container: Container): Missing | undefined {
     return missingForContainer(container, namespace, this.#lookupIn(namespace))
   }

@@ -1,4 +1,4 @@
-/** Brings one pod up to date: collects what its next step depends on, decides it with `reconcilePod`, and carries it out. */
+/** Brings one pod up to date: reads the state around it, decides its next step with `reconcilePod`, and carries it out. */
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
 import { namedBy, queueKey } from '../../client/object-revision.ts'

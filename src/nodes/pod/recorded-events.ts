@@ -1,4 +1,4 @@
-/** Events that are said at every look while they hold, and that are recorded once. */
+/** Events that each look reports while they hold, and that are recorded once. */
 import type { PodEvent } from './pod-draft.ts'
 
 export class RecordedEvents {

@@ -1,9 +1,9 @@
-/** What a pod refers to and is not there: a kubelet mounts no volume and makes no container without it. */
+/** Objects that a pod refers to and that are missing: without them a kubelet mounts no volume and creates no container. */
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 
-/** `signers` stands for the trust bundles of a signer, whatever their names. */
+/** `signers` stands for all trust bundles of a signer. */
 export type Referred =
   | 'configmaps'
   | 'secrets'
@@ -13,25 +13,25 @@ export type Referred =
   | 'signers'
   | 'resourceclaims'
 
-/** Whether an object in the namespace of the pod has a key; undefined when there is no such object. */
+/** Looks up the keys of an object in the namespace of the pod; undefined when the object does not exist. */
 export type Lookup = (plural: 'configmaps' | 'secrets', name: string) => { readonly has: (key: string) => boolean } | undefined
 
-/** What is missing, in the words of a kubelet or without a word, and the objects that may change that. */
+/** A problem with a kubelet's message, empty where it has none, and the objects whose change may solve it. */
 export type Missing = {
   readonly message: string
   readonly objects: readonly { readonly plural: Referred; readonly name: string }[]
-  /** Of the event that says so; FailedMount for volumes. */
+  /** The reason of the event; FailedMount by default. */
   readonly reason?: string
 }
 
-/** What volumes are made of beside objects with keys. */
+/** The sources of volumes. */
 export type VolumeSources = {
   readonly lookup: Lookup
-  /** Whether there is a trust bundle of a name, or any of a signer that a selector chooses. */
+  /** Whether a trust bundle of the name exists, or any of the signer that matches the selector. */
   readonly hasBundle: (projection: TrustBundleProjection) => boolean
   /** Why a claim cannot be mounted as a volume. */
   readonly claimProblem: (volume: string, claim: string) => Missing | undefined
-  /** Why the certificate of a source of a volume is not there. */
+  /** Why the certificate of a volume source is missing. */
   readonly certificateProblem: (volume: string, index: number) => string | undefined
 }
 type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
@@ -39,7 +39,7 @@ type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
 type Source = { readonly name?: string | undefined; readonly optional?: boolean | undefined }
 type Item = { readonly key: string }
 
-/** Why volumes of the pod cannot be mounted; each message as an event says it. */
+/** Why volumes of the pod cannot be mounted; each message is that of an event. */
 export function* missingForVolumes({ volumes = [] }: PodSpec, pod: string, sources: VolumeSources): Iterable<Missing> {
   const { lookup } = sources
   for (const { name, configMap, secret, projected, persistentVolumeClaim, ephemeral } of volumes ?? []) {
@@ -61,7 +61,7 @@ export function* missingForVolumes({ volumes = [] }: PodSpec, pod: string, sourc
 
 type At = { readonly volume: string; readonly index: number }
 
-/** Why a source of a projected volume is not there. */
+/** Why a source of a projected volume is missing. */
 function missingForSource(
   { configMap, secret, clusterTrustBundle: bundle, podCertificate }: VolumeProjection,
   { volume, index }: At,
@@ -81,7 +81,7 @@ const missingBundle = ({ name, signerName = '' }: TrustBundleProjection): Missin
 
 const missing = (plural: Referred, name: string, message: string): Missing => ({ message, objects: [{ plural, name }] })
 
-/** Why the environment of a container cannot be made. */
+/** Why the environment of a container cannot be created. */
 export function missingForContainer({ env = [], envFrom = [] }: Container, namespace: string, lookup: Lookup): Missing | undefined {
   for (const { configMapRef, secretRef } of envFrom ?? []) {
     const found = (configMapRef && whole('configmaps', configMapRef, lookup)) ?? (secretRef && whole('secrets', secretRef, lookup))

@@ -1,4 +1,4 @@
-/** In-place resize: which resources of a container differ from those in force, and what events say of it. */
+/** In-place resize: the resources of a container that differ from those in force, and the texts of events about it. */
 
 import { stringifyJson } from '../../codec/json.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -8,7 +8,7 @@ import type { Json } from '../../lib/json-value.ts'
 
 type Amounts = Readonly<Record<string, string>> | undefined
 
-/** The resources, cpu and memory, of which the spec asks for other amounts than are in force. */
+/** The resources, cpu and memory, whose amounts in the spec differ from those in force. */
 export function resourcesToResize({ resources }: Container, status: ContainerStatus): string[] {
   const inForce = status.resources
   if (!inForce) return []
@@ -19,7 +19,7 @@ export function resourcesToResize({ resources }: Container, status: ContainerSta
 
 const amount = (amounts: Amounts, name: string) => amounts?.[name]
 
-/** What the pod asks for, as the events about resizing put it. */
+/** The requested resources of the pod, as events about resizing write them. */
 export function resized({ metadata, spec }: Pod, error = ''): string {
   const of = (containers: readonly Container[] | undefined) => containers?.map(({ name, resources }) => ({ name, resources }))
   return stringifyJson({

@@ -1,10 +1,10 @@
-/** Whether and when a container that has ended is started again. */
+/** Whether and when a container restarts after its end. */
 import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 
 export type Gate = (name: string) => boolean
 
-/** What happens to a container that ended with an exit code, as its rules, its policy and the policy of the pod say. */
+/** The consequence of an exit code, by the rules of the container, its policy and the policy of the pod. */
 export type AfterExit = 'stay' | 'restart' | 'restart-all'
 
 export function afterExit(container: Container, spec: PodSpec, { exitCode, gate }: { exitCode: number; gate: Gate }): AfterExit {
@@ -17,7 +17,7 @@ export function afterExit(container: Container, spec: PodSpec, { exitCode, gate 
   return byPolicy(spec.restartPolicy ?? 'Always', exitCode)
 }
 
-/** Whether some exit code of some container restarts all of them. */
+/** Whether any exit code of any container restarts all of them. */
 export const mayRestartAll = ({ initContainers, containers }: PodSpec): boolean =>
   [...(initContainers ?? []), ...(containers ?? [])].some(({ restartPolicyRules }) =>
     restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),
@@ -35,8 +35,8 @@ function matches(codes: { operator?: string; values?: number[] } | undefined, ex
 const LONG_RUN_MS = 600_000
 
 /**
- * How long a container waits after its end until it is started again: the first time not at all, then 10 s, 20 s and so on up to
- * five minutes. Counted from the restarts that are in its status, so it is the same after a restart of the server.
+ * The delay between the end of a container and its restart: none at first, then 10 s, 20 s and so on up to
+ * five minutes. It follows from the restart count in the status, so a restart of the server does not change it.
  */
 export function restartDelayMs(restarts: number, ranMs: number, { gate, firstMs }: { gate: Gate; firstMs: number | undefined }): number {
   if (restarts === 0 || ranMs > LONG_RUN_MS) return 0

@@ -1,4 +1,4 @@
-/** Starts, runs, restarts and resizes the containers of a simulated pod, as their scripts say. */
+/** Starts, runs, restarts and resizes the containers of a simulated pod, following their scripts. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerStatus } from '../../kinds/rules/pod/status/container-status.ts'
@@ -14,7 +14,7 @@ import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
 import { stopSidecars } from './stop-containers.ts'
 
-/** Brings all containers to where they are now: init containers in their order, then the others. */
+/** Advances all containers to the present: init containers in their order, then the others. */
 export function runContainers(draft: Draft): void {
   const { spec } = draft.pod
   for (const container of spec.ephemeralContainers ?? []) runContainer(draft, container, 'ephemeral')
@@ -23,7 +23,7 @@ export function runContainers(draft: Draft): void {
   advanceAll(draft)
 }
 
-/** True when an exit code asks for all containers to be restarted. */
+/** Returns true when an exit code requires a restart of all containers. */
 function advanceAll(draft: Draft): boolean {
   const { spec } = draft.pod
   const wasInitialized = isInitialized(draft)
@@ -50,19 +50,19 @@ function hasEndedForGood(draft: Draft, container: Container): boolean {
   return terminated !== undefined && outcomeOf(draft, container, { role: 'regular', exitCode: terminated.exitCode }) === 'stay'
 }
 
-/** What a container does next: `run` while it runs or is to be started, otherwise what its end means. */
+/** The next action of a container: `run` while it runs or is to be started, otherwise the consequence of its end. */
 type Outcome = 'run' | AfterExit
 
-/** Brings one container to where it is now. */
+/** Advances one container to the present. */
 function runContainer(draft: Draft, container: Container, role: Role): Outcome {
   const { pod, world } = draft
-  // What it takes to start a container is known without its command.
+  // Starting a container does not need the result of its command.
   const script = annotatedScript(pod.metadata, container, role === 'init' || role === 'sidecar')
-  // The first run may follow the end of the run before within one look, the next one waits.
+  // One look may end a run and start the next, but no more than that.
   for (;;) {
     const status = draft.statuses.get(container.name)!
     const { state } = status
-    // One that waits for a new image does not wait for its next run.
+    // A container that waits for a new image does not wait for its next run.
     const isPulling = script.pullError !== undefined && PULLING.has(state.waiting?.reason ?? '')
     const ended = state.terminated ?? (state.waiting ? status.lastState.terminated : undefined)
     if (state.running) {
@@ -93,7 +93,7 @@ function outcomeOf({ pod, world }: Draft, container: Container, { role, exitCode
   return role === 'init' && exitCode === 0 && outcome === 'restart' ? 'stay' : outcome
 }
 
-/** Starts a container unless something is in its way; then it waits and false is returned. */
+/** Starts a container. Returns false when it has to wait. */
 function start(draft: Draft, container: Container, { role, script }: { role: Role; script: Script }): boolean {
   const { pod, world } = draft
   const status = draft.statuses.get(container.name)!
@@ -138,7 +138,7 @@ function missingFor({ pod, world, commands }: Draft, container: Container): Miss
 }
 
 const PULLING = new Set(['ErrImagePull', 'ImagePullBackOff'])
-/** From when on after the start of the pod a failed pull is said to wait for the next one, which is not made: nothing would change. */
+/** Time after the start of the pod at which a failed pull becomes a back-off. No further pull follows: nothing would change. */
 const PULL_FAILED_MS = 2000
 
 function failPull(draft: Draft, container: Container, { error, about }: { error: string; about: { fieldPath: string } }): void {
@@ -170,7 +170,7 @@ type RunEnd = {
   readonly reason?: string | undefined
 }
 
-/** Undefined while it is not known what the command of the container does. */
+/** The script of the current run; undefined while the result of its command is pending. */
 function scriptOfPresentRun(draft: Draft, container: Container, role: Role): Script | undefined {
   const { pod, commands, statuses } = draft
   const isInit = role === 'init' || role === 'sidecar'
@@ -179,7 +179,7 @@ function scriptOfPresentRun(draft: Draft, container: Container, role: Role): Scr
   return script === 'pending' ? undefined : script
 }
 
-/** How the present run ends, if it has; otherwise whether the container is ready is noted. */
+/** The end of the current run, if it has ended; otherwise updates whether the container is started and ready. */
 function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | undefined {
   const { world, stored } = draft
   const { now } = world
@@ -196,13 +196,13 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   if (!script) return undefined
   const endsAt = startedAt + (script.runMs ?? ownRunMs(draft, container, { role, script }))
   const startedUpAt = startedAt + (container.startupProbe ? script.startupMs : 0)
-  // Until a container has started up nobody asks whether it is alive.
+  // Liveness probes begin after the startup probe has passed.
   const [livenessAt, startupAt] = [
     container.livenessProbe ? Math.max(startedAt + script.livenessMs, startedUpAt) : Infinity,
     container.startupProbe ? startedAt + script.startupFailureMs : Infinity,
   ]
   const failsAt = Math.min(livenessAt, startupAt)
-  // A container that others may want to see running is written as running first.
+  // Clients may wait for a running container, so it is written as running before it ends.
   if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
     if (failsAt <= endsAt) {
       const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
@@ -227,27 +227,27 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   return undefined
 }
 
-/** The reason of a container whose command cannot be run, as container runtimes have it. */
+/** The reason that container runtimes give when a command cannot be run. */
 const CANNOT_RUN = 'ContainerCannotRun'
 
 const PROBES = { startup: 'Startup', readiness: 'Readiness', liveness: 'Liveness' } as const
 const unhealthy = (probe: keyof typeof PROBES, { probeMessages }: Script) => `${PROBES[probe]} probe failed: ${probeMessages[probe] ?? ''}`
 
-/** Ends a run for a new one that begins at once, and is ready in the same write when nothing delays it. */
+/** Ends a run and starts the next at once, ready in the same write when nothing delays it. */
 function restartNow(draft: Draft, container: Container, role: Role): RunEnd | undefined {
   const script = annotatedScript(draft.pod.metadata, container, role === 'init' || role === 'sidecar')
   set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: draft.world.now }))
   return start(draft, container, { role, script }) ? endOfRun(draft, container, role) : undefined
 }
 
-/** How long a container without a script runs. */
+/** The run time of a container without a script. */
 function ownRunMs({ pod, world }: Draft, container: Container, { role, script }: { role: Role; script: Script }): number {
   if (script.exitCodes.length > 0 || role === 'init') return 0
   if (role !== 'regular') return Infinity
   return afterExit(container, pod.spec, { exitCode: 0, gate: world.gate }) === 'stay' ? 0 : Infinity
 }
 
-/** What a kubelet takes over of the message of a container, of its log, and of all messages of a pod. */
+/** A kubelet's limits on the termination message of a container, the part of its log used instead, and all messages of a pod. */
 const MESSAGE_LENGTH = { container: 4096, log: 2048, pod: 12 * 1024 }
 
 function terminationMessageOf(
@@ -273,7 +273,7 @@ function backOff(draft: Draft, container: Container, { role, delay }: { role: Ro
   wait(draft, status, 'CrashLoopBackOff', message)
 }
 
-/** A container that cannot run now; how it ended before stays known. */
+/** Makes a container wait; its previous end stays in lastState. */
 function wait(draft: Draft, status: ContainerStatus, reason: string, message: string): void {
   const lastState = status.state.terminated ? { terminated: status.state.terminated } : status.lastState
   const waiting = { reason, message: truncate(message, LIMITS.nodeMessageLength) }
@@ -281,7 +281,7 @@ function wait(draft: Draft, status: ContainerStatus, reason: string, message: st
   if (!isDeepStrictEqual(next, status)) set(draft, next)
 }
 
-/** Every container is restarted, init containers too. */
+/** Restarts all containers, init containers included. */
 function restartAll(draft: Draft): void {
   const message = 'The container is removed because RestartAllContainers in place'
   for (const [name, status] of draft.statuses) {
@@ -300,7 +300,7 @@ function restartAll(draft: Draft): void {
   }
 }
 
-/** Gives a running container the resources that its spec asks for now. True when it has to be restarted for that. */
+/** Gives a running container the resources of its current spec. Returns true when that requires a restart. */
 function resize(draft: Draft, container: Container, role: Role): boolean {
   const status = draft.statuses.get(container.name)!
   const changed = resourcesToResize(container, status)

@@ -5,7 +5,7 @@ import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, say, set } from './pod-draft.ts'
 
-/** Ends what runs: containers together, then sidecars one after the other, all before the time is up. */
+/** Stops all running containers: containers together, then sidecars one after the other, all before the deadline. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
   const { pod, world } = draft
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
@@ -30,7 +30,7 @@ export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void
   }
 }
 
-/** Ends sidecars once nothing is left that they could help: the last one first. */
+/** Stops sidecars in reverse order once all containers have ended for good. */
 export function stopSidecars(draft: Draft): void {
   const { now } = draft.world
   const seconds = Number(draft.pod.spec.terminationGracePeriodSeconds ?? 30)
@@ -43,7 +43,7 @@ const sidecarsBackwards = ({ spec }: Pod) => (spec.initContainers ?? []).filter(
 
 type Stopping = { readonly began: number; readonly deadline: number }
 
-/** One after the other. */
+/** Stops containers one after the other. */
 function stopInOrder(draft: Draft, containers: readonly Container[], { began, deadline }: Stopping): void {
   let at = began
   for (const container of containers) {
@@ -52,14 +52,14 @@ function stopInOrder(draft: Draft, containers: readonly Container[], { began, de
   }
 }
 
-/** Ends a running container, or says when it will have ended. */
+/** Stops a running container. Returns the time at which it ends. */
 function stop(draft: Draft, container: Container, { began, deadline }: Stopping): number {
   const { pod, world } = draft
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
   const role = draft.roles.get(container.name)!
   const isInit = role === 'init' || role === 'sidecar'
-  // Whoever is told to stop does not first find out what it would have done.
+  // A container that has to stop does not wait for the result of its command.
   const script = scriptOfRun(pod.metadata, container, { isInit, ran: draft.commands.knownRun(container, status.restartCount) })
   const hookMs = preStopMs(draft, container)
   const wanted = began + hookMs + script.stopMs
@@ -67,26 +67,26 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const startedAt = startOf(status)
   const ownEnd = startedAt + (script.runMs ?? (script.exitCodes.length > 0 ? 0 : Infinity))
   if (ownEnd <= Math.min(Math.max(at, startedAt), world.now)) {
-    // It was over before it was told to stop, though nobody has looked since.
+    // It had ended before it was to stop, and nobody has looked since.
     set(draft, endedStatus(status, { exitCode: exitCodeOf(script, status.restartCount), at: ownEnd, isInit: role === 'init' }))
     return began
   }
   kill(draft, container, { role, why: `Stopping container ${container.name}`, repeats: true })
   if (at > world.now) {
     plan(draft, at)
-    // While it ends it takes no more requests, but is still said to be ready until the pod is gone: that is what endpoints go by.
+    // A terminating container takes no more requests but stays ready until the pod is gone: endpoints depend on that.
     return at
   }
   set(draft, endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startedAt), world.now) }))
   return at
 }
 
-/** How long a container is left alone before it is told to stop: until its hook is over, as far as what that does is understood. */
+/** The run time of the preStop hook, as far as its command is understood. */
 function preStopMs(draft: Draft, container: Container): number {
   const hook = container.lifecycle?.preStop
   if (hook?.sleep) return Number(hook.sleep.seconds) * 1000
   const ran = hook?.exec?.command && draft.commands.command(hook.exec.command)
-  // It is looked at again when that is known, or when the time is up.
+  // The next look comes with the result, or at the deadline.
   if (ran === 'pending') return Number.POSITIVE_INFINITY
   if (ran?.exceeded !== undefined)
     say(draft, 'Warning', 'FailedPreStopHook', `PreStopHook failed: ${ran.exceeded}`, {

@@ -1,8 +1,8 @@
-/** Kernel parameters that pods may set, as a kubelet without settings of its own lets them. */
+/** Sysctls that a pod may set on a kubelet with default settings. */
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { goQuote } from '../../lib/go-text.ts'
 
-/** Those that have no effect on other pods. */
+/** Safe sysctls, which have no effect on other pods. */
 const SAFE = new Set([
   'kernel.shm_rmid_forced',
   ...[
@@ -22,7 +22,7 @@ const SAFE = new Set([
   ].map(name => `net.ipv4.${name}`),
 ])
 
-/** Why a pod may not set what it wants to set, in the words of a kubelet. */
+/** Why a pod may not set a sysctl, in the words of a kubelet. */
 export function sysctlProblem({ securityContext, hostNetwork, hostIPC }: PodSpec): string | undefined {
   for (const { name } of securityContext?.sysctls ?? []) {
     const sysctl = normalName(name)
@@ -33,7 +33,7 @@ export function sysctlProblem({ securityContext, hostNetwork, hostIPC }: PodSpec
   return undefined
 }
 
-/** With dots between its parts, which may be written with slashes: `kernel/shm_rmid_forced`. */
+/** The name with dots; slashes are allowed, too: `kernel/shm_rmid_forced`. */
 export function normalName(name: string): string {
   if (!/^[^./]*\//.test(name)) return name
   return name.replace(/[./]/g, separator => (separator === '/' ? '.' : '/'))

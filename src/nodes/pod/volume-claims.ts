@@ -1,4 +1,4 @@
-/** Claims of a pod as a kubelet needs them: bound, of this pod, and with their volume attached. */
+/** Checks the claims of a pod as a kubelet does: bound, and with their volume attached. */
 import { attachmentName } from '../../controllers/attachdetach/reconcile.ts'
 import type { Claim, Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import type { Missing } from './references.ts'
@@ -12,7 +12,7 @@ export type ClaimReader = {
   readonly node: string
 }
 
-/** Why a volume of a pod cannot be mounted by its claim. While it is only a matter of time, nothing is said. */
+/** Why a claim cannot be mounted. An attachment that is only a matter of time has no message. */
 export function claimProblem(volume: string, name: string, reader: ClaimReader): Missing | undefined {
   const { namespace, node } = reader
   const waits = [{ plural: 'persistentvolumeclaims' as const, name }]

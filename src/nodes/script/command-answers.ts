@@ -1,4 +1,4 @@
-/** The stored objects that a worker asks for while it runs a command, and a stamp of each: a result holds as long as they stay the same. */
+/** Answers a worker's questions about stored objects, with a stamp of each answer: a result is valid while the stamps stay the same. */
 import type { Client } from '../../client/client.ts'
 import type { Named, ObjectRevision } from '../../client/object-revision.ts'
 import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
@@ -10,7 +10,7 @@ import { matchesLabels } from '../../kinds/rules/meta.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Question } from './command-job.ts'
 
-/** The JSON of what is asked for; undefined where there is nothing. */
+/** The JSON of the answer; undefined when the object does not exist. */
 export function answerTo(client: Client, pod: Required<Named> & { readonly uid: string }, question: Question): Uint8Array | undefined {
   switch (question.about) {
     case 'pod': {
@@ -48,7 +48,7 @@ const objectOf = (
   { about, name }: { readonly about: 'configmaps' | 'secrets'; readonly name: string },
 ) => (about === 'secrets' ? client.of(Secret).revision({ namespace, name }) : client.of(ConfigMap).revision({ namespace, name }))
 
-/** The API server's, and those of the namespace. */
+/** The API server's service, and those of the namespace. */
 function* servicesOf(client: Client, namespace: string, withOwn: boolean): Iterable<ObjectRevision<any>> {
   const services = client.of(Service)
   const server = services.revision({ namespace: 'default', name: 'kubernetes' })
@@ -68,7 +68,7 @@ function* bundlesOf(client: Client, { projection }: Extract<Question, { about: '
   if (bundle) yield bundle
 }
 
-/** Of deleted objects there is one less, of changed ones the newest revision is another. */
+/** A deletion changes the count, any other change the newest revision. */
 function stampOfAll(revisions: Iterable<ObjectRevision<any>>): string {
   let [count, newest] = [0, 0]
   for (const { revision } of revisions) {
@@ -80,7 +80,7 @@ function stampOfAll(revisions: Iterable<ObjectRevision<any>>): string {
 
 const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map(text => Buffer.from(text)) as [Buffer, Buffer, Buffer]
 
-/** A list of stored objects as JSON, as many as a command may ask for and one more, so that it finds out. */
+/** A list of stored objects as JSON: as many as a command may read and one more, so that it exceeds its limit. */
 function listOf(revisions: Iterable<ObjectRevision<any>>): Uint8Array {
   const parts: Uint8Array[] = []
   let size = 0

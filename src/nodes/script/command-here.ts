@@ -1,4 +1,4 @@
-/** Commands that are run on the main thread: small ones, which do little and look at nothing. */
+/** Runs small commands, which do little and read nothing, on the main thread. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -8,7 +8,7 @@ import { isOwnPath, isReadOnlyPath } from '../container/files.ts'
 import type { Understood } from '../container/understood.ts'
 import { type Command, understand } from './command.ts'
 
-/** Undefined for commands that are not small enough. */
+/** Undefined for commands that are not small. */
 type Here = { readonly understood: Understood | undefined } | undefined
 
 /** Runs the command of a probe or a hook. */
@@ -39,10 +39,13 @@ function run(command: Command, inputs: ContainerInputs): Here {
   }
 }
 
-/** Where a container can write, where there is little to look through for that; `looked` is called when it matters. */
+/** Inputs that know where a container can write, where there is little to search; `looked` is called when that is used. */
 function inputsHere(pod: Pod, container: Container, looked: () => void): ContainerInputs {
   const { volumes } = pod.spec
-  const isMuch = containersOf(pod.spec).length > MAX_SMALL_COUNT || (container.volumeMounts?.length ?? 0) > MAX_SMALL_COUNT || (volumes?.length ?? 0) > MAX_SMALL_COUNT
+  const isMuch =
+    containersOf(pod.spec).length > MAX_SMALL_COUNT ||
+    (container.volumeMounts?.length ?? 0) > MAX_SMALL_COUNT ||
+    (volumes?.length ?? 0) > MAX_SMALL_COUNT
   const looking = (isSo: typeof isOwnPath) => (path: string) => {
     looked()
     return isMuch ? refuse() : isSo(path, pod, container)
@@ -51,7 +54,7 @@ function inputsHere(pod: Pod, container: Container, looked: () => void): Contain
 }
 const MAX_SMALL_COUNT = 16
 
-/** Results of commands that depend on nothing else: most containers are made from a few templates. */
+/** Results of commands that depend on nothing else: most containers come from a few templates. */
 const known = new Map<string, Here>()
 
 function remembered(key: string, make: (looked: () => void) => Here): Here {

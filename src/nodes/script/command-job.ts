@@ -1,6 +1,6 @@
 /**
- * A command as a worker runs it. The worker is told which one and asks the main thread for the objects that the command looks at, when
- * it does: a pod may mount far more than its commands ever read.
+ * A command as a worker runs it. The worker asks the main thread for an object when the command reads it:
+ * a pod may mount far more than its commands ever read.
  */
 
 import { parseObject } from '../../codec/stored-bytes.ts'
@@ -14,10 +14,10 @@ import { type Entries, entriesOfMap, entriesOfSecret, type Sources, type TrustBu
 import { exceededRun, type Understood } from '../container/understood.ts'
 import { understand } from './command.ts'
 
-/** A container of a stored pod, with what is not stored yet. */
+/** A container of a stored pod, with values that are not stored yet. */
 export type OfContainer = {
   readonly uid: string
-  /** Of the pod: what was read of the same revision is known. */
+  /** The revision of the pod: objects read for the same revision are reused. */
   readonly revision: number
   readonly container: string
   readonly hostIPs: readonly string[]
@@ -26,18 +26,18 @@ export type OfContainer = {
 }
 
 export type CommandJob =
-  /** The command of a probe or a hook, which is given nothing. */
+  /** The command of a probe or a hook, without inputs. */
   | { readonly type: 'command'; readonly command: readonly string[] }
-  /** A run of a container, with the files that the run before has left. */
+  /** A run of a container, with the files that the previous run has left. */
   | { readonly type: 'run'; readonly of: OfContainer; readonly left: ReadonlyMap<string, string> | undefined }
-  /** Why volumes cannot be mounted where variables say. */
+  /** Checks mounts whose paths contain variables. */
   | { readonly type: 'mounts'; readonly of: OfContainer }
 
 export type JobResult = {
   /** Undefined when the command is not understood. */
   readonly understood?: Understood | undefined
   readonly mountProblem?: string | undefined
-  /** Whether labels or annotations of the pod were looked at. */
+  /** Whether the command read labels or annotations of the pod. */
   readonly usesMetadata?: true
 }
 
@@ -47,10 +47,10 @@ export type Question =
   | { readonly about: 'services'; readonly withOwn: boolean }
   | { readonly about: 'bundles'; readonly projection: TrustBundleProjection }
 
-/** Stored JSON, or a list of it; undefined where there is nothing. */
+/** Stored JSON, or a list of it; undefined when it does not exist. */
 type Ask = (question: Question) => Uint8Array | undefined
 
-/** The pod that was asked for last: the containers of one pod come one after the other. */
+/** The last pod that was read: the containers of one pod come one after the other. */
 type LastPod = { uid: string; revision: number; pod: Pod }
 
 /** Runs jobs, one after the other. */
@@ -69,7 +69,7 @@ export function jobRunner(ask: Ask): (job: CommandJob) => JobResult {
       const pod = podOf(job.of)
       return pod ? runInPod(job, pod, ask) : {}
     } catch (error) {
-      // Nothing that the limits let pass is nested that deeply; if it were, the thread would live on.
+      // Nothing within the limits is nested that deeply; the thread survives it anyway.
       if (error instanceof RangeError) return { understood: exceededRun(exceededText('nested too deeply')) }
       throw error
     }
@@ -104,14 +104,14 @@ function problemOf(container: Container, variables: () => ReadonlyMap<string, st
   }
 }
 
-/** What there is to look through for a path, in bytes that would take as long. */
+/** The cost of searching for a path, in equivalent bytes. */
 function lookupCost({ spec }: Pod): number {
   const mounts = containersOf(spec).reduce((sum, { volumeMounts }) => sum + 1 + (volumeMounts?.length ?? 0), 0)
   return LOOK_COST * (mounts + (spec.volumes?.length ?? 0))
 }
 const LOOK_COST = 8
 
-/** The same pod; it is noticed when its labels or annotations are looked at. */
+/** The same pod, with a note when its labels or annotations are read. */
 function noticing(pod: Pod, notice: () => void): Pod {
   const { labels, annotations } = pod.metadata
   const metadata = {
@@ -128,7 +128,7 @@ function noticing(pod: Pod, notice: () => void): Pod {
   return { ...pod, metadata } as Pod
 }
 
-/** Each object is asked for once, and paid for. */
+/** Reads and charges each object once. */
 function askedSources(ask: Ask, budget: Budget, allocatable: Sources['allocatable']): Sources {
   const known = new Map<string, Entries | undefined>()
   const read = (question: Question): any => {

@@ -34,7 +34,7 @@ export type PodToRun = {
   readonly allocatable: OfContainer['allocatable']
 }
 
-/** A result that can be kept, and the work that produces it. */
+/** A result to keep, and the work that produces it. */
 type Task = {
   readonly pod: Pod
   readonly key: string
@@ -55,11 +55,11 @@ export class CommandRuns implements AsyncDisposable {
   readonly #id = ++instances
   readonly #kept = new KeptResults()
   readonly #pending = new Map<string, Promise<JobResult>>()
-  /** By namespace: how many results are under way. */
+  /** Number of results under way, by namespace. */
   readonly #counts = new Map<string, number>()
-  /** By namespace: pods whose commands wait for those of others to end, as there are too many of them. */
+  /** Pods that wait for a place in the queue of their namespace, by namespace. */
   readonly #refused = new Map<string, Map<string, () => void>>()
-  /** By uid. */
+  /** Pods with results under way, by uid. */
   readonly #pods = new Map<string, OfPod>()
   #isClosed = false
   #hasPool = false
@@ -117,13 +117,13 @@ export class CommandRuns implements AsyncDisposable {
     return (await pending).understood
   }
 
-  /** Resolves when something is known that was not before; undefined when nothing is under way. */
+  /** Resolves when another result is known; undefined when nothing is under way. */
   progress(): Promise<void> | undefined {
     if (this.#pending.size === 0 && this.#refused.size === 0) return undefined
     return new Promise(resolve => this.#onProgress.push(resolve))
   }
 
-  /** Ends what is under way for a pod that is gone. */
+  /** Cancels the work for a pod that is gone. */
   forget(uid: string): void {
     this.#pods.get(uid)?.ending.abort(new Error('the pod is gone'))
     this.#kept.deleteOf(uid)
@@ -172,7 +172,7 @@ export class CommandRuns implements AsyncDisposable {
     return result
   }
 
-  /** Never rejects: a command that breaks its worker is one that nothing is known of. */
+  /** Never rejects: a command that breaks its worker counts as unknown. */
   async #work(task: Task, { own, asked, send }: Working): Promise<JobResult> {
     let found: JobResult = {}
     try {
@@ -183,7 +183,7 @@ export class CommandRuns implements AsyncDisposable {
     }
     const { sameKey, key, pod } = task
     const { understood, usesMetadata } = found
-    // The texts are needed only while further runs are followed.
+    // Contents of files are needed only while further runs are followed.
     const left = understood?.left && new Map([...understood.left.keys()].map(path => [path, ''] as const))
     const result = left ? { ...found, understood: { ...understood, left } } : found
     const keptAs = left || sameKey === undefined ? key : sameKey
@@ -210,7 +210,7 @@ export class CommandRuns implements AsyncDisposable {
     this.#progressed()
   }
 
-  /** Calls as many of the pods that were refused as there is room for, half of it at once. */
+  /** Calls refused pods once half of the queue is free, one for each free place. */
   #admit(namespace: string): void {
     const refused = this.#refused.get(namespace)
     if (!refused) return
@@ -223,7 +223,7 @@ export class CommandRuns implements AsyncDisposable {
       onResults()
     }
     if (refused.size === 0) this.#refused.delete(namespace)
-    // Those that were called may need nothing any more.
+    // The pods that were called may need nothing any more.
     else if (count === 0) setImmediate(() => this.#admit(namespace))
   }
 
@@ -240,7 +240,7 @@ type Working = {
   readonly send: (job: CommandJob) => Promise<JobResult>
 }
 
-/** What further runs do depends on what the first has left, so that they are followed in a worker. */
+/** A further run depends on the files of the first, so a worker follows it. */
 function runOfContainerHere(pod: Pod, container: Container, run: number): { readonly understood: Understood | undefined } | undefined {
   const here = firstRunHere(pod, container)
   return run === 0 || !here?.understood?.left ? here : undefined
@@ -286,7 +286,7 @@ const commandOf = (pod: Pod, command: readonly string[]): Task => ({
   work: send => send({ type: 'command', command }),
 })
 
-/** Another spec, or other addresses, may make other results. */
+/** A result depends on the spec and the addresses of the pod. */
 const keyOf = ({ pod: { metadata }, podIPs }: PodToRun, { name }: Container): string =>
   `${metadata.uid} ${name} ${metadata.generation} ${podIPs.join()}`
 
@@ -304,10 +304,10 @@ const digestOf = ({ metadata: { labels, annotations } }: Pod): string =>
     .update(JSON.stringify([labels, annotations]))
     .digest('base64')
 
-/** The text of the worker, compressed, put in when the package is built. */
+/** The source of the worker, compressed, inserted by the build. */
 declare const KEELSON_COMMAND_WORKER: string | undefined
 
-/** The worker is that of the process: a program that starts many servers has one. */
+/** The servers of a process share one worker. */
 let pool: WorkerPool<Sent, JobResult> | undefined
 let holders = 0
 

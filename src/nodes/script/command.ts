@@ -1,12 +1,12 @@
 /**
- * What a container would do, as far as its command tells. A handful of commands are understood, alone or in a script of a shell:
+ * The behaviour of a container, as far as its command tells. A few commands are understood, alone or in a shell script:
  *
  *     ["sleep", "30"]                           runs for 30 s, then exits with 0
  *     ["sh", "-c", "echo $GREETING; exit 3"]    prints the value of a variable and fails with 3
  *     ["sh", "-c", "while true; do …; done"]    runs on
  *     ["sh", "-c", "[ -f /data/x ] && exit 0; touch /data/x; exit 1"]    fails once, if /data is an emptyDir of its own
  *
- * Everything else is some program that nothing is known of.
+ * Every other command is an unknown program.
  */
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
@@ -17,21 +17,21 @@ import { baseName, runCommand, runScript } from '../container/shell.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
-/** A command of more words is not understood, as a script that is too long is not. */
+/** A command of more words is not understood, just as a script that is too long. */
 const MAX_WORDS = 1_000
 const isAgnhostProgram = (word: string): boolean => /^agnhost(-2)?$/.test(baseName(word))
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
 export type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
 
-/** What a further run does can depend on what the ones before it have left behind; beyond these it is taken to stay the same. */
+/** A run can depend on the files that previous runs have left; from this run on the result is assumed to stay the same. */
 export const MAX_RUNS = 8
 
-/** Runs a command once, given the files that the run before has left. */
+/** Runs a command once, given the files that the previous run has left. */
 type RunOnce = (left: Left | undefined) => Promise<Understood | undefined>
 type Left = ReadonlyMap<string, string>
 
-/** What a run does, the first of which is number 0; undefined when the command is not understood. Runs it as often as it has to. */
+/** The result of a run, the first of which is number 0, after all runs before it; undefined when the command is not understood. */
 export async function followRuns(run: number, runOnce: RunOnce): Promise<Understood | undefined> {
   let understood = await runOnce(undefined)
   let left: Left = new Map()
@@ -45,7 +45,7 @@ export async function followRuns(run: number, runOnce: RunOnce): Promise<Underst
 const isSame = (a: Left, b: Left): boolean => a.size === b.size && [...a].every(([path, text]) => b.get(path) === text)
 
 export type RunOptions = {
-  /** Nothing is known of them unless told. */
+  /** All of them are unknown by default. */
   readonly inputs?: ContainerInputs
   readonly left?: Left | undefined
   readonly budget?: Budget

@@ -1,18 +1,18 @@
-/** Results of commands that were run, so that none is run again while what it depends on stays the same. Those used last are kept. */
+/** Results of commands, valid while the objects that they depend on stay the same. The most recently used ones are kept. */
 import { LIMITS } from '../../lib/limits.ts'
 import type { JobResult, Question } from './command-job.ts'
 
 export type Kept = {
-  /** The uid of the pod that it is about. */
+  /** The uid of the pod. */
   readonly owner: string
   readonly result: JobResult
-  /** What was asked for, with the stamps of the answers. */
+  /** The questions of the command, with the stamps of the answers. */
   readonly asked: readonly { readonly question: Question; readonly stamp: string }[]
-  /** Of the labels and annotations of the pod, where they were looked at. */
+  /** Digest of the labels and annotations of the pod, if the command read them. */
   readonly metadata: string | undefined
 }
 
-/** What an entry takes beside its texts, and a path beside its characters. */
+/** Bytes of an entry beside its strings, and of a path beside its characters. */
 const ENTRY_SIZE = 512
 const PATH_SIZE = 64
 
@@ -21,7 +21,7 @@ export class KeptResults {
   readonly #byOwner = new Map<string, Set<string>>()
   #size = 0
 
-  /** Undefined when it is not known, or does not hold any more. */
+  /** Undefined when there is no valid result. */
   get(key: string, isCurrent: (kept: Kept) => boolean): JobResult | undefined {
     const entry = this.#entries.get(key)
     if (!entry) return undefined
@@ -50,7 +50,7 @@ export class KeptResults {
     if (keys?.size === 0) this.#byOwner.delete(entry.kept.owner)
   }
 
-  /** All that is about one pod. */
+  /** Deletes the results of one pod. */
   deleteOf(owner: string): void {
     for (const key of [...(this.#byOwner.get(owner) ?? [])]) this.delete(key)
   }

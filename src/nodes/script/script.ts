@@ -1,5 +1,5 @@
 /**
- * What the containers of a simulated pod do, as annotations of the pod say (docs/simulated-nodes.md):
+ * The scripts of simulated containers, from annotations of their pod (docs/simulated-nodes.md):
  *
  *     sim.keelson.dev/run-time: 2s             all containers but init containers run for two seconds
  *     setup.sim.keelson.dev/exit-code: "1,0"   the container setup fails at its first run and succeeds at its second
@@ -13,33 +13,33 @@ import type { Understood } from '../container/understood.ts'
 import { readUses, type Use } from '../usage/scripted-use.ts'
 import type { Commands } from './commands.ts'
 
-/** The domain of the annotations; for one container its name stands before it. */
+/** The domain of the annotations; the name of a container before it selects that container. */
 export const SCRIPT_DOMAIN = 'sim.keelson.dev'
 
 export type Script = {
-  /** How long a run takes; undefined for what containers do by themselves. */
+  /** Run time; undefined for the default behaviour. */
   readonly runMs: number | undefined
-  /** Exit codes of the runs in their order; the last one is that of all further runs. None for what containers do by themselves. */
+  /** Exit codes of the runs in their order; the last one is that of all further runs. None for the default behaviour. */
   readonly exitCodes: readonly number[]
-  /** How long after its start a container passes its startup probe, and is ready. Infinite for never. */
+  /** Time after the start at which the container passes its startup probe, and is ready. Infinite for never. */
   readonly startupMs: number
   readonly readyMs: number
-  /** How long after its start the liveness probe fails, or the startup probe for good. */
+  /** Time after the start at which the liveness probe fails, or the startup probe for good. */
   readonly livenessMs: number
   readonly startupFailureMs: number
-  /** How long a container takes to end when it is asked to; when that is longer than it may, it is killed. */
+  /** Time that the container takes to stop; after its grace period it is killed. */
   readonly stopMs: number
-  /** How long the first restart after a failed one waits; twice as long each time. Undefined for a kubelet's delay. */
+  /** Delay of the second restart, doubled each time. Undefined for a kubelet's delay. */
   readonly restartMs: number | undefined
   /** Why the image cannot be pulled. */
   readonly pullError: string | undefined
   readonly terminationMessage: string | undefined
   readonly log: string
-  /** Whether its command does more than it may, and nothing else says what the container does. */
+  /** Whether the command exceeds its limits and no annotation replaces its result. */
   readonly isExceeded: boolean
-  /** What probes say that fail. */
+  /** Messages of failing probes. */
   readonly probeMessages: Readonly<Partial<Record<'startup' | 'readiness' | 'liveness', string>>>
-  /** What it uses, over time; none for a part of what it requests. */
+  /** Usage over time; none for a share of the request. */
   readonly cpuUse: readonly Use[]
   readonly memoryUse: readonly Use[]
 }
@@ -64,15 +64,15 @@ const PLAIN: Script = {
 }
 
 type Annotations = Readonly<Record<string, string>> | undefined
-/** Reads the value of a setting; undefined when it is not one. */
+/** Reads the value of a setting; undefined when it is invalid. */
 type Read = (value: string) => Partial<Script> | undefined
 
 const duration =
-  (key: keyof Script, { least = 0, never = false } = {}): Read =>
+  (key: keyof Script, { minMs = 0, never = false } = {}): Read =>
   value => {
     if (never && value === 'never') return { [key]: NEVER }
     const ms = value.length > MAX_VALUE_LENGTH ? undefined : durationMs(value)
-    return ms === undefined || ms < least ? undefined : { [key]: ms }
+    return ms === undefined || ms < minMs ? undefined : { [key]: ms }
   }
 
 const use =
@@ -82,12 +82,12 @@ const use =
     return uses && { [key]: uses }
   }
 
-/** Scripts are read at every look at a pod. */
+/** Values are short, as every look at a pod reads its script. */
 const MAX_VALUE_LENGTH = 256
-/** A shorter one would keep the processor busy. */
+/** A shorter delay would keep the processor busy. */
 const MIN_RESTART_MS = 10
 
-/** A startup probe that is scripted does not fail for good. */
+/** A scripted startup probe does not fail for good. */
 const withStartup = (read: Partial<Script> | undefined) => read && { ...read, startupFailureMs: NEVER }
 
 const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
@@ -105,7 +105,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['ready-delay', duration('readyMs', { never: true })],
   ['liveness-failure', duration('livenessMs')],
   ['stop-time', duration('stopMs', { never: true })],
-  ['restart-delay', duration('restartMs', { least: MIN_RESTART_MS })],
+  ['restart-delay', duration('restartMs', { minMs: MIN_RESTART_MS })],
   ['image-pull-error', text => ({ pullError: truncate(text, LIMITS.nodeMessageLength) })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
@@ -116,17 +116,17 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
 type ScriptOptions = {
   readonly isInit: boolean
   readonly commands: Commands
-  /** Which run is meant; the first is number 0. */
+  /** The number of the run; the first is 0. */
   readonly run: number
 }
 
-/** What annotations say, and the image; nothing is run for it. */
+/** The script from annotations and the image alone; no command is run. */
 export function annotatedScript(metadata: Annotated, container: Container, isInit: boolean): Script {
   const pullError = pullErrorOf(container.image ?? '')
   return withAnnotations(pullError === undefined ? PLAIN : { ...PLAIN, pullError }, metadata, { own: container.name, isInit })
 }
 
-/** What a container does: what its command says, unless annotations say otherwise. `pending` until that is known. */
+/** The script of a run: the result of its command, overridden by annotations. `pending` until the result is known. */
 export function scriptOf(metadata: Annotated, container: Container, { isInit, commands, run }: ScriptOptions): Script | 'pending' {
   const [ran, ...probes] = [
     commands.run(container, run),
@@ -139,14 +139,14 @@ export function scriptOf(metadata: Annotated, container: Container, { isInit, co
   return scriptOfRun(metadata, container, { isInit, ran, probes: known })
 }
 
-/** The same of a run that is over: what its probes would have said matters no more. */
+/** The script of a run that is over: its probes no longer matter. */
 export function scriptOfRun(
   metadata: Annotated,
   container: Container,
   { isInit, ran, probes = [] }: { readonly isInit: boolean; readonly ran: Understood | undefined; readonly probes?: readonly Probed[] },
 ): Script {
   const { runMs, exitCodes } = annotatedScript(metadata, container, isInit)
-  // Who says how a container runs need not have a command that can be run here.
+  // A container with a scripted run needs no command that can be run here.
   const isScripted = runMs !== undefined || exitCodes.length > 0
   const understood = ran?.exceeded !== undefined && isScripted ? undefined : ran
   return withAnnotations(ownScript(container, understood, probes), metadata, { own: container.name, isInit })
@@ -154,7 +154,7 @@ export function scriptOfRun(
 
 type Annotated = { readonly annotations?: Annotations }
 
-/** Init containers follow annotations for themselves only, or a script for the pod would hold up every step. */
+/** Init containers follow only their own annotations, or a script for the pod would delay every step. */
 function withAnnotations(from: Script, { annotations }: Annotated, { own, isInit }: { own: string; isInit: boolean }): Script {
   if (!annotations) return from
   let script = from
@@ -166,10 +166,10 @@ function withAnnotations(from: Script, { annotations }: Annotated, { own, isInit
   return script
 }
 
-/** What is known of the command of a probe. */
+/** The result of the command of a probe. */
 type Probed = Understood | undefined
 
-/** What a container does by itself: what its command and the commands of its probes say. */
+/** The script without annotations: the results of the command and of the commands of probes. */
 function ownScript(container: Container, understood: Understood | undefined, probed: readonly Probed[]): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
   const pullError = pullErrorOf(container.image ?? '')
@@ -196,10 +196,10 @@ function ownScript(container: Container, understood: Understood | undefined, pro
   }
 }
 
-/** When a probe passes, after the start, and when it has failed as often as it may, if it does. */
+/** Time after the start at which a probe passes, and at which it has reached its failure threshold, if it does. */
 type ProbeTimes = { readonly passesMs: number; readonly failsMs: number | undefined; readonly message?: string | undefined }
 
-/** Undefined when it succeeds at once, or nothing is known of it. */
+/** Undefined when the probe succeeds at once, or its result is unknown. */
 function probeTimes(
   probe: Container['livenessProbe'],
   container: Container,
@@ -214,25 +214,25 @@ function probeTimes(
   return passesMs === undefined ? undefined : { passesMs, failsMs: passesMs > failsMs ? failsMs : undefined }
 }
 
-/** The file that a probe looks for. */
+/** The file that a probe reads. */
 function fileOf(probe: Container['livenessProbe']): string | undefined {
   const words = probe?.exec?.command ?? []
   const text = /^(?:.*\/)?(?:ba|a|da)?sh$/.test(words[0] ?? '') && words[1] === '-c' && words.length === 3 ? words[2]! : words.join(' ')
   return /^(?:\S*\/)?(?:cat|stat|ls|test -[efrs]|\[ -[efrs]) (\/\S+)(?: \])?$/.exec(text)?.[1]
 }
 
-/** From when on the file that a probe looks for is there; undefined when that is not known. */
+/** The time from which the file of a probe exists; undefined when that is unknown. */
 function fileSinceMs(probe: Container['livenessProbe'], { volumeMounts }: Container, understood: Understood): number | undefined {
   const file = fileOf(probe)
   if (file === undefined) return undefined
   const written = understood.writtenMs?.get(file)
   if (written !== undefined) return written
-  // Images leave this directory empty. What loops do is not known, as is what is in volumes.
+  // Images leave this directory empty. The effects of loops and the contents of volumes are unknown.
   const isEmpty = file.startsWith('/tmp/') && understood.ports !== undefined && !understood.left?.has(file)
   return isEmpty && !volumeMounts?.some(({ mountPath }) => file.startsWith(mountPath)) ? NEVER : undefined
 }
 
-/** Whether a probe asks at a port where it is known that nobody answers. */
+/** Whether a probe uses a port on which the container is known not to listen. */
 function isRefused(
   { httpGet, tcpSocket, grpc }: NonNullable<Container['livenessProbe']>,
   { ports }: Container,
@@ -244,10 +244,10 @@ function isRefused(
   return !understood.ports.includes(port)
 }
 
-/** Where `agnhost` tells of its health, and leads to that. */
+/** The health endpoint of `agnhost`, and redirects to it. */
 const HEALTH_PATHS = new Set(['/healthz', '/redirect?loc=/healthz', '/redirect?loc=%2Fhealthz'])
 
-/** How long after the start a container has been ill for as long as its liveness probe lets it; undefined when it stays healthy. */
+/** Time after the start at which an unhealthy container reaches the failure threshold of its liveness probe; undefined while healthy. */
 function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unhealthyMs }: Understood): number | undefined {
   const file = fileOf(probe)
   const asksForHealth = probe?.grpc || HEALTH_PATHS.has(probe?.httpGet?.path ?? '')
@@ -257,7 +257,7 @@ function unhealthyAfterMs(probe: Container['livenessProbe'], { removedMs, unheal
   return Math.max(from, initialDelaySeconds * 1000) + (failureThreshold - 1) * periodSeconds * 1000
 }
 
-/** What is wrong with the annotations of a pod that are meant as a script, a sentence each, up to a number. */
+/** Problems with script annotations of a pod, a sentence each, up to a limit. */
 export function* scriptProblems(annotations: Annotations, containers: ReadonlySet<string>): Iterable<string> {
   if (!annotations) return
   let count = 0
@@ -270,7 +270,7 @@ export function* scriptProblems(annotations: Annotations, containers: ReadonlySe
     yield problem
   }
 }
-/** More of them would tell nothing new, and each is an event. */
+/** Further problems would tell nothing new, and each is an event. */
 const MAX_PROBLEMS = 8
 
 type Setting = { readonly container: string | undefined; readonly name: string; readonly containers: ReadonlySet<string> }

@@ -1,9 +1,9 @@
-/** The storage of simulated nodes: a driver whose volumes every node can have, and the class that claims get which name none. */
+/** The storage of simulated nodes: a driver whose volumes every node can mount, and the class for claims without a class. */
 export const DRIVER = 'csi.keelson.dev'
 const STORAGE_CLASS = 'standard'
-/** As many volumes as a node can have. */
+/** Limit of volumes per node. */
 const VOLUMES_PER_NODE = 128
-/** Keep objects until the driver has done what goes with their deletion, as the helpers of real drivers do. */
+/** Keep objects until the driver has finished their deletion, as the finalizers of real drivers do. */
 export const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 export const ATTACHER_FINALIZER = 'external-attacher/csi-keelson-dev'
 
@@ -20,7 +20,7 @@ export const classObject = (isDefault: boolean) => ({
   allowVolumeExpansion: true,
 })
 
-/** What a node says about the drivers it has. */
+/** The CSINode of a node with the driver. */
 export const nodeDrivers = (node: { readonly name?: string; readonly uid?: string }) => ({
   metadata: { name: node.name ?? '', ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name ?? '', uid: node.uid ?? '' }] },
   spec: { drivers: [{ name: DRIVER, nodeID: node.name ?? '', topologyKeys: [], allocatable: { count: VOLUMES_PER_NODE } }] },

@@ -1,4 +1,4 @@
-/** Volumes that are made for claims and go with them. */
+/** The life of volumes that the driver provisions: created for a claim, deleted after its release. */
 import type { Notice } from '../../client/event-recorder.ts'
 import { annotationOf, type Claim, PROVISIONED_BY, SELECTED_NODE, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { getOwn } from '../../lib/json-value.ts'
@@ -15,10 +15,10 @@ export type ClassObject = {
 export type AttributesClass = { readonly driverName: string }
 
 export type ProvisionStep =
-  /** The volume of the claim, which may be there already. */
+  /** The volume of the claim, which may exist already. */
   | { readonly step: 'make'; readonly volume: VolumeDraft }
   | { readonly step: 'say'; readonly notice: Notice }
-  /** The node it was to be made for is gone: another has to be chosen. */
+  /** The selected node is gone: the scheduler has to select another. */
   | { readonly step: 'unselect'; readonly notice: Notice }
 
 export type ProvisionSurroundings = {
@@ -27,11 +27,11 @@ export type ProvisionSurroundings = {
   readonly hasNode: (name: string) => boolean
 }
 
-/** What a claim needs of the driver; undefined when it has all, or has to wait for others. */
+/** The next step of a claim; undefined when it has its volume, or has to wait for others. */
 export function provisionStep(claim: Claim, { storageClass, attributesClass, hasNode }: ProvisionSurroundings): ProvisionStep | undefined {
   const { metadata, spec } = claim
   if (annotationOf(claim, PROVISIONER) !== DRIVER || spec.volumeName || metadata.deletionTimestamp || !storageClass) return undefined
-  // Whoever fills volumes from other objects makes them as well.
+  // A volume populator creates the volumes of its data sources.
   if (spec.dataSourceRef && !FILLED_HERE.has(spec.dataSourceRef.kind)) return undefined
   const node = annotationOf(claim, SELECTED_NODE)
   if (node === undefined && storageClass.volumeBindingMode === 'WaitForFirstConsumer') return undefined
@@ -85,7 +85,7 @@ function volumeFor({ metadata, spec }: Claim, storageClass: ClassObject) {
   }
 }
 
-/** Whether a volume is one of the driver. */
+/** Whether a volume belongs to the driver. */
 export const isOurs = (volume: Volume): boolean => volume.spec.csi?.driver === DRIVER
 /** Whether this driver provisioned it, so that it is deleted when released. */
 const isMadeHere = (volume: Volume): boolean => isOurs(volume) && annotationOf(volume, PROVISIONED_BY) === DRIVER
@@ -95,7 +95,7 @@ export type VolumeStep =
   | { readonly step: 'delete' }
   | { readonly step: 'say'; readonly notice: Notice }
 
-/** What becomes of a volume of the driver, given the nodes that have it. */
+/** The next step of a volume of the driver, given the nodes that it is attached to. */
 export function volumeStep(volume: Volume, attachedTo: readonly string[]): VolumeStep | undefined {
   if (!isMadeHere(volume)) return undefined
   const { finalizers = [], deletionTimestamp, name } = volume.metadata

@@ -1,4 +1,4 @@
-/** Volumes that grow, and change their attributes: first the volume itself, then the file system on the node that has it. */
+/** Expansion and modification of volumes: first the volume itself, then the file system on its node. */
 import type { Notice } from '../../client/event-recorder.ts'
 import { type Claim, capacityOf, requestOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import type { PersistentVolumeClaimStatus } from '../../kinds/rules/persistent-volume/claim-status.ts'
@@ -16,7 +16,7 @@ export type ResizeStep = {
 const normal = (reason: string, message: string): Notice => ({ type: 'Normal', reason, message })
 const storageOf = (amounts: Readonly<Record<string, string>> | undefined) => getOwn(amounts ?? {}, 'storage')
 
-/** The next step to the size that a claim asks for; undefined when it has it, or a node has to go on. */
+/** The next step to the requested size; undefined when the claim has it, or the node has to go on. */
 export function resizeStep(claim: Claim, volume: Volume, now: string): ResizeStep | undefined {
   const wanted = storageOf(claim.spec.resources.requests)
   if (claim.status.phase !== 'Bound' || wanted === undefined) return undefined
@@ -33,7 +33,7 @@ export function resizeStep(claim: Claim, volume: Volume, now: string): ResizeSte
     allocatedResourceStatuses: { ...claim.status.allocatedResourceStatuses, storage: phase },
     conditions: withCondition(claim.status, condition, { now, ...(message !== undefined && { message }) }),
   })
-  // What is under way is said before the volume changes: after a restart it is known.
+  // The status announces the expansion before the volume changes, so that it is known after a restart.
   if (isFirst && !isGrown) return { status: status('ControllerResizeInProgress', 'Resizing'), notices: began }
   const spec = isGrown ? {} : { spec: { capacity: { ...volume.spec.capacity, storage: wanted } } }
   if (volume.spec.volumeMode === 'Block')
@@ -46,7 +46,7 @@ export function resizeStep(claim: Claim, volume: Volume, now: string): ResizeSte
   }
 }
 
-/** A file system that has to grow, on the node that has mounted it: the status of the claim after that. */
+/** The status of a claim after its node has expanded the file system; undefined when no expansion is pending. */
 export function fileSystemResized(claim: Claim): PersistentVolumeClaimStatus | undefined {
   const state = getOwn(claim.status.allocatedResourceStatuses ?? {}, 'storage')
   const size = storageOf(claim.status.allocatedResources)
@@ -82,7 +82,7 @@ function withCondition(
   return [...others, condition]
 }
 
-/** The next step to the attributes that a claim asks for. */
+/** The next step to the requested attributes. */
 export function modifyStep(claim: Claim, attributesClass: (name: string) => AttributesClass | undefined): ResizeStep | undefined {
   const wanted = claim.spec.volumeAttributesClassName
   const { status } = claim

@@ -1,4 +1,4 @@
-/** The objects of the metrics API, measured when they are asked for. Nodes that do not work tell nothing. */
+/** Objects of the metrics API, computed for each request. There are none for nodes that do not work. */
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -7,10 +7,10 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import { isAlive } from '../node/simulated-node.ts'
 import { nodeUsage, podUsage } from './usage.ts'
 
-/** There is no need to measure for long: the script says what is used at any time. */
+/** The window of a measurement is short: the script defines usage at any time. */
 const WINDOW = '1s'
 
-/** Of a namespace, or of one pod of it; of all namespaces where it is empty. */
+/** Metrics of one pod or all pods of a namespace; an empty namespace means all of them. */
 export function* podMetrics(client: Client, { namespace, name }: { namespace: string; name: string }): Iterable<AnyObject> {
   const now = client.now.getTime()
   const nodes = client.of(Node)
@@ -25,7 +25,7 @@ export function* podMetrics(client: Client, { namespace, name }: { namespace: st
   }
 }
 
-/** Of all nodes, or of one. */
+/** Metrics of one node or all nodes. */
 export function* nodeMetrics(client: Client, { name }: { name: string }): Iterable<AnyObject> {
   const now = client.now.getTime()
   const byNode = new Map<string, Pod[]>()

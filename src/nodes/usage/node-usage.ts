@@ -1,4 +1,4 @@
-/** What the pods of a node use, and the node with them. */
+/** The resource usage of a node and its pods. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Measured, measure, OF_NODE } from './usage.ts'
@@ -23,7 +23,7 @@ export const total = (containers: readonly Measured[]) => ({
 })
 const startOf = ({ metadata }: Node): number => Date.parse(metadata.creationTimestamp ?? '') || 0
 
-/** What the node itself uses, and its pods. */
+/** The usage of the node itself and its pods. */
 export function wholeNode(look: Look) {
   const own = total(running(look).flatMap(({ containers }) => containers))
   const upMs = Math.max(0, look.now - startOf(look.node))

@@ -1,7 +1,7 @@
-/** How much processor time a container has used since its start, where what it uses changes as its script says. */
+/** The processor time that a container has used since its start, with usage that changes as its script says. */
 import type { Use } from './scripted-use.ts'
 
-/** In milliseconds of one processor: the uses are thousandths of one, each from a moment on. */
+/** Milliseconds of one processor, from usages in thousandths, each valid from a time on. */
 export function processorMs(uses: readonly Use[], ranMs: number, milliOf: (use: Use | undefined) => bigint): number {
   const changes = [...new Set([0, ...uses.map(({ afterMs }) => afterMs)])].filter(at => at < ranMs).sort((a, b) => a - b)
   let sum = 0

@@ -1,11 +1,11 @@
-/** The role that lets viewers, editors and admins read what is measured; metrics servers bring the same one. */
+/** The role that lets viewers, editors and admins read metrics; metrics servers bring the same one. */
 import type { Client } from '../../client/client.ts'
 import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 
 const NAME = 'system:aggregated-metrics-reader'
 const AGGREGATED = ['admin', 'edit', 'view']
 
-/** Creates it unless there is one. */
+/** Creates the role unless it exists. */
 export async function ensureReaderRole(client: Client, groupDomain: string): Promise<void> {
   const roles = client.of(ClusterRole)
   if (roles.exists({ name: NAME })) return

@@ -1,8 +1,8 @@
-/** What a script says of the use of a resource: amounts or percentages of the request, and from when on. */
+/** Scripted usage of a resource: amounts or percentages of the request, each from a time on. */
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import { milliValue, parseQuantity, QuantityError, quantitySign } from '../../lib/quantity.ts'
 
-/** In thousandths, or in percent of what the container requests. */
+/** In thousandths, or in percent of the request. */
 export type Use = { readonly afterMs: number } & (
   | { readonly milli: bigint; readonly percent?: undefined }
   | { readonly percent: number; readonly milli?: undefined }
@@ -10,7 +10,7 @@ export type Use = { readonly afterMs: number } & (
 
 const STEP = /^(\S+)(?:\s+after\s+(\S+))?$/
 
-/** Reads `100m`, `80%` or `20%, 900m after 30s`, sorted by time; undefined when it is not that. */
+/** Reads `100m`, `80%` or `20%, 900m after 30s`, sorted by time; undefined when the text is invalid. */
 export function readUses(text: string): readonly Use[] | undefined {
   const uses: Use[] = []
   for (const part of text.split(',')) {

@@ -1,5 +1,5 @@
 /**
- * What simulated containers use: what the annotations of their pod say, or a part of what they request.
+ * The resource usage of simulated containers: scripted by annotations of their pod, or a part of their requests.
  *
  *     sim.keelson.dev/cpu-usage: 250m                          always a quarter of a processor
  *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of what the container web requests, more after a minute
@@ -11,27 +11,27 @@ import { annotatedScript } from '../script/script.ts'
 import { processorMs } from './processor-time.ts'
 import type { Use } from './scripted-use.ts'
 
-/** What is used of each resource, as quantities. */
+/** Usage of each resource, as quantities. */
 export type Usage = Readonly<Record<'cpu' | 'memory', string>>
 export type ContainerUsage = { readonly name: string; readonly usage: Usage }
 
-/** Where nothing is said: parts of the request, and amounts for what requests nothing. In thousandths, as all amounts here. */
+/** Defaults: shares of the request, and amounts for containers without requests. All amounts here are thousandths. */
 const DEFAULTS = { cpu: { percent: 30, without: 10n }, memory: { percent: 60, without: 32n * 1024n ** 2n * 1000n } }
-/** What a node needs for itself. */
+/** The usage of a node without pods. */
 export const OF_NODE = { cpu: 50n, memory: 300n * 1024n ** 2n * 1000n }
 
 type Amounts = { readonly cpu: bigint; readonly memory: bigint }
 
-/** A container that runs: what it uses now, in thousandths, and the processor time that it has used since its start. */
+/** A running container: its current usage in thousandths, and the processor time used since its start. */
 export type Measured = { readonly name: string; readonly startedMs: number; readonly amounts: Amounts; readonly cpuMs: number }
 
-/** The containers of a pod that run; undefined when it does not run yet or has ended. */
+/** The running containers of a pod; undefined before it runs and after it has ended. */
 export function podUsage(pod: Pod, nowMs: number): ContainerUsage[] | undefined {
   const found = measure(pod, nowMs)
   return found?.map(({ name, amounts }) => ({ name, usage: quantities(amounts) }))
 }
 
-/** What a node and the pods on it use. */
+/** The usage of a node with the pods on it. */
 export function nodeUsage(pods: Iterable<Pod>, nowMs: number): Usage {
   let { cpu, memory } = OF_NODE
   for (const pod of pods)
@@ -68,13 +68,13 @@ function amountOf({ resources }: Container, resource: 'cpu' | 'memory', uses: re
   const { percent, without } = DEFAULTS[resource]
   const use = uses.findLast(({ afterMs }) => afterMs <= ranMs)
   if (use?.milli !== undefined) return use.milli
-  // A part of nothing is nothing; what says nothing at all uses a little.
+  // A share of a request of zero is zero; a container without a request uses the default amount.
   if (use?.percent !== undefined) return ((requested ?? 0n) * BigInt(use.percent)) / 100n
   return requested === undefined ? without : (requested * BigInt(percent)) / 100n
 }
 
 const quantities = ({ cpu, memory }: Amounts): Usage => ({
   cpu: quantityOf(cpu, -3).text,
-  // Whole kibibytes, as a metrics server tells.
+  // Whole kibibytes, as a metrics server reports them.
   memory: quantityOf((memory / 1_024_000n) * 1024n, 0, 'BinarySI').text,
 })
