@@ -1,6 +1,6 @@
 /**
- * Requests that a node answers: the log of a pod, exec, attach, port-forward and proxy. Here it is found out which pod, container
- * and node are meant; what answers for the node is a `NodeConnection`.
+ * Requests that nodes answer: log, exec, attach, port-forward and proxy. The connector finds the pod, the container and the node;
+ * a `NodeConnection` answers.
  */
 
 import type { Client } from '../../client/client.ts'
@@ -16,11 +16,11 @@ import { serviceUpstream } from './service-proxy.ts'
 
 export type ConnectorParts = {
   readonly client: Client
-  /** What answers for a node. */
+  /** Opens the connection to a node. */
   readonly connectionTo: (node: Node) => NodeConnection
-  /** Where this server may connect. */
+  /** Decides where this server may connect. */
   readonly reported: ReportedDestination
-  /** Which of several endpoints of a Service is taken; from 0 to 1. */
+  /** Selects one of several endpoints of a Service; from 0 to 1. */
   readonly random: () => number
 }
 
@@ -54,7 +54,7 @@ export function nodeConnector(parts: ConnectorParts): Connect {
 
 const OF_CONTAINER = ['log', 'exec', 'attach']
 
-/** The container that is asked for, or the only one. */
+/** The requested container, or the only one. */
 function containerOf(pod: Pod, asked: string): string {
   const { name = '' } = pod.metadata
   const names = containersOf(pod.spec).map(each => each.name)

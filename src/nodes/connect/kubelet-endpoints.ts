@@ -1,5 +1,5 @@
 /**
- * What a kubelet tells of itself and its pods, at `/api/v1/nodes/NAME/proxy/…`: its health, its pods, what they use, and metrics for
+ * The endpoints of a kubelet at `/api/v1/nodes/NAME/proxy/…`: its health, its pods, their usage, and metrics for
  * Prometheus.
  */
 
@@ -24,7 +24,7 @@ export type KubeletAnswer = { readonly mediaType: string; readonly body: Uint8Ar
 
 type Endpoint = (look: Look) => { readonly mediaType: string; readonly text: string }
 
-/** Undefined where a kubelet tells nothing. */
+/** Undefined for paths that a kubelet does not serve. */
 export function kubeletAnswer(client: Client, node: Node, path: string): KubeletAnswer | undefined {
   const asked = trimEnd(path, '/')
   const { name = '' } = node.metadata
@@ -37,7 +37,7 @@ export function kubeletAnswer(client: Client, node: Node, path: string): Kubelet
   return { mediaType, body: Buffer.from(text) }
 }
 
-/** All pods of a node as they are stored, one after the other: together they may be longer than a text can be. */
+/** All pods of a node as they are stored, one after the other: together they may exceed the maximum length of a string. */
 async function* storedPods(pods: readonly ObjectRevision<any>[]): AsyncIterable<Uint8Array> {
   yield Buffer.from('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[')
   let separator = NOTHING
@@ -77,7 +77,7 @@ const ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map([
   ['/metrics/probes', metrics(() => [])],
 ])
 
-/** What the container runtime knows of a pod. */
+/** A pod as the container runtime sees it. */
 function runningPod({ metadata, spec }: Pod, containers: readonly Measured[]): object {
   const images = new Map(containersOf(spec).map(({ name, image }) => [name, image]))
   const { name, namespace, uid } = metadata
@@ -88,7 +88,7 @@ function runningPod({ metadata, spec }: Pod, containers: readonly Measured[]): o
   }
 }
 
-/** What of a kubelet's configuration can be told from what the node does. */
+/** The part of a kubelet's configuration that the simulation defines. */
 function configuration({ spec, status }: Node): object {
   return {
     enableServer: true,

@@ -1,4 +1,4 @@
-/** The metrics of a kubelet, as far as there is something behind them. */
+/** The metrics of a kubelet, as far as the simulation has values for them. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'

@@ -1,4 +1,4 @@
-/** What real nodes answer: requests are passed on to their kubelet, those for a proxy of a pod to the pod itself. */
+/** The connection to a real node: passes requests on to its kubelet, and those for the proxy of a pod to the pod itself. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { addressedBy, portNumberOf } from '../../lib/addressed-name.ts'
@@ -10,9 +10,9 @@ import type { Destination, ReportedDestination } from '../../transport/destinati
 import type { NodeConnection, PodRequest } from './node-connection.ts'
 
 export type KubeletParts = {
-  /** As whom this server connects to kubelets, and whether it verifies them. */
+  /** The client certificate of this server at kubelets, and whether it verifies them. */
   readonly tls: () => UpstreamTls
-  /** Where it may connect. */
+  /** Decides where this server may connect. */
   readonly reported: ReportedDestination
   /** Types of node addresses, the preferred ones first. */
   readonly addressTypes: readonly string[]
@@ -41,7 +41,7 @@ export function kubeletConnection(target: Node, parts: KubeletParts): NodeConnec
     },
     node(_, call) {
       const { scheme, port } = portOf(call.name, kubeletPort(target))
-      // As with kube-apiserver, the scheme counts at other ports only: kubelets have TLS.
+      // As in kube-apiserver, the scheme counts at other ports only: kubelets use TLS.
       const tls = port === kubeletPort(target) ? parts.tls() : tlsOf(scheme)
       return { type: 'forward', upstream: { ...destination(port), tls } }
     },
@@ -50,10 +50,10 @@ export function kubeletConnection(target: Node, parts: KubeletParts): NodeConnec
 
 /** The names of subresources at a kubelet. */
 const PATHS: Readonly<Record<string, string>> = { log: 'containerLogs', exec: 'exec', attach: 'attach', portforward: 'portForward' }
-/** Certificates of pods and services are not verified, and they are sent no client certificate. */
+/** The server does not verify certificates of pods and services, and sends them no client certificate. */
 export const tlsOf = (scheme: string): UpstreamTls | undefined => (scheme === 'https' ? { rejectUnauthorized: false } : undefined)
 
-/** The scheme and port that a name asks for. */
+/** The scheme and port in a name. */
 function portOf(asked: string, usual: number | undefined): { readonly scheme: string; readonly port: number } {
   const { scheme = '', port = '' } = addressedBy(asked) ?? {}
   const number = port === '' ? (usual ?? (scheme === 'https' ? 443 : 80)) : portNumberOf(port)
@@ -75,7 +75,7 @@ function hostOf(node: Node, types: readonly string[]): string {
 
 const isTrue = (text: string | null): boolean => text !== null && text !== '0' && text.toLowerCase() !== 'false'
 
-/** What is asked of the kubelet, in its own words. */
+/** The path and query of a request at the kubelet. */
 function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
   const asked = new URLSearchParams()
   if (subresource === 'log') {
@@ -94,7 +94,7 @@ function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
   return asked.toString()
 }
 
-/** Pods are reached at their own address. */
+/** Connects to pods at their own address. */
 function proxyToPod({ spec, status }: Pod, asked: string, reported: ReportedDestination): Result {
   const ip = status?.podIP || status?.podIPs?.[0]?.ip || ''
   if (!parseIPSloppy(ip)) throw badRequest('address not allowed')

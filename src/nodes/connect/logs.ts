@@ -1,4 +1,4 @@
-/** The log of a simulated container: the text of its script, written when the run began, as `kubectl logs` asks for it. */
+/** The log of a simulated container: the text of its script, written at the start of the run, with the options of `kubectl logs`. */
 
 import type { LogOptions } from '../../kinds/core/pod/log-options.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -9,10 +9,10 @@ import { microTimestampOf, millisecondsAt } from '../../lib/time.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 
-/** The run that a log is of; its number is 0 for the first. */
+/** The run of a log; the first has number 0. */
 export type LoggedRun = { readonly id: string | undefined; readonly number: number; readonly startedAt: number }
 
-/** The run that is asked for; throws a StatusError while there is none, in the words of a kubelet. */
+/** The requested run. Throws a StatusError in the words of a kubelet while there is none. */
 export function loggedRun(pod: Pod, { container, previous }: Pick<LogOptions, 'container' | 'previous'>): LoggedRun {
   const status = statusOf(pod, container)
   const about = `container ${goQuote(container)} in pod ${goQuote(pod.metadata.name ?? '')}`
@@ -42,7 +42,7 @@ export function statusOf({ status }: Pod, container: string): ContainerStatus | 
   )
 }
 
-/** The log of a run, as much of it as the options ask for, in pieces: it may have as many lines as bytes. */
+/** The part of a log that the options select, in pieces: a log may have as many lines as bytes. */
 export function* logPieces(log: string, run: LoggedRun, options: LogOptions, now: number): Generator<Uint8Array, undefined> {
   if (log === '' || run.startedAt < sinceOf(options, now)) return undefined
   const end = log.endsWith('\n') ? log.length - 1 : log.length
@@ -64,7 +64,7 @@ export function* logPieces(log: string, run: LoggedRun, options: LogOptions, now
 }
 const PIECE_LENGTH = LIMITS.encodedPieceLength
 
-/** Where the last lines begin; what ends the last of them is at `end`. */
+/** The position at which the last lines begin; the terminator of the last one is at `end`. */
 function startOfTail(log: string, end: number, lines: number | undefined): number {
   if (lines === undefined) return 0
   if (lines === 0) return Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 /**
- * The addresses of simulated nodes and of the pods on them. They are made up: on the network of this machine nobody has them, or somebody
- * else. Which ones they are is told by the objects, not by ranges: real nodes can be beside simulated ones.
+ * The addresses of simulated nodes and of the pods on them. They are made up: on the network of this machine nobody has them, or
+ * another host does. Objects define them, not ranges: real nodes can exist beside simulated ones.
  */
 import type { Client } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
@@ -16,7 +16,7 @@ const canonical = (texts: readonly (string | undefined)[]): string[] => {
 
 const POD_ADDRESSES: IndexDefinition<Pod> = {
   name: 'address',
-  // A pod that has no address yet need not be decoded to know that.
+  // A pod without an address is recognized without decoding it.
   valuesOf: pod => (pod.fields['status.podIP'] ? canonical((pod.object?.status?.podIPs ?? []).map(({ ip }) => ip)) : []),
 }
 
@@ -25,7 +25,7 @@ const NODE_ADDRESSES: IndexDefinition<Node> = {
   valuesOf: ({ object }) => canonical((object?.status?.addresses ?? []).map(({ address }) => address)),
 }
 
-/** Says what an address was made up for; undefined when nothing simulated has it. That something else reports it, too, makes it no more real. */
+/** The simulated object that has an address; undefined when there is none. An address stays made up even if other objects report it. */
 export function madeUpAddresses(client: Client): (address: string) => string | undefined {
   const nodes = client.of(Node)
   const pods = client.of(Pod)

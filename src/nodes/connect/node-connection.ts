@@ -1,4 +1,4 @@
-/** What answers for a node: a kubelet, or the simulation of one. */
+/** The connection to a node: to its kubelet, or to the simulation of one. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
@@ -6,7 +6,7 @@ import type { Call, CallContext, Result } from '../../registry/api.ts'
 
 export type PodRequest = {
   readonly pod: Pod
-  /** The one that is meant; empty where the request is not about one. */
+  /** The name of the container; empty when the request is about none. */
   readonly container: string
   readonly node: Node
   readonly call: Call
@@ -15,8 +15,8 @@ export type PodRequest = {
 
 /** Both throw a StatusError, at once or later. */
 export interface NodeConnection {
-  /** Requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
+  /** Handles requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
   pod(request: PodRequest): MaybePromise<Result>
-  /** Requests for `proxy` of the node itself. */
+  /** Handles requests for `proxy` of the node itself. */
   node(name: string, call: Call, ctx: CallContext): MaybePromise<Result>
 }

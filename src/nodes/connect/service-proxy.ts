@@ -1,4 +1,4 @@
-/** Where a proxy of a Service leads: to one of the pods behind it. */
+/** Selects the pod to which the proxy of a Service leads. */
 import type { Client } from '../../client/client.ts'
 import { readyEndpoints, type ServiceEndpoint, slicesOf } from '../../controllers/endpointslice/service-endpoints.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -30,7 +30,7 @@ export function serviceUpstream(asked: string, { metadata, spec }: Service, part
   }
 }
 
-/** As with kube-apiserver: whoever writes endpoints by hand must not lead the server to what is no pod of the namespace. */
+/** As in kube-apiserver: endpoints written by hand must lead to nothing but pods of the namespace. */
 function isPod({ host, targetRef }: ServiceEndpoint, namespace: string, client: Client): boolean {
   if (!targetRef?.name || targetRef.namespace !== namespace) return false
   const pod = client.of(Pod).get({ namespace, name: targetRef.name })

@@ -1,4 +1,4 @@
-/** What simulated nodes answer: logs, what a kubelet tells of itself, and for whatever needs a process a clear refusal. */
+/** The connection to a simulated node: answers with logs and the endpoints of a kubelet, and refuses requests that need a process. */
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
@@ -64,7 +64,7 @@ async function readLog({ client, runs, signal }: SimulatedParts, { pod, containe
   return { ...answer, body: second.done ? (first.value ?? new Uint8Array()) : inTurns([first.value!, second.value], pieces) }
 }
 
-/** The text of a run: that of its script, or what its command prints with the objects as they are now. */
+/** The log of a run: from its script, or the output of its command with the current objects. */
 async function logOf(runs: CommandRuns, { pod, container: name, node, run }: Logged): Promise<string> {
   const container = containersOf(pod.spec).find(each => each.name === name)
   if (!container) return ''
@@ -78,7 +78,7 @@ async function logOf(runs: CommandRuns, { pod, container: name, node, run }: Log
 }
 type Logged = Pick<PodRequest, 'pod' | 'container' | 'node'> & { readonly run: LoggedRun }
 
-/** The first pieces, and the others with room for other requests in between. */
+/** The first pieces at once, the others with pauses for other requests. */
 async function* inTurns(first: readonly Uint8Array[], others: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
   yield* first
   for (const piece of others) {
@@ -100,7 +100,7 @@ type Follow = {
   readonly signals: readonly AbortSignal[]
 }
 
-/** The text, and then nothing more until the run has ended. */
+/** The text, and then nothing more until the end of the run. */
 async function* followLog(client: Client, { pod, container, run, pieces, signals }: Follow): AsyncIterable<Uint8Array> {
   yield* inTurns([], pieces)
   const { name = '', namespace = '', uid } = pod.metadata
