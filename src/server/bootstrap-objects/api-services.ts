@@ -1,4 +1,4 @@
-/** APIServices for every group version that this server answers for itself: those built in, and those of custom kinds. */
+/** APIServices of all group versions that this server serves itself: built-in ones, and those of custom kinds. */
 import { randomUUID } from 'node:crypto'
 import type { Caches } from '../../cache/caches.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
@@ -17,35 +17,35 @@ type Stored = APIService
 type Services = ResourceClient<Stored>
 
 type Spec = { readonly group?: string; readonly version: string; readonly groupPriorityMinimum: number; readonly versionPriority: number }
-type Wanted = {
+type ManagedApiService = {
   readonly name: string
   readonly spec: Spec
   readonly managed: Managed
-  /** Whether another server may answer for it: one that names a service is left alone. */
+  /** Whether another server may take the group version over: an APIService that names a service is left alone. */
   readonly isReplaceable?: boolean
 }
 /**
- * Whether one is managed at the start alone, or always. Of the latter a kube-apiserver on the same etcd would delete at any time what it
- * does not serve.
+ * Whether an APIService is managed at the start only, or always. A kube-apiserver on the same etcd would delete one of the latter at any
+ * time, if it does not serve it.
  */
 type Managed = 'onstart' | 'true'
 
 const LABEL = 'kube-aggregator.kubernetes.io/automanaged'
 
-/** Creates what is missing and deletes what is no longer served, before the first request. */
+/** Creates missing APIServices and deletes those that are no longer served, before the first request. */
 export async function ensureApiServices({ catalog, caches, client, groupDomain }: ApiServicesParts): Promise<void> {
   const services = client.of(APIService)
-  const wanted = new Map(
+  const expected = new Map(
     [...ofServed(catalog, groupDomain), ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]),
   )
   const lastTransitionTime = timestampOf(client.now)
   const status = { conditions: [{ type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message: LOCAL }] }
-  const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+  const absent = [...expected.values()].filter(({ name }) => !services.exists({ name }))
   const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status } }))
   await Promise.all([
-    // In one commit: there are dozens of them.
+    // All in one commit: there are dozens of them.
     seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }),
-    ...Array.from(services.list(), stored => align(services, stored, wanted.get(stored.metadata.name!))),
+    ...Array.from(services.list(), stored => align(services, stored, expected.get(stored.metadata.name!))),
   ])
 }
 
@@ -58,7 +58,7 @@ export type ApiServicesParts = {
 
 const ALL = 'all'
 
-/** Creates and deletes those of custom kinds as definitions come and go, and brings back those that another server gives up. */
+/** Creates and deletes the APIServices of custom kinds with their definitions, and restores those that another server gives up. */
 export const apiServiceController = (catalog: Catalog): Controller =>
   defineController({
     name: 'crd-autoregister-controller',
@@ -69,12 +69,12 @@ export const apiServiceController = (catalog: Catalog): Controller =>
         watches: [watch(CustomResourceDefinition, () => ALL), watch(APIService, () => ALL)],
         async reconcile() {
           const replaceable = [...ofServed(catalog, groupDomain)].filter(each => each.isReplaceable)
-          const wanted = new Map([...replaceable, ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]))
-          const absent = [...wanted.values()].filter(({ name }) => !services.exists({ name }))
+          const expected = new Map([...replaceable, ...ofDefinitions(catalog, definitionsOf(client))].map(each => [each.name, each]))
+          const absent = [...expected.values()].filter(({ name }) => !services.exists({ name }))
           const managed = [...services.list()].filter(stored => managedOf(stored) === 'true')
           await Promise.all([
             ...absent.map(each => services.create(bodyOf(each))),
-            ...managed.map(stored => align(services, stored, wanted.get(stored.metadata.name!))),
+            ...managed.map(stored => align(services, stored, expected.get(stored.metadata.name!))),
           ])
         },
       }
@@ -83,7 +83,7 @@ export const apiServiceController = (catalog: Catalog): Controller =>
 
 const definitionsOf = (client: Client): Iterable<CustomDefinition> => client.of(CustomResourceDefinition).list()
 
-function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
+function* ofServed(catalog: Catalog, groupDomain: string): Iterable<ManagedApiService> {
   const seen = new Set<string>()
   for (const { group, version, def } of catalog) {
     const name = `${version}.${group}`
@@ -95,8 +95,8 @@ function* ofServed(catalog: Catalog, groupDomain: string): Iterable<Wanted> {
   }
 }
 
-/** Group versions of built-in kinds stay what they are, whatever is defined in them. */
-function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition>): Iterable<Wanted> {
+/** Definitions do not change group versions of built-in kinds. */
+function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition>): Iterable<ManagedApiService> {
   const seen = new Set<string>()
   for (const { spec } of definitions)
     for (const { name: version, served } of spec.versions ?? []) {
@@ -107,14 +107,15 @@ function* ofDefinitions(catalog: Catalog, definitions: Iterable<CustomDefinition
     }
 }
 
-/** Brings one that the server manages in line. One that was given to another server in place of ours is no longer managed. */
-async function align(services: Services, stored: Stored, wanted: Wanted | undefined): Promise<void> {
-  if (managedOf(stored) === undefined || (stored.spec.service && (!wanted || wanted.isReplaceable))) return
-  if (!wanted) await services.delete(stored)
-  else if (!deepEqual(stored.spec as Json, wanted.spec as Json)) await services.update({ ...stored, spec: wanted.spec as Stored['spec'] })
+/** Updates or deletes a managed APIService. One that another server has taken over is no longer managed. */
+async function align(services: Services, stored: Stored, expected: ManagedApiService | undefined): Promise<void> {
+  if (managedOf(stored) === undefined || (stored.spec.service && (!expected || expected.isReplaceable))) return
+  if (!expected) await services.delete(stored)
+  else if (!deepEqual(stored.spec as Json, expected.spec as Json))
+    await services.update({ ...stored, spec: expected.spec as Stored['spec'] })
 }
 
-const bodyOf = ({ name, spec, managed }: Wanted) => ({ metadata: { name, labels: { [LABEL]: managed } }, spec })
+const bodyOf = ({ name, spec, managed }: ManagedApiService) => ({ metadata: { name, labels: { [LABEL]: managed } }, spec })
 
 function managedOf({ metadata }: Stored): Managed | undefined {
   const managed = metadata.labels?.[LABEL]

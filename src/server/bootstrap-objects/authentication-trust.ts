@@ -1,4 +1,4 @@
-/** The ConfigMap in which servers that extend the API find out whom this one trusts: authorities of clients, and proxies that name users. */
+/** The ConfigMap that publishes this server's trust to aggregated servers: authorities of clients, and proxies that name users. */
 import { X509Certificate } from 'node:crypto'
 import { serverIdentity } from '../../client/identity.ts'
 import { queueKey } from '../../client/object-revision.ts'
@@ -15,7 +15,7 @@ const KEY = queueKey(NAMED)
 const LOOK_EVERY_MS = 60_000
 const EXPIRY_SLACK_MS = 5 * 60_000
 
-/** What is trusted; certificates in PEM. */
+/** The published trust; certificates in PEM. */
 export type Trust = {
   readonly clientCa: string
   /** Authorities of proxies; empty where no proxy may name users. */
@@ -52,7 +52,7 @@ export function trustPublisher(initial: Trust): TrustPublisher {
             try {
               await maps.update({ ...stored, data })
             } catch (error) {
-              // Others can fill it up; without what is there it fits.
+              // Others can fill it up; it fits once it is created anew.
               if (isTooLarge(error)) await maps.delete(stored)
               throw error
             }
@@ -72,8 +72,8 @@ export function trustPublisher(initial: Trust): TrustPublisher {
 }
 
 /**
- * What servers that extend the API are told about proxies that name users: what the configuration says, and where it says nothing, that
- * this server is one.
+ * The published settings of proxies that name users: from the configuration, or, where it has none, this server itself as a
+ * proxy.
  */
 export function publishedProxies(
   config: Config,
@@ -101,8 +101,8 @@ const OWN_PROXY: Trust['proxies'] = {
 }
 
 /**
- * What is published when others have published something before: several servers add up, and only what has expired is left out. Throws
- * when what is there cannot be read.
+ * Adds trust to the trust that others have published: several servers add up, and only expired certificates are left out. Throws
+ * when the stored value cannot be read.
  */
 export function combinedTrust(
   stored: Readonly<Record<string, string>>,
@@ -133,12 +133,12 @@ function readCertificate(pem: string): { readonly validTo: number; readonly fing
   return { validTo: Date.parse(certificate.validTo), fingerprint: certificate.fingerprint256, text: certificate.toString() }
 }
 
-/** Reads certificates as they are asked for every minute, each once: to parse one takes a millisecond. */
+/** Parses each certificate once: the check runs every minute, and parsing takes a millisecond. */
 function rememberedCertificates(): typeof readCertificate {
   const known = new Map<string, ReturnType<typeof readCertificate>>()
   return pem => {
     const found = known.get(pem) ?? readCertificate(pem)
-    // Others can put any number into the ConfigMap.
+    // Others can put any number of certificates into the ConfigMap.
     if (known.size >= MAX_REMEMBERED) known.clear()
     known.set(pem, found)
     return found

@@ -1,11 +1,11 @@
-/** What a fresh server has: the namespaces and priority classes that clients count on. */
+/** The namespaces and priority classes that every server has. */
 import type { Client } from '../../client/client.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { PriorityClass, SYSTEM_PRIORITY_CLASSES } from '../../kinds/scheduling/priorityclass.ts'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
-/** Creates what is not there yet; what is there stays as it is. */
+/** Creates missing objects; existing ones stay as they are. */
 export async function bootstrap(client: Client): Promise<void> {
   const namespaces = client.of(Namespace)
   const classes = client.of(PriorityClass)

@@ -11,14 +11,14 @@ import type { Envelope } from '../../schema/object-meta.ts'
 
 export type FlowControlParts = { readonly caches: Caches; readonly client: Client; readonly groupDomain: string }
 
-/** Whoever sets this to something else wants what is stored to stay. */
+/** Another value than `true` keeps the stored spec. */
 const AUTO_UPDATE = 'apf.kubernetes.io/autoupdate-spec'
 const PRODUCER = 'api-priority-and-fairness-config-producer-v1'
 const CONSUMER = 'api-priority-and-fairness-config-consumer-v1'
 
 type Limits = { readonly shares: number; readonly lendable: number; readonly queues?: number; readonly hand?: number }
 
-/** What each level has of the server; without queues requests beyond that are refused. */
+/** The shares of each level; without queues requests beyond them are refused. */
 const LIMITED: Readonly<Record<string, Limits>> = {
   'catch-all': { shares: 5, lendable: 0 },
   system: { shares: 30, lendable: 33, queues: 64, hand: 6 },
@@ -57,7 +57,7 @@ const EVERYTHING = {
 
 type Flow = { readonly level: string; readonly precedence: number; readonly by?: 'ByUser' | 'ByNamespace'; readonly rules: object }
 
-/** By name, in the order in which they are tried. */
+/** Flow schemas by name, in the order of their precedence. */
 function flows(groupDomain: string): Readonly<Record<string, Flow>> {
   const leases = (...verbs: string[]) => rule(verbs, [`coordination.${groupDomain}`], ['leases'])
   const [manager, scheduler] = [user('system:kube-controller-manager'), user('system:kube-scheduler')]
@@ -80,13 +80,13 @@ function flows(groupDomain: string): Readonly<Record<string, Flow>> {
   }
 }
 
-/** Creates those that are not there, and restores the spec of those that the server maintains. */
+/** Creates missing objects, and restores the spec of those that the server maintains. */
 export async function ensureFlowControl({ caches, client, groupDomain }: FlowControlParts): Promise<void> {
   const producer = client.as({ ...client.identity, manager: PRODUCER })
   const [levelObjects, flowObjects] = [producer.of(PriorityLevelConfiguration), producer.of(FlowSchema)]
   const seeds: Seed[] = []
   const changes: Promise<unknown>[] = []
-  const ensure = <O extends Envelope & { spec: unknown }>(objects: ResourceClient<O>, name: string, { spec, status }: Wanted) => {
+  const ensure = <O extends Envelope & { spec: unknown }>(objects: ResourceClient<O>, name: string, { spec, status }: Contents) => {
     const stored = objects.get({ name })
     if (!stored) {
       const metadata = { name, generation: 1, annotations: { [AUTO_UPDATE]: 'true' } }
@@ -116,4 +116,4 @@ export async function ensureFlowControl({ caches, client, groupDomain }: FlowCon
   await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: PRODUCER }), ...changes])
 }
 
-type Wanted = { readonly spec: object; readonly status: object }
+type Contents = { readonly spec: object; readonly status: object }

@@ -1,4 +1,4 @@
-/** Each server over a shared store keeps a Lease that says that it exists, and removes those of servers that have been gone for long. */
+/** The identity Lease of a server over a shared store; each server also removes the leases of servers that are long gone. */
 import { createHash, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Client } from '../../client/client.ts'
@@ -21,7 +21,7 @@ export interface IdentityLease {
   remove(client: Client): Promise<void>
 }
 
-/** The lease of the server at an address, which tells it apart from others on this machine. */
+/** The lease of the server at an address, which distinguishes it from others on this machine. */
 export function identityLease(address: string): IdentityLease {
   const name = nameOf(address)
   const holderIdentity = `${name}_${randomUUID()}`
@@ -73,7 +73,7 @@ export function identityLease(address: string): IdentityLease {
   }
 }
 
-/** As kube-apiserver names itself after its machine; here several may run on one. */
+/** kube-apiserver names itself after its machine; here several servers may run on one. */
 function nameOf(address: string): string {
   const hash = createHash('sha256').update(`${hostname()} ${address}`).digest().subarray(0, 16)
   return `apiserver-${base32(hash)}`

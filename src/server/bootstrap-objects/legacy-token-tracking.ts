@@ -1,4 +1,4 @@
-/** Since when the use of tokens in secrets is tracked: a ConfigMap tells those who clean up unused ones. */
+/** The ConfigMap with the date since which uses of tokens in secrets are recorded, for the cleaner of unused tokens. */
 import { serverIdentity } from '../../client/identity.ts'
 import { queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
@@ -6,7 +6,7 @@ import { ConfigMap } from '../../kinds/core/configmap.ts'
 
 const NAMED = { namespace: 'kube-system', name: 'kube-apiserver-legacy-service-account-token-tracking' }
 const KEY = queueKey(NAMED)
-/** How often it is created again at most: another server that has tracking off would delete it each time. */
+/** Shortest interval between two creations: another server with tracking off would delete it each time. */
 const CREATE_EVERY_MS = 30 * 60_000
 
 export const legacyTokenTracking = defineController({

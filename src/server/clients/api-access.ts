@@ -1,4 +1,4 @@
-/** Requests of controllers by path: authorized as any other, then answered by the registry or by the server behind an APIService. */
+/** Requests of controllers by path: authorized as any other, then answered by the registry or the server of an APIService. */
 import type { Registration, Registrations } from '../../aggregation/registrations.ts'
 import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
 import type { ApiAccess, ApiRequest, DiscoveredResource } from '../../client/api-access.ts'
@@ -33,7 +33,7 @@ export function apiAccess(parts: ApiAccessParts): ApiAccess {
   return {
     async send(identity, request, signal) {
       const { method, path, query = {} } = request
-      // Names in it come from objects of users, and the router takes an encoded slash for one: it would lead to a subresource.
+      // Names in the path come from users' objects, and the router decodes a slash: it would lead to a subresource.
       if (/%2f/i.test(path)) throw badRequest('invalid resource name: may not contain "/"')
       const search = new URLSearchParams(query).toString()
       const target = search === '' ? path : `${path}?${search}`
@@ -145,7 +145,7 @@ function tryParse(bytes: Buffer): Json | undefined {
   }
 }
 
-/** What Kubernetes' clients say about an answer that does not tell itself what is wrong. */
+/** The message of Kubernetes' clients for a response without a Status. */
 function generic(status: number, body: string, method: string, { resource, path }: Attributes): StatusError {
   const told = failureOf({ status, body, contentType: '' }) ?? ''
   const name = resource?.name ? ` ${resource.name}` : ''
@@ -156,7 +156,7 @@ function generic(status: number, body: string, method: string, { resource, path 
 
 type Kinded = DiscoveredResource & { readonly kind: string }
 
-/** What a server says that it serves. */
+/** The resources of a server, from its discovery. */
 function resourcesOf({ group, version, described }: Registration): Kinded[] {
   const resources = described?.discovery['resources']
   if (!Array.isArray(resources)) return []

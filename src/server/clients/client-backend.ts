@@ -1,4 +1,4 @@
-/** What the server's own components stand on: reads from the caches, writes through the registry, each write authorized. */
+/** The backend of the server's own components: reads from the caches, writes through the registry, each write authorized. */
 
 import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
 import type { Caches } from '../../cache/caches.ts'
@@ -25,12 +25,12 @@ export type BackendParts = {
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
   readonly now: () => Date
-  /** Asked for at the first write: the registry is made after some of the components that write. */
+  /** Called at the first write: the registry is created after some of the components that write. */
   readonly registry: () => Registry
-  /** Asked for at the first write, too. Without one every write is allowed. */
+  /** Called at the first write, too. Without an authorizer every write is allowed. */
   readonly authorizer?: () => Authorizer
   readonly onError: (error: unknown) => void
-  /** Told of every write. */
+  /** Counts every write. */
   readonly metrics?: ClientMetrics
   readonly signal: AbortSignal
 }
@@ -38,9 +38,9 @@ export type BackendParts = {
 export type Clients = {
   /** For components that requests wait for. */
   readonly clientFor: ClientFor
-  /** For controllers and nodes: only so many of their writes are under way at once, so that clients do not wait behind all of them. */
+  /** For controllers and nodes: their concurrent writes are limited, so that clients do not wait behind all of them. */
   readonly backgroundClientFor: ClientFor
-  /** The latter, for those who may not write at all times: a write fails when they may not, at the latest when it is to be stored. */
+  /** The same with a guard: a write fails when the guard forbids it, at the latest before it is stored. */
   readonly guardedClientFor: (guard: WriteGuard) => ClientFor
 }
 
@@ -72,7 +72,7 @@ export function createClients(parts: BackendParts): Clients {
 }
 
 const NEVER_CANCELLED = new AbortController()
-/** The group whose members may do everything, whatever roles there are. */
+/** The group whose members may do everything, whatever the roles. */
 const PRIVILEGED = 'system:masters'
 
 function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer, metrics }: BackendParts): Backend {
@@ -134,7 +134,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
 
 /**
  * The resource as clients reach it. Objects of a custom kind may be stored in an older version, and only a served version converts
- * what it finds; taken for one of the stored version they would lose what that does not know.
+ * the objects that it finds; read as the stored version they would lose fields that it does not have.
  */
 function servedBy(catalog: Catalog, resource: Resource): Resource {
   if (!resource.def.custom) return resource

@@ -1,4 +1,4 @@
-/** What the server's own components write, counted under the names of Kubernetes' clients. What they read comes from the caches. */
+/** Metrics of writes of the server's own components, under the names of Kubernetes' clients. Reads come from the caches. */
 import { type Family, Histogram, type Labels } from '../../lib/exposition.ts'
 import { StatusError } from '../../schema/status-error.ts'
 
@@ -10,12 +10,12 @@ export class ClientMetrics {
   readonly #durations = new Map<string, Histogram>()
   readonly #host: () => string
 
-  /** `host` tells where the requests go. */
+  /** `host` returns the address of the server. */
   constructor(host: () => string) {
     this.#host = host
   }
 
-  /** A write was answered, with a code or an error. */
+  /** Counts a write by its code or error. */
   written(verb: string, answer: number | unknown, seconds: number): void {
     const method = METHODS[verb] ?? 'DELETE'
     const code = typeof answer === 'number' ? String(answer) : answer instanceof StatusError ? String(answer.code) : '<error>'

@@ -1,12 +1,12 @@
-/** Looks objects up for those parts that decide about requests. */
+/** Looks up objects for authentication and admission. */
 import type { Reader, ResourceName } from '../../admission/reader.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
-/** Reads what is served now; a record that cannot be read counts as absent. Objects are shared: nobody may change them. */
+/** Reads served resources; an unreadable record counts as absent. Objects are shared: nobody may change them. */
 export function objectReader(catalog: Catalog, client: Client): Reader {
-  // Most names are constants, and every write looks up a few of them: each is found once for as long as the same kinds are served.
+  // Most names are constants, and every write looks up a few: each resource is found once while the served kinds stay the same.
   const known = new WeakMap<ResourceName, { readonly version: number; readonly found: ResourceClient<AnyObject> | undefined }>()
   const of = (name: ResourceName) => {
     const { version } = catalog
