@@ -1,4 +1,4 @@
-/** Sets the condition Available of APIServices: looks for their Service and its endpoints, and asks their server what it serves. */
+/** Sets the condition Available of APIServices: checks their Service and its endpoints, and sends a request to their server. */
 import { serverIdentity } from '../client/identity.ts'
 import { type Controller, defineController, watch } from '../controllers/controller.ts'
 import { slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
@@ -12,10 +12,10 @@ import { conditionsAfter, type Finding, failedCheck, findingAbout, LOCAL, PASSED
 import type { Backend } from './backend.ts'
 import type { Registration, Registrations } from './registrations.ts'
 
-/** Who asks: other servers let the aggregator of a cluster do all. */
+/** The user of these requests: other servers let the aggregator of a cluster do everything. */
 export const AGGREGATOR = { name: 'system:kube-aggregator', groups: ['system:masters'] }
 
-/** The network is not watched: what works is asked again now and then, and what does not soon, then less often. */
+/** The network is not watched: an available server is checked now and then, an unavailable one soon, then less often. */
 const LOOK_EVERY_MS = 30_000
 const FIRST_RETRY_MS = 100
 const ATTEMPTS = 5
@@ -64,7 +64,7 @@ export const availabilityController = (registrations: Registrations): Controller
     },
   })
 
-/** Asks several times at once: each may meet another endpoint, and one that answers is enough. */
+/** Sends several requests at once: each may reach another endpoint, and one response is enough. */
 async function ask(backend: Backend, path: string, signal: AbortSignal): Promise<Finding> {
   const { aggregatedCheckMs: timeoutMs, aggregatedDocumentBytes: maxBytes } = LIMITS
   const attempt = async () => {

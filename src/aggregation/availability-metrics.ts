@@ -1,4 +1,4 @@
-/** Which APIServices are available, and how often they became unavailable: counted under the names of kube-aggregator. */
+/** Metrics of the availability of APIServices, under the names of kube-aggregator. */
 import type { Family } from '../lib/exposition.ts'
 
 type Available = { readonly status: string; readonly reason?: string }
@@ -7,7 +7,7 @@ export class AvailabilityMetrics {
   readonly #isAvailable = new Map<string, boolean>()
   readonly #losses = new Map<string, { readonly name: string; readonly reason: string; count: number }>()
 
-  /** Takes the condition Available of an APIService, after every change. */
+  /** Records the condition Available of an APIService, after every change. */
   observe(name: string, condition: Available | undefined): void {
     const isAvailable = condition?.status === 'True'
     if (this.#isAvailable.get(name) && !isAvailable) this.#count(name, condition?.reason ?? 'UnknownReason')

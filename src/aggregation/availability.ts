@@ -1,4 +1,4 @@
-/** Whether the server behind an APIService can be used, as far as objects tell, and the condition that says so. */
+/** Whether the server of an APIService is available, as far as objects tell, and the condition Available. */
 
 import type { Slice } from '../controllers/endpointslice/service-endpoints.ts'
 import { conditionOf, isSameCondition, transitionTime, withCondition } from '../schema/conditions.ts'
@@ -12,7 +12,7 @@ export const failedCheck = (message: string): Finding => unavailable('FailedDisc
 
 type ServiceSpec = { readonly type?: string; readonly ports?: readonly { readonly port: number; readonly name?: string }[] }
 
-/** What is wrong with the Service or its endpoints; undefined when its server is worth asking. */
+/** The problem with the Service or its endpoints; undefined when a request to its server makes sense. */
 export function findingAbout(
   { namespace, name, port }: ServiceReference,
   service: ServiceSpec | undefined,
@@ -43,7 +43,7 @@ export type Condition = {
   readonly message?: string
 }
 
-/** The conditions with what was found; undefined when they say so already. */
+/** The conditions with the new result; undefined when they do not change. */
 export function conditionsAfter(shown: readonly Condition[], { status, reason, message }: Finding, now: string): Condition[] | undefined {
   const before = conditionOf(shown, 'Available')
   if (isSameCondition(before, { status, reason, message })) return undefined

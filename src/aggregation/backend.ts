@@ -10,9 +10,9 @@ import { remoteUserHeaders } from './remote-user.ts'
 
 export type BackendParts = {
   readonly destination: ServiceDestination
-  /** What this server shows to be believed about users; PEM. */
+  /** The client certificate by which aggregated servers trust this one; PEM. */
   readonly certificate: () => { readonly cert: string; readonly key: string }
-  /** Names this server in `Via`, so that a request that comes back is known. */
+  /** Names this server in `Via`, so that a request that comes back is recognized. */
   readonly serverName: string
   readonly sendsUid: boolean
 }
@@ -21,7 +21,7 @@ export type BackendSpec = ServiceReference & { readonly ca: string; readonly ski
 
 export type BackendRequest = {
   readonly method?: 'GET' | 'PUT' | 'DELETE'
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string
   readonly user: User
   readonly headers?: Readonly<Record<string, string>>
@@ -32,10 +32,10 @@ export type BackendRequest = {
 }
 export type BackendAnswer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 
-/** That there is no way to the server, or no answer from it. */
+/** The server was not reached, or did not answer. */
 class BackendError extends Error {}
 
-/** The way out where the pods of a Service are simulated. */
+/** Advice for a Service whose pods are simulated. */
 const INSTEAD =
   'run the API server where this server reaches it, and give the Service its address: in an EndpointSlice of your own, or as type ExternalName'
 const IDLE_MS = 30_000
@@ -61,7 +61,7 @@ export class Backend implements Disposable {
     return this.#parts.destination(this.spec, INSTEAD)
   }
 
-  /** Connections that are used again, or one that is made for a request that cannot be repeated. */
+  /** Reused connections, or a new one for a request that cannot be repeated. */
   agent(use: 'kept' | 'single'): Agent {
     const client = this.#parts.certificate()
     if (this.#agents?.cert !== client.cert) {
@@ -82,7 +82,7 @@ export class Backend implements Disposable {
     return this.#agents[use]
   }
 
-  /** What a request says there beside what its client has sent. */
+  /** The headers that this server adds to those of the client. */
   headersFor(user: User, via: string | undefined): Record<string, string | string[]> {
     const { serverName, sendsUid } = this.#parts
     const { uid: _uid, ...anonymous } = user

@@ -16,7 +16,7 @@ import type { Registration, Registrations } from './registrations.ts'
 const REFRESH_MS = 60_000
 const FIRST_RETRY_MS = 500
 
-/** What an OpenAPI 2 document was named by its server, to ask for it again only when it has changed, and its bytes as a hash, to read it only then. */
+/** The ETag of an OpenAPI 2 document, to request it only when it has changed, and the hash of its bytes, to parse it only then. */
 type Kept = { readonly etag: string; readonly hash: string; readonly part: JsonObject }
 
 export const descriptionController = (registrations: Registrations): Controller =>
@@ -52,7 +52,7 @@ export const descriptionController = (registrations: Registrations): Controller 
     },
   })
 
-/** What has not changed stays the same value, so that documents are not computed again. */
+/** An unchanged part stays the same value, so that documents are not computed again. */
 function settled(before: Described | undefined, now: Described): Described {
   if (!before) return now
   const same = <T>(a: T, b: T) => (deepEqual(plain(a), plain(b)) ? a : b)
@@ -81,7 +81,7 @@ async function discover(registration: Registration, signal: AbortSignal): Promis
     return { discovery: { version, freshness: 'Stale' }, isCurrent: false }
   }
 
-  /** Servers before aggregated discovery are asked for the version alone. */
+  /** Servers without aggregated discovery are asked for the version alone. */
   async function list(): Promise<Json> {
     const answer = await backend.send({ path, user: AGGREGATOR, ...LIMITED, signal })
     if (answer.status !== 200) throw new Error(`discovery was answered with ${answer.status}`)
@@ -89,7 +89,7 @@ async function discover(registration: Registration, signal: AbortSignal): Promis
   }
 }
 
-/** Not every server describes itself: what cannot be read is left out. */
+/** Servers need not describe themselves: unreadable documents are left out. */
 async function openApi(
   registration: Registration,
   kept: WeakMap<Registration, Kept>,

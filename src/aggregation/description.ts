@@ -1,15 +1,15 @@
-/** What a server tells of itself, as parts of this server's documents. */
+/** Parses the description of an aggregated server into parts of this server's documents. */
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 
 export const AGGREGATED_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-/** Whether an answer is aggregated discovery in the version that is asked for. */
+/** Whether a response is aggregated discovery in the requested version. */
 export function isAggregated(contentType = ''): boolean {
   const [media, ...params] = contentType.split(';').map(each => each.trim())
   return media === 'application/json' && ['g=apidiscovery.k8s.io', 'v=v2', 'as=APIGroupDiscoveryList'].every(each => params.includes(each))
 }
 
-/** The version of a group in a document of aggregated discovery; undefined when it is not there. */
+/** The version of a group in a document of aggregated discovery; undefined when it is missing. */
 export function versionIn(document: Json, { group, version }: { group: string; version: string }): JsonObject | undefined {
   for (const item of listAt(document, 'items')) {
     if (textAt(objectAt(item, 'metadata'), 'name') !== group) continue
@@ -32,7 +32,7 @@ function withKinds(version: JsonObject): JsonObject {
 }
 const EMPTY_KIND = { group: '', version: '', kind: '' }
 
-/** A list of resources of classic discovery as one of aggregated discovery. */
+/** Converts a list of resources of classic discovery to aggregated discovery. */
 export function versionOfList(list: Json, version: string): JsonObject {
   const resources = new Map<string, JsonObject>()
   const all = listAt(list, 'resources')
@@ -54,7 +54,7 @@ export function versionOfList(list: Json, version: string): JsonObject {
     const [of = '', subresource = ''] = textAt(each, 'name').split('/')
     if (subresource === '') continue
     let resource = resources.get(of)
-    // A subresource can be all there is.
+    // A resource may exist only with its subresource.
     if (!resource)
       resources.set(of, (resource = { resource: of, scope: each['namespaced'] === true ? 'Namespaced' : 'Cluster', verbs: [] }))
     const subresources = (resource['subresources'] ?? []) as JsonObject[]

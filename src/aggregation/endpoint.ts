@@ -1,6 +1,6 @@
 /**
- * Where a Service is reached that an APIService or a webhook names: by its external name, which leads wherever it leads, also to this
- * machine, as with kube-apiserver, or else at one of its endpoints that are ready and that the server may connect to.
+ * Finds the address of a Service that an APIService or a webhook names: its external name, wherever that leads, also to this
+ * machine, as in kube-apiserver, or else one of its ready endpoints to which the server may connect.
  */
 import type { Client } from '../client/client.ts'
 import { readyEndpoints, slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
@@ -20,13 +20,13 @@ export type ServiceReference = { readonly namespace: string; readonly name: stri
 export type EndpointParts = {
   readonly client: Client
   readonly reported: ReportedDestination
-  /** This server itself, once it listens. */
+  /** The address of this server, once it listens. */
   readonly self: () => Destination | undefined
   /** From 0 to 1. */
   readonly random: () => number
 }
 
-/** Finds where a Service is reached; throws UnreachableService. `instead` says what helps where its pods are simulated. */
+/** Finds the address of a Service; throws UnreachableService. `instead` is advice for a Service whose pods are simulated. */
 export type ServiceDestination = (to: ServiceReference, instead: string) => Destination
 
 export const serviceDestinations =
@@ -34,7 +34,7 @@ export const serviceDestinations =
   (to, instead) => {
     const { namespace, name, port } = to
     const named = JSON.stringify(name)
-    // Its endpoints may be other servers, and are written by hand at times.
+    // Its endpoints may be other servers, and are sometimes written by hand.
     const itself = namespace === 'default' && name === 'kubernetes' && port === 443 ? self() : undefined
     if (itself) return itself
     const service = client.of(Service).get(to)

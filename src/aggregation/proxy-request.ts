@@ -6,10 +6,10 @@ import { type Destination, UnreachableService } from '../transport/destination.t
 import { goMessage } from '../transport/webhook-transport.ts'
 import type { Backend } from './backend.ts'
 
-/** That the server was not reached. */
+/** The server was not reached. */
 class Unreached extends Error {}
 
-/** Authorization has been decided by what the path names; the other server authorizes again, for the user in the headers. */
+/** Authorization has been decided by the path; the other server authorizes again, for the user in the headers. */
 export async function proxyRequest(request: Request, user: User, backend: Backend): Promise<Response> {
   const via = header(request.headers, 'via')
   let headers: Record<string, string | string[]>
@@ -28,7 +28,7 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
     throw error
   }
   const { host, port } = destination
-  // Only a request without a body can be sent again when a kept connection turns out to be closed.
+  // Only a request without a body can be sent again when a reused connection turns out to be closed.
   const isRepeatable = request.stream === undefined && request.upgrade === undefined
   const agent = backend.agent(isRepeatable ? 'kept' : 'single')
   const { path, query } = targetOf(request.target)
@@ -61,14 +61,14 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
 
 const unreached = (why: string) => textResponse(503, `error trying to reach service: ${why}\n`)
 
-/** The path as it was authorized: an encoded slash separates there as any other does. */
+/** The path as it was authorized: an encoded slash separates there as any other. */
 function targetOf(target: string): { readonly path: string; readonly query: string } {
   const at = target.indexOf('?')
   const path = decodeURIComponent(at < 0 ? target : target.slice(0, at))
   return { path: encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23'), query: at < 0 ? '' : target.slice(at) }
 }
 
-/** Which origins may read an answer is for this server to say, and so is what the request is called. */
+/** This server sets the headers of CORS, flow control and the audit ID itself. */
 const OWN = /^(access-control-|audit-id$|x-kubernetes-pf-)/
 
 function passedBack(headers: Record<string, string | string[]>): Record<string, string | string[]> {

@@ -1,4 +1,4 @@
-/** The APIServices that name a Service: who answers for which group version, and what is known about them. */
+/** The APIServices that name a Service: the server of each group version, and its description. */
 
 import type { Client } from '../client/client.ts'
 import type { Aggregated, AggregatedVersion, Described } from '../http/aggregated.ts'
@@ -15,7 +15,7 @@ const DEFAULT_PORT = 443
 
 const availableOf = ({ status }: APIService) => conditionOf(status?.conditions, 'Available')
 
-/** One of them. */
+/** One APIService with its server. */
 export class Registration implements AggregatedVersion {
   readonly name: string
   readonly group: string
@@ -38,7 +38,7 @@ export class Registration implements AggregatedVersion {
     this.backend = new Backend({ namespace, name, port, ca, skipsVerification: insecureSkipTLSVerify }, parts)
   }
 
-  /** Where the server tells what it serves. */
+  /** The path of the server's discovery. */
   get path(): string {
     return this.group === '' ? `/api/${this.version}` : `/apis/${this.group}/${this.version}`
   }
@@ -54,7 +54,7 @@ export class Registrations implements Aggregated {
   readonly #byVersion = new Map<string, Registration>()
   readonly #byName = new Map<string, { readonly registration: Registration; readonly spec: Json }>()
   readonly #parts: BackendParts
-  /** This group says which others there are, so that it is never another server's. */
+  /** This group registers the others, so that another server never serves it. */
   readonly #own: string
   #version = 0
 
@@ -67,7 +67,7 @@ export class Registrations implements Aggregated {
     return this.#version
   }
 
-  /** Follows the APIServices. `onFirst` is called when there is one of another server for the first time. */
+  /** Follows the APIServices. `onFirst` is called with the first one that names a Service. */
   async follow(client: Client, signal: AbortSignal, onFirst: () => void): Promise<void> {
     let isFirst = true
     signal.addEventListener('abort', () => this.#end(), { once: true })
@@ -127,7 +127,7 @@ export class Registrations implements Aggregated {
     before?.registration.backend[Symbol.dispose]()
     const registration = new Registration(stored, this.#parts)
     registration.isAvailable = isAvailable
-    // Until the new one was asked, the old one's answers are the best there is.
+    // Until the new server has answered, the description of the old one is used.
     registration.described = before?.registration.described
     this.#byName.set(name, { registration, spec })
     this.#byVersion.set(`${registration.group}/${registration.version}`, registration)

@@ -1,7 +1,7 @@
 /** The headers that name the user of a request to an aggregated server, which trusts them because of this server's certificate. */
 import type { User } from '../schema/user.ts'
 
-/** Throws an Error for people when something in it cannot be said in a header. */
+/** Throws an Error when a value cannot be sent in a header. */
 export function remoteUserHeaders({ name, uid = '', groups, extra = {} }: User): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = { 'x-remote-user': headerValue('X-Remote-User', name) }
   if (uid !== '') headers['x-remote-uid'] = headerValue('X-Remote-Uid', uid)
@@ -13,7 +13,7 @@ export function remoteUserHeaders({ name, uid = '', groups, extra = {} }: User):
   return headers
 }
 
-/** Texts go as bytes of UTF-8, as Go writes them. Lines become one. */
+/** Strings are sent as bytes of UTF-8, as in Go. Line breaks become spaces. */
 function headerValue(header: string, text: string): string {
   const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ')).toString('latin1')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what no header can hold.
@@ -21,7 +21,7 @@ function headerValue(header: string, text: string): string {
   return bytes
 }
 
-/** Characters that no header name has are percent-encoded. */
+/** Percent-encodes characters that are invalid in header names. */
 function escapeKey(key: string): string {
   let escaped = ''
   for (const byte of Buffer.from(key.toLowerCase())) {

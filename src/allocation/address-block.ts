@@ -1,13 +1,13 @@
 /**
- * A block of addresses as services use it. The first address names the network and the last IPv4 one is for broadcast;
- * neither is given. Of the rest a lower band is left to those who ask for a certain address, as far as the upper one lasts:
+ * A block of service addresses. The first address names the network and the last IPv4 one is for broadcast;
+ * neither is allocated. A lower band of the rest is left to requests for a certain address, while the upper one lasts:
  *
  *     10.0.0.0/24    .0 │ .1 … .16 │ .17 … .254 │ .255
- *                       │  asked   │   picked   │
+ *                        │requested │   picked   │
  */
 import { type CIDR, cidrContains, cidrSize, formatIP, type IPAddress, lastAddress, parseCIDR } from '../lib/ip.ts'
 
-/** From 0 inclusive to the bound exclusive. */
+/** A random number from 0 inclusive to the bound exclusive. */
 export type Random = (bound: bigint) => bigint
 
 export type AddressBlock = {
@@ -15,13 +15,13 @@ export type AddressBlock = {
   readonly text: string
   readonly first: bigint
   readonly last: bigint
-  /** Where the upper band begins. */
+  /** The first offset of the upper band. */
   readonly middle: bigint
 }
 
 const MAX_V6_HOST_BITS = 64
 
-/** Undefined for what is no block, or one that is too large to give addresses from. */
+/** Undefined for a text that is no block, or a block that is too large. */
 export function blockOf(text: string): AddressBlock | undefined {
   const cidr = parseCIDR(text)
   if (!cidr || (cidr.network.family === 6 && cidr.prefix < 128 - MAX_V6_HOST_BITS)) return undefined
@@ -30,18 +30,18 @@ export function blockOf(text: string): AddressBlock | undefined {
   return { cidr, text, first, last, middle: first + lowerBand(cidrSize(cidr)) }
 }
 
-/** A sixteenth of the block, at least 16 addresses and at most 256; none of a block that has no more than 16. */
+/** A sixteenth of the block, at least 16 addresses and at most 256; none of a block with 16 or fewer. */
 function lowerBand(size: bigint): bigint {
   if (size <= 16n) return 0n
   const share = size / 16n
   return share < 16n ? 16n : share > 256n ? 256n : share
 }
 
-/** Whether the address can be given from the block. */
+/** Whether the block can allocate the address. */
 export const gives = ({ cidr, first, last }: AddressBlock, ip: IPAddress): boolean =>
   cidrContains(cidr, ip) && ip.bits >= first && ip.bits <= last
 
-/** All addresses of the block, each once: the upper band from a random place on, then the lower one. */
+/** All addresses of the block, each once: the upper band from a random offset on, then the lower one. */
 export function* candidates({ cidr, first, middle, last }: AddressBlock, random: Random): Iterable<string> {
   for (const [from, to] of [
     [middle, last],

@@ -1,10 +1,10 @@
 /**
- * The addresses of services, of one family. That an address is taken is recorded by an IPAddress of its name: creating one is
+ * The addresses of services, of one family. An IPAddress of its name records that an address is taken: creating one is
  * a compare-and-swap, so of all servers over one store only one succeeds.
  *
  * A ServiceCIDR that is being deleted gives no more addresses. One may have been picked just before the deletion and recorded
- * just after it; the block is therefore looked at again once the record is in the cache. All writes have one order, and the
- * cache follows it: whoever decides that a block is free either sees the record, or the record's writer sees the deletion.
+ * just after it; the block is therefore checked again once the record is in the cache. All writes have one order, and the
+ * cache follows it: either the component that decides that a block is free sees the record, or the record's writer sees the deletion.
  */
 import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
@@ -35,7 +35,7 @@ const NOT_READY = refuse('allocator not ready')
 
 export class Addresses implements Allocator {
   readonly #parts: AddressParts
-  /** Addresses that writes of this server are recording just now. */
+  /** Addresses that writes of this server are recording now. */
   readonly #pending = new Set<string>()
 
   constructor(parts: AddressParts) {
@@ -60,7 +60,7 @@ export class Addresses implements Allocator {
   preview(item: string | undefined): AllocationResult {
     const [block] = this.#blocks()
     if (!block) return NOT_READY
-    // Which one it would be is open; the address of the network stands for it.
+    // The address is not decided yet; the address of the network stands for it.
     if (item === undefined) return { ok: true, item: formatIP(block.cidr.network) }
     if (!this.#isGiven(item)) return refuse(`the provided IP (${item}) is not in the valid range. The range of valid IPs is ${block.text}`)
     return this.#isFree(item) ? { ok: true, item } : TAKEN
@@ -69,7 +69,7 @@ export class Addresses implements Allocator {
   async release(holder: Holder, item: string): Promise<void> {
     const record = this.#recordOf(item)
     if (!record || !isFor(record, holder)) return
-    // A namesake that came after this holder may have got the same address since.
+    // A later object of the same name may have got the same address since.
     const now = this.#client.of(holder.resource).get(holder)
     if (now && now.metadata.uid !== holder.uid && holds(now, item, holder.resource)) return
     await this.#stored.delete(record)
@@ -90,7 +90,7 @@ export class Addresses implements Allocator {
     }
   }
 
-  /** Records an address again that is still in use although its record was deleted. */
+  /** Recreates the record of an address that is still in use. */
   async restore(record: AnyObject): Promise<void> {
     const item = record.metadata.name!
     if (`IPv${parseIPSloppy(item)?.family}` !== this.#parts.family) return
@@ -105,12 +105,12 @@ export class Addresses implements Allocator {
     return this.#parts.client
   }
 
-  /** The records of this and other families, as the API has them. */
+  /** The records of all families, as the API has them. */
   get #stored(): ResourceClient<AnyObject> {
     return this.#client.of(this.#parts.records)
   }
 
-  /** Blocks that give addresses now, each once, in the order of their names. */
+  /** Blocks that allocate addresses now, each once, in the order of their names. */
   *#blocks(): Iterable<AddressBlock> {
     const seen = new Set<string>()
     const usable = [...this.#client.of(this.#parts.blocks).list()].filter(isUsable)
@@ -136,7 +136,7 @@ export class Addresses implements Allocator {
     return !this.#pending.has(item) && !this.#recordOf(item)
   }
 
-  /** The records that servers made for this family. */
+  /** The records that servers created for this family. */
   *#records(): Iterable<AnyObject> {
     const { family, groupDomain } = this.#parts
     const labels = labelsOf(family, groupDomain)
@@ -174,7 +174,7 @@ const labelsOf = (family: string, groupDomain: string) => ({
 
 function isUsable({ metadata, ...object }: AnyObject): boolean {
   const conditions = (object['status']?.conditions ?? []) as { type: string; status: string }[]
-  // Where no controller says whether it is ready, it is.
+  // Without a condition Ready from a controller, it is ready.
   return !metadata.deletionTimestamp && (conditions.find(({ type }) => type === 'Ready')?.status ?? 'True') === 'True'
 }
 

@@ -18,13 +18,13 @@ export type AllocationParts = {
   readonly resources: Iterable<Resource>
   /** Reads and writes records. */
   readonly client: Client
-  /** Ranges of addresses, at most one of each family; the first is the family of services that name none. */
+  /** Ranges of addresses, at most one of each family; the first is the default family of services. */
   readonly ranges: readonly string[]
   readonly nodePorts: PortRange
   readonly groupDomain: string
   readonly now: () => Date
   readonly random?: Random
-  /** Resolves once the objects can be read that were stored when it was called; undefined where that is always so. */
+  /** Resolves once all objects stored before the call can be read; undefined where that always holds. */
   readonly fresh?: () => Promise<void> | undefined
 }
 
@@ -64,7 +64,7 @@ export class Allocation {
     return new Allocation(parts, await NodePorts.open(store, { range, random, now, ...(fresh && { fresh }) }))
   }
 
-  /** Puts right what a crash left. `isAlone` when no other server writes to the store: then nothing can be under way. */
+  /** Repairs the state after a crash. `isAlone` when no other server writes to the store: then nothing can be under way. */
   async start({ isAlone, onError, signal }: { isAlone: boolean; onError: (error: unknown) => void; signal: AbortSignal }): Promise<void> {
     const { now, client } = this.#parts
     await this.repair(new Date(now().getTime() - (isAlone ? -1000 : GRACE_MS)))
@@ -77,11 +77,11 @@ export class Allocation {
     }, signal)
   }
 
-  /** Makes records and services agree, but for records younger than `before`. */
+  /** Makes records and services agree, except for records younger than `before`. */
   async repair(before: Date): Promise<void> {
     const { client, fresh } = this.#parts
     const holders = this.#holders
-    // A record must not be taken away because its holder has not been heard of yet.
+    // A record must not be removed because its holder is not in the cache yet.
     await fresh?.()
     return this.allocations.repair(function* () {
       for (const resource of holders) for (const object of client.of(resource).list()) yield [resource, object] as const

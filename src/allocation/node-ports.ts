@@ -1,9 +1,9 @@
 /**
- * The ports of nodes that services get. Which are taken is one record, as kube-apiserver keeps it: a bitmap, written by
- * compare-and-swap, so that servers over one store never give the same port twice. All who ask at once share one write.
+ * The node ports of services. One record holds those that are taken, in the format of kube-apiserver: a bitmap, written by
+ * compare-and-swap, so that servers over one store never allocate the same port twice. Concurrent requests share one write.
  *
- * The record does not say who has a port. One that nobody has may belong to a write that is under way on another server; it is
- * given back only after it has been found so several times, minutes apart.
+ * The record does not name the holder of a port. A port without one may belong to a write under way on another server; it is
+ * released only after it has been found so several times, minutes apart.
  */
 import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { AllocationResult } from '../schema/claims.ts'
@@ -19,9 +19,9 @@ export const NODE_PORTS_KEY = '/ranges/servicenodeports'
 /** Earlier versions kept a record for each port. */
 const FORMER = '/allocation/nodeports/'
 const PAGE = 1000
-/** What a dry run answers when any port will do: one that is never allocated. */
+/** The port in the response of a dry run when any port will do: one that is never allocated. */
 const PROMISED = 32769
-/** How often a port must be found without a holder before it is free again; as in kube-apiserver. */
+/** Number of times that a port must be found without a holder before it is free again; as in kube-apiserver. */
 const LOOKS = 3
 
 const refuse = (why: string, isFull = false): AllocationResult => ({ ok: false, why, isFull })
@@ -32,21 +32,21 @@ export type NodePortParts = {
   readonly range: PortRange
   readonly random: Random
   readonly now: () => Date
-  /** Resolves once the objects can be read that were stored when it was called; undefined where that is always so. */
+  /** Resolves once all objects stored before the call can be read; undefined where that always holds. */
   readonly fresh?: () => Promise<void> | undefined
 }
 
-/** A change of the ports that are taken, and what is told of it once it is stored. `make` is called again on what others have written. */
+/** A change of the taken ports, and its callback once it is stored. `make` is called again on the record of another writer. */
 type Pending = { make(ports: Ports): void; done(): void; failed(error: unknown): void }
 
 export class NodePorts implements Allocator {
   readonly #store: Store
   readonly #parts: NodePortParts
-  /** Ports that were taken when the record was last seen. */
+  /** The ports that were taken when the record was last read. */
   #known: Ports = new Set()
   #pending: Pending[] = []
   #isWriting = false
-  /** How often ports have been found without a holder. */
+  /** Number of times that each port has been found without a holder. */
   #leaked = new Map<number, number>()
 
   private constructor(store: Store, parts: NodePortParts) {
@@ -86,7 +86,7 @@ export class NodePorts implements Allocator {
   }
 
   async repair(held: () => ReadonlyMap<string, Holder>, { before, spared }: Repairing): Promise<void> {
-    // Ports are recorded before their holders are stored: what is taken is looked at first, then who has it.
+    // Ports are recorded before their holders are stored: the taken ports are read first, then the holders.
     const taken = readPorts((await this.#store.get(NODE_PORTS_KEY)).entry)
     await this.#parts.fresh?.()
     const holders = new Set([...held().keys()].map(Number).filter(port => this.#isInRange(port)))
@@ -105,7 +105,7 @@ export class NodePorts implements Allocator {
     if (isAlone) await this.#removeFormer()
   }
 
-  /** Resolves when the change is stored, with those of all who came meanwhile. */
+  /** Resolves when the change is stored, together with concurrent ones. */
   #change(make: (ports: Ports) => void): Promise<void> {
     return new Promise((done, failed) => {
       this.#pending.push({ make, done, failed })
@@ -115,7 +115,7 @@ export class NodePorts implements Allocator {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true
-    // Whoever asks for several does so at once.
+    // A request for several ports makes its changes at once.
     await undefined
     while (this.#pending.length > 0) {
       const changes = this.#pending.splice(0)
@@ -145,7 +145,7 @@ export class NodePorts implements Allocator {
     }
   }
 
-  /** Any free port: of the upper band from a random place on, then of the lower one, which is left to those who ask for a certain port. */
+  /** Any free port: from the upper band from a random port on, then from the lower one, which is left to requests for a certain port. */
   #freeOf(ports: Ports): number | undefined {
     const { from, to } = this.#parts.range
     const middle = from + lowerBand(to - from + 1)
@@ -164,7 +164,7 @@ export class NodePorts implements Allocator {
     return undefined
   }
 
-  /** The bitmap begins with the highest port that is taken; bit n is the port n of the range. */
+  /** The bitmap begins with the highest taken port; bit n is the port n of the range. */
   #record(ports: Ports): Buffer {
     const { from, to } = this.#parts.range
     const offsets = [...ports].map(port => port - from).filter(offset => offset >= 0 && offset <= to - from)
@@ -193,7 +193,7 @@ export class NodePorts implements Allocator {
   }
 }
 
-/** The ports that a record says are taken. One that cannot be read is empty: the repair writes it again. */
+/** The taken ports of a record. An unreadable record is empty: the repair writes it again. */
 export function readPorts(entry: Entry | undefined): Ports {
   const ports: Ports = new Set()
   if (!entry || entry.fault !== undefined) return ports
@@ -205,7 +205,7 @@ export function readPorts(entry: Entry | undefined): Ports {
   return ports
 }
 
-/** A thirty-second of the range, at least 16 ports and at most 128; none of a range that has no more than 16. */
+/** A thirty-second of the range, at least 16 ports and at most 128; none of a range with 16 or fewer. */
 function lowerBand(size: number): number {
   return size <= 16 ? 0 : Math.min(Math.max(Math.floor(size / 32), 16), 128)
 }

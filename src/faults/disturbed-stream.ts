@@ -1,4 +1,4 @@
-/** A watch of whose events some are lost or late, or that ends. */
+/** A watch with lost or late events, or an early end. */
 import type { WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
 import type { FaultEffect } from '../public.d.ts'
 import { expired, type StatusError } from '../schema/status-error.ts'
@@ -6,7 +6,7 @@ import type { Pauses } from './pauses.ts'
 
 type Step = () => void | Promise<void>
 
-/** What is late holds up what comes after it: order is kept. */
+/** A late event delays all later ones: order is kept. */
 export function disturbedStream(stream: WatchStream, strike: () => FaultEffect['events'] | undefined, pauses: Pauses): WatchStream {
   const closed = new AbortController()
   return {
@@ -43,7 +43,7 @@ export function disturbedStream(stream: WatchStream, strike: () => FaultEffect['
         isHeld = false
         while (!isHeld && !isOver && !closed.signal.aborted && waiting.length > 0) take(waiting.shift()!)
       }
-      /** Now, or when what is held up has been delivered. */
+      /** Now, or when delayed events have been delivered. */
       const inTurn = (step: Step) => {
         if (isOver || closed.signal.aborted) return
         if (isHeld) waiting.push(step)

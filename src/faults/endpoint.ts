@@ -1,5 +1,5 @@
 /**
- * Faults over HTTP, for tests in other languages. Who may use it, authorization decides, as for every path: `/keelson/faults` is a
+ * Faults over HTTP, for tests in other languages. Authorization protects the path as any other: `/keelson/faults` is a
  * nonResourceURL.
  */
 import type { Endpoint, EndpointRule } from '../http/endpoints.ts'
@@ -61,7 +61,7 @@ function readAll(value: unknown): { readonly list: readonly unknown[]; readonly 
   return { list: faults, seed: seed as number }
 }
 
-/** The body, whatever it calls itself: what curl sends says that it is a form. */
+/** Reads the body, whatever its media type: curl sends a form by default. */
 async function readJson(request: Request): Promise<unknown> {
   const bytes = await request.readBody(LIMITS.faults.bodyBytes)
   if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${LIMITS.faults.bodyBytes}`)

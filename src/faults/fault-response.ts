@@ -1,11 +1,11 @@
-/** What a request that was struck is answered: nothing, an error as Kubernetes words it, or the answer slowly. */
+/** The response to a struck request: none, an error in the words of Kubernetes, or a slow one. */
 import type { Exchange } from '../http/exchange.ts'
 import type { Response } from '../http/message.ts'
 import type { FaultEffect } from '../public.d.ts'
 import { MODIFIED, StatusError } from '../schema/status-error.ts'
 import type { Pauses } from './pauses.ts'
 
-/** The connection ends without an answer. */
+/** Closes the connection without a response. */
 export const CUT: Response = { status: 500, headers: {}, body: new Uint8Array(), cut: true }
 
 const REASONS: Readonly<Record<number, readonly [reason: string, message: string]>> = {
@@ -30,10 +30,10 @@ export function failure({ status = 500, message, retryAfterSeconds }: FaultEffec
   })
 }
 
-/** How often a slow body gets its next bytes. */
+/** Interval at which a slow body gets its next bytes. */
 const SLICES_PER_SECOND = 20
 
-/** The same answer, its body at a certain pace. Watches have no body to slow down: their events are delayed. */
+/** The same response with a limited rate. Watches have no body to slow down: their events are delayed. */
 export function slowed(response: Response, bytesPerSecond: number, pauses: Pauses): Response {
   const { body } = response
   if (!(body instanceof Uint8Array) && body.type === 'stream') return response

@@ -1,7 +1,7 @@
 /**
- * Faults that tests ask for: what goes wrong in production and never on a laptop. A fault says which requests it is for, how often
- * it strikes and what happens then. Which requests are struck follows from the seed and, for each fault, the order of the requests
- * that it is for.
+ * Injected faults: failures that happen in production and never on a laptop. A fault selects requests, and defines how often
+ * it strikes and with which effect. The struck requests follow from the seed and, for each fault, the order of the requests
+ * that it selects.
  */
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -14,14 +14,14 @@ import { CUT, failure, slowed } from './fault-response.ts'
 import { Pauses } from './pauses.ts'
 import { FaultError, readFault } from './read-fault.ts'
 
-/** Where faults are added over HTTP. What is below it is never struck: whoever has made a mistake can undo it. */
+/** The path of faults over HTTP. Requests to it are never struck, so that a mistake can be undone. */
 export const FAULTS_PATH = '/keelson/faults'
 
 type Entry = { readonly id: string; readonly ordinal: number; readonly fault: Fault; random: () => number; seen: number; hits: number }
-/** What a fault is asked about. */
-type Asked = { readonly attributes: Attributes; readonly kind: string; readonly user: string }
+/** The properties of a request by which faults select it. */
+type RequestFacts = { readonly attributes: Attributes; readonly kind: string; readonly user: string }
 
-/** How a server is restarted: connections are cut at once, and it is back when the promise resolves. */
+/** Restarts a server: connections are cut at once, and the promise resolves when it is back. */
 export type Restart = (downMs: number, written: Promise<unknown>) => Promise<void>
 
 export class Faults {
@@ -30,22 +30,22 @@ export class Faults {
   #added = 0
   #ids = 0
   #restart: Restart = async () => {}
-  /** Writes that are being handled. */
+  /** Writes under way. */
   readonly #writes = new Set<Promise<unknown>>()
   readonly #pauses = new Pauses()
 
-  /** Adds a fault; calling the result takes it away. Throws FaultError when it makes no sense. */
+  /** Adds a fault; the returned function removes it. Throws FaultError when it is invalid. */
   add(fault: Fault): () => void {
     const { id } = this.#put(readFault(fault))
     return () => void this.remove(id)
   }
 
-  /** Adds what is written down; returns how it is reported. Throws FaultError. */
+  /** Adds a fault in JSON; returns its report. Throws FaultError. */
   addWritten(value: unknown): FaultReport {
     return reported(this.#put(readFault(value)))
   }
 
-  /** Replaces all faults; none is if one of them makes no sense. Throws FaultError. */
+  /** Replaces all faults, or none if one of them is invalid. Throws FaultError. */
   replaceAll(values: readonly unknown[], seed: number): void {
     const faults = values.map(readFault)
     if (faults.length > LIMITS.faults.rules) throw tooMany()
@@ -54,7 +54,7 @@ export class Faults {
     for (const fault of faults) this.#put(fault)
   }
 
-  /** Takes a fault away; whether it was there. */
+  /** Removes a fault; returns whether it existed. */
   remove(id: string): boolean {
     const left = this.#entries.filter(entry => entry.id !== id)
     const isFound = left.length < this.#entries.length
@@ -62,14 +62,14 @@ export class Faults {
     return isFound
   }
 
-  /** Takes all faults away; what they hold up goes on. */
+  /** Removes all faults; delayed requests go on. */
   clear(): void {
     this.#entries = []
     this.#added = 0
     this.#pauses.wakeAll()
   }
 
-  /** From here on the same requests in the same order are struck by the same faults. */
+  /** Restarts the random sequences: from here on the same requests in the same order are struck by the same faults. */
   seed(seed: number): void {
     this.#seed = seed
     for (const entry of this.#entries) entry.random = this.#randomOf(entry.ordinal)
@@ -83,12 +83,12 @@ export class Faults {
     return this.#entries.map(reported)
   }
 
-  /** Says how the server is restarted, once there is one. */
+  /** Sets the function that restarts the server, once there is one. */
   restartBy(restart: Restart): void {
     this.#restart = restart
   }
 
-  /** Nothing waits any longer: the server ends. */
+  /** Ends all delays: the server ends. */
   stop(): void {
     this.#pauses.stop()
   }
@@ -101,41 +101,41 @@ export class Faults {
     return entry
   }
 
-  /** Each fault has numbers of its own, so that requests which are for others do not change what strikes here. */
+  /** Each fault has its own random sequence, so that requests which it does not select have no influence on it. */
   #randomOf(ordinal: number): () => number {
     return randomFrom(this.#seed * 1_000_003 + ordinal)
   }
 
-  /** Around the handling of requests: delays, errors, lost answers, restarts. */
+  /** Wraps the handling of requests: delays, errors, lost responses, restarts. */
   readonly disturb = (next: Handler): Handler => {
     return exchange => {
       const { path } = exchange.route.attributes
       if (path === FAULTS_PATH || path.startsWith(`${FAULTS_PATH}/`)) return next(exchange)
       if (this.#entries.length === 0) return this.#noted(exchange, next)
-      const effect = this.#strike(askedBy(exchange), isAboutRequests)
+      const effect = this.#strike(factsOf(exchange), isAboutRequests)
       return effect ? this.#applyEffect(effect, exchange, next) : this.#noted(exchange, next)
     }
   }
 
-  /** Around the registry that clients reach: old reads, and watches that are told too late, too little or that they are too old. */
+  /** Wraps the registry that clients reach: stale reads, and watches with late or lost events or an early end. */
   readonly around = (inner: Registry, revision: () => number): Registry => ({
     handle: (call, ctx, body) => {
       // A fault that is added later strikes watches that are open by then.
       if (this.#entries.length === 0 && call.verb !== 'watch') return inner.handle(call, ctx, body)
-      const asked = { attributes: attributesOf(call), kind: call.resource.kind, user: ctx.user.name }
+      const facts = { attributes: attributesOf(call), kind: call.resource.kind, user: ctx.user.name }
       if (call.verb === 'get' || call.verb === 'list') {
-        const stale = this.#strike(asked, ({ staleBy }) => staleBy !== undefined)
+        const stale = this.#strike(facts, ({ staleBy }) => staleBy !== undefined)
         return inner.handle(stale ? asOf(call, Math.max(1, revision() - stale.staleBy!)) : call, ctx)
       }
       if (call.verb !== 'watch') return inner.handle(call, ctx, body)
       return Promise.resolve(inner.handle(call, ctx, body)).then(result =>
-        result.type === 'watch' ? this.#watched(result, asked) : result,
+        result.type === 'watch' ? this.#watched(result, facts) : result,
       )
     },
   })
 
-  #watched(result: Extract<Result, { type: 'watch' }>, asked: Asked): Result {
-    const strike = () => this.#strike(asked, ({ events }) => events !== undefined)?.events
+  #watched(result: Extract<Result, { type: 'watch' }>, facts: RequestFacts): Result {
+    const strike = () => this.#strike(facts, ({ events }) => events !== undefined)?.events
     return { ...result, stream: disturbedStream(result.stream, strike, this.#pauses) }
   }
 
@@ -151,7 +151,7 @@ export class Faults {
     return bytesPerSecond === undefined ? response : slowed(response, bytesPerSecond, this.#pauses)
   }
 
-  /** What others are writing is stored before the server is back, or never. */
+  /** Concurrent writes are stored before the server is back, or never. */
   async #interrupt({ downMs = 0 }: FaultEffect) {
     await this.#restart(downMs, Promise.allSettled([...this.#writes]))
     return CUT
@@ -167,10 +167,10 @@ export class Faults {
   }
 
   /** The effect that strikes, if one does. */
-  #strike(asked: Asked, isMeant: (effect: FaultEffect) => boolean): FaultEffect | undefined {
+  #strike(facts: RequestFacts, isMeant: (effect: FaultEffect) => boolean): FaultEffect | undefined {
     for (const entry of this.#entries) {
       const { fault } = entry
-      if (!isMeant(fault) || !isFor(fault, asked)) continue
+      if (!isMeant(fault) || !isFor(fault, facts)) continue
       entry.seen++
       const { probability = 1, times = Number.POSITIVE_INFINITY, skip = 0 } = fault
       if (entry.seen <= skip || entry.hits >= times || entry.random() >= probability) continue
@@ -190,7 +190,7 @@ const tooMany = () => new FaultError(`there are ${LIMITS.faults.rules} faults at
 const isAboutRequests = ({ delayMs, status, disconnect, loseAnswer, restart, bytesPerSecond }: FaultEffect): boolean =>
   [delayMs, status, disconnect || undefined, loseAnswer || undefined, restart, bytesPerSecond].some(value => value !== undefined)
 
-const askedBy = ({ route, user }: Exchange): Asked => ({
+const factsOf = ({ route, user }: Exchange): RequestFacts => ({
   attributes: route.attributes,
   kind: route.type === 'call' ? route.call.resource.kind : '',
   user: user?.name ?? '',
@@ -204,16 +204,16 @@ const attributesOf = ({ verb, resource: { group, version, plural }, namespace, n
 
 function isFor(
   { verb, resource, kind, subresource, namespace, name, user }: Fault,
-  { attributes, kind: kindAsked, user: by }: Asked,
+  { attributes, kind: requestKind, user: by }: RequestFacts,
 ): boolean {
   const at = attributes.resource
   if (verb !== undefined && ![verb].flat().includes(attributes.verb)) return false
   if (user !== undefined && user !== by) return false
-  if (kind !== undefined && kind !== kindAsked) return false
+  if (kind !== undefined && kind !== requestKind) return false
   if ([resource, subresource, namespace, name].every(value => value === undefined)) return true
   if (!at) return false
   const qualified = at.group === '' ? at.plural : `${at.plural}.${at.group}`
-  const fits = (wanted: string | undefined, ...values: string[]) => wanted === undefined || values.includes(wanted)
+  const fits = (expected: string | undefined, ...values: string[]) => expected === undefined || values.includes(expected)
   return fits(resource, at.plural, qualified) && fits(subresource, at.subresource) && fits(namespace, at.namespace) && fits(name, at.name)
 }
 

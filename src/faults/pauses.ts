@@ -1,11 +1,11 @@
-/** Waiting that the end of the server, or of who waits, cuts short: no timer is left behind. */
+/** Delays that the end of the server, or of the waiting request, cuts short: no timer is left behind. */
 import type { Cancellation } from '../lib/cancellation.ts'
 
 export class Pauses {
   readonly #wakes = new Set<() => void>()
   #isOver = false
 
-  /** Resolves after a time, when the signal is aborted, or when all is over. */
+  /** Resolves after a time, when the signal is aborted, or when all delays are ended. */
   wait(ms: number, gone?: Cancellation): Promise<void> {
     if (this.#isOver || gone?.aborted) return Promise.resolve()
     return new Promise(resolve => {
@@ -21,12 +21,12 @@ export class Pauses {
     })
   }
 
-  /** Ends all waiting. */
+  /** Ends all delays. */
   wakeAll(): void {
     for (const wake of [...this.#wakes]) wake()
   }
 
-  /** Ends all waiting for good. */
+  /** Ends all delays for good. */
   stop(): void {
     this.#isOver = true
     this.wakeAll()

@@ -1,9 +1,9 @@
-/** A fault as it is written down, by a test or in the body of a request: every part of it is checked. */
+/** Reads a fault from a test or the body of a request, and checks every field of it. */
 import { LIMITS } from '../lib/limits.ts'
 import { didYouMean } from '../lib/nearest-name.ts'
 import type { Fault } from '../public.d.ts'
 
-/** A fault that makes no sense; the message says what is wrong and what to write instead. */
+/** An invalid fault; the message says what is wrong and what to write instead. */
 export class FaultError extends TypeError {}
 
 type Check = { readonly takes: string; readonly fits: (value: any) => boolean }
@@ -54,7 +54,7 @@ const EFFECTS: Readonly<Record<string, Check>> = {
       ['drop', 'gone', 'end'].includes(value) || (isObject(value) && Object.keys(value).join() === 'delayMs' && isDelay(value['delayMs'])),
   },
 }
-/** What says more about an effect, and about which. */
+/** Fields that need an effect, with that effect. */
 const MORE: Readonly<Record<string, Check & { readonly of: string }>> = {
   message: { ...text, of: 'status' },
   retryAfterSeconds: { ...count, of: 'status' },
@@ -65,7 +65,7 @@ const KNOWN: Readonly<Record<string, Check>> = { ...SELECTORS, ...HOW_OFTEN, ...
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A copy of a fault that makes sense. Throws FaultError. */
+/** A valid copy of a fault. Throws FaultError. */
 export function readFault(value: unknown): Fault {
   if (!isObject(value)) throw new FaultError(`a fault is an object, not ${shown(value)}`)
   const given = Object.entries(value).filter(([, part]) => part !== undefined)

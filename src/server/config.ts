@@ -1,4 +1,4 @@
-/** The configuration of a server: every setting, its default, and what makes it invalid. */
+/** The configuration of a server: every setting, its default, and its checks. */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -11,16 +11,16 @@ import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
-/** Every setting. The public options of the library say what each means. */
+/** Every setting. The public options of the library document each. */
 export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: OidcConfig }
 
-/** An OpenID provider whose tokens are believed, if an issuer and a client are named. */
+/** The settings of an OpenID provider, used if issuer and client are set. */
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
 
-/** The ways there are to decide what users may do. */
+/** The authorization modes. */
 export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
 
-/** Whether a controller runs: named, or not taken out of all. Some of all run only where there are simulated nodes, some not at all. */
+/** Whether a controller runs: named, or not excluded from `*`. Some of `*` run only with simulated nodes, some never. */
 export function runsController(config: Config, name: ControllerName): boolean {
   const { controllers } = config
   const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
@@ -31,10 +31,10 @@ export function runsController(config: Config, name: ControllerName): boolean {
 
 export const runsAnyController = (config: Config): boolean => [...CONTROLLERS.keys()].some(name => runsController(config, name))
 
-/** How many simulated nodes there are. */
+/** The number of simulated nodes. */
 export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
 
-/** What HorizontalPodAutoscalers go by. */
+/** The settings of HorizontalPodAutoscalers. */
 export const autoscalerSettings = (config: Config) => ({
   syncMs: config.horizontalPodAutoscalerSyncMs,
   downscaleStabilizationMs: config.horizontalPodAutoscalerDownscaleStabilizationMs,
@@ -44,7 +44,7 @@ export const autoscalerSettings = (config: Config) => ({
   workers: config.concurrentHorizontalPodAutoscalerSyncs,
 })
 
-/** A setting that makes no sense; the message says which and what to write instead. */
+/** An invalid setting; the message names it and what to write instead. */
 export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {
@@ -77,7 +77,7 @@ export const DEFAULTS: Config = {
   serviceAccountSigningKeyFile: undefined,
   serviceAccountKeyFiles: [],
   serviceAccountIssuers: [],
-  /** 0 for as long as is asked for. */
+  /** 0 for the requested lifetime. */
   serviceAccountMaxTokenExpirationMs: 0,
   serviceAccountExtendTokenExpiration: true,
   apiAudiences: [],
@@ -140,7 +140,7 @@ export const DEFAULTS: Config = {
   loggingFormat: undefined,
   shutdownDelayMs: 0,
   drainMs: 10_000,
-  // A token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
+  // The token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
   historyMs: 480_000,
   quotaBackendBytes: undefined,
   bookmarkMs: 30_000,
@@ -148,7 +148,7 @@ export const DEFAULTS: Config = {
   maxMutatingRequestsInflight: 200,
 }
 
-/** Who signs tokens unless the operator says otherwise: what clients in a cluster call the server. */
+/** The default issuer of tokens: the name of the server inside a cluster. */
 export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 /** Certificates begin some minutes before they are issued. */
@@ -157,7 +157,7 @@ const MIN_TOKEN_MS = 3600_000
 const MAX_TOKEN_MS = 2 ** 32 * 1000
 const MAX_TIMER_MS = 24 * 24 * 3600_000
 
-/** The settings that differ from the default. None of them is a secret: those are in files, of which only the names are here. */
+/** The settings that differ from the default. None of them is a secret: secrets are in files, and only their names are here. */
 export function changedSettings(config: Config): Partial<Config> {
   const isChanged = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, DEFAULTS[name as keyof Config])
   return Object.fromEntries(Object.entries(config).filter(isChanged))
@@ -177,9 +177,9 @@ export function checkConfig(config: Config): Config {
     historyMs,
     bookmarkMs,
   } = config
-  // The operating system takes an empty address to mean all of them, and an empty directory is the current one.
+  // The operating system takes an empty address as all of them, and an empty directory is the current one.
   if (host === '') throw new ConfigError('--bind-address must be an address; 0.0.0.0 is every one that this machine has')
-  // It stands in YAML as it is.
+  // The name is written to YAML without quotes.
   if (!/^[A-Za-z0-9]([-A-Za-z0-9._@]*[A-Za-z0-9])?$/.test(config.contextName))
     throw new ConfigError(`--context-name takes letters, digits, dashes, dots and @, not "${config.contextName.slice(0, 100)}"`)
   if (dataDir === '') throw new ConfigError('--data-dir must name a directory')
@@ -250,7 +250,7 @@ function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, 
   if (/\0/.test(etcdPrefix)) throw new ConfigError('--etcd-prefix must be a path such as /registry')
 }
 
-/** As kube-apiserver joins paths: with a slash before it, and none behind it. */
+/** Joins paths as kube-apiserver does: with a slash before, and none after. */
 const normalPrefix = (prefix: string) => `/${prefix}`.replace(/\/+/g, '/').replace(/\/$/, '')
 
 function checkAutoscaling(config: Config): void {
@@ -300,12 +300,12 @@ function checkAddresses({ advertiseAddress, tlsSans, proxyAllowedNetworks }: Con
   for (const name of tlsSans)
     if (!isIP(name) && !HOST_NAME.test(name)) throw new ConfigError(`--tls-san takes names and IP addresses, not "${name}"`)
 }
-/** A DNS name, of which the first label may be an asterisk. */
+/** A DNS name, whose first label may be an asterisk. */
 const HOST_NAME = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i
 
 function checkAuthorization(config: Config): void {
   const { authorizationConfig, authorizationMode: modes, authorizationWebhookConfigFile: webhook } = config
-  // The default list itself tells that no mode was named.
+  // The identity of the default list shows that no mode was named.
   const isLegacy = modes !== DEFAULTS.authorizationMode || WEBHOOK_SETTINGS.some(name => config[name] !== DEFAULTS[name])
   if (authorizationConfig !== undefined && isLegacy)
     throw new ConfigError(

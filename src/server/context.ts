@@ -1,4 +1,4 @@
-/** What the components of the server that run beside requests work with. */
+/** The context of components that run beside requests. */
 import type { Caches } from '../cache/caches.ts'
 import type { ClientFor } from '../client/client.ts'
 import type { Controller, RunningController } from '../controllers/controller.ts'
@@ -13,11 +13,11 @@ export type ServerContext = {
   readonly store: Store
   readonly caches: Caches
   readonly catalog: Catalog
-  /** The API in the name of an identity. Reads work at once, writes as soon as the registry is there. */
+  /** The API in the name of an identity. Reads work at once, writes once the registry exists. */
   readonly clientFor: ClientFor
   /** Runs a controller until the server ends. */
   readonly run: (controller: Controller) => RunningController
-  /** Where the server may connect. */
+  /** Decides where the server may connect. */
   readonly destinations: Destinations
   readonly gate: (name: string) => boolean
   readonly now: () => Date

@@ -1,4 +1,4 @@
-/** The controllers there are, by the names that kube-controller-manager has for them. Each is loaded when it is started. */
+/** The table of controllers, by the names of kube-controller-manager. Each is loaded when it is started. */
 
 import type { Controller } from '../controllers/controller.ts'
 import type { Signing } from '../controllers/csrsigning/controller.ts'
@@ -10,33 +10,33 @@ import type { TokenControllerParts } from '../controllers/serviceaccount-token/c
 import type { PolicyStatusParts } from '../controllers/validatingadmissionpolicystatus/controller.ts'
 import type { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
 
-/** What some controllers need beside their client. */
+/** The dependencies of controllers beside their client. */
 export type ControllerParts = TokenControllerParts &
   QuotaControllerParts &
   PolicyStatusParts &
   NodeLifecycleParts &
   AutoscalerParts & {
-    /** Who signs certificates. */
+    /** The authorities that sign certificates. */
     readonly signing: () => Promise<Signing>
-    /** What nodes get blocks of pod addresses of; undefined when they get none. */
+    /** The ranges of pod CIDRs; undefined when nodes get none. */
     readonly ipam: IpamParts | undefined
-    /** Whether a feature is on. */
+    /** Whether a feature gate is on. */
     readonly gate: (name: string) => boolean
     readonly schedulerMetrics: SchedulerMetrics
   }
 
 export type ControllerEntry = {
-  /** The older name that `--controllers` takes as well. */
+  /** The older name, which `--controllers` accepts as well. */
   readonly alias?: string
-  /** Whether the first clients rely on its work: what is there has been dealt with when the server is ready. */
+  /** Whether the first clients rely on its work: existing objects are processed before the server is ready. */
   readonly first?: true
-  /** Whether it runs only where there are simulated nodes, unless it is named. */
+  /** Whether it runs only with simulated nodes, unless it is named. */
   readonly onlyWithNodes?: true
   /** Whether it runs only when it is named. */
   readonly isOff?: true
   /** The feature gate without which it does not run. */
   readonly gate?: string
-  /** Undefined when there is nothing for it to do. */
+  /** Undefined when it has nothing to do. */
   readonly load: (parts: ControllerParts) => Promise<Controller | undefined>
 }
 
@@ -246,5 +246,5 @@ const NAMES: ReadonlyMap<string, ControllerName> = new Map(
   ]),
 )
 
-/** The controller that a name or its older name means. */
+/** The controller with a name or an older name. */
 export const controllerNamed = (name: string): ControllerName | undefined => NAMES.get(name)

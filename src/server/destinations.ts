@@ -1,4 +1,4 @@
-/** Where this server may connect: the rule about addresses that objects report, with all that it depends on. */
+/** Decides where this server may connect: the rule about addresses that objects report, with its dependencies. */
 import { type ServiceDestination, type ServiceReference, serviceDestinations } from '../aggregation/endpoint.ts'
 import type { Client } from '../client/client.ts'
 import { parseCIDR } from '../lib/ip.ts'
@@ -13,21 +13,21 @@ import {
 import type { Config } from './config.ts'
 
 export type Destinations = {
-  /** At the address of a node, a pod or an endpoint. */
+  /** The address of a node, a pod or an endpoint. */
   readonly reported: ReportedDestination
-  /** At a Service that an APIService names. */
+  /** A Service that an APIService names. */
   readonly service: ServiceDestination
-  /** At a Service that a webhook names; throws UnreachableService. */
+  /** A Service that a webhook names; throws UnreachableService. */
   readonly webhookService: (service: ServiceReference) => Destination
 }
 
 export type DestinationsParts = Pick<DestinationRules, 'resolve'> & {
   readonly client: Client
-  /** Where the server listens, once it does. */
+  /** The address on which the server listens, once it does. */
   readonly listening: () => { readonly address: string; readonly port: number } | undefined
 }
 
-/** The way out for a webhook whose pods are simulated. */
+/** Advice for a webhook whose pods are simulated. */
 const INSTEAD = 'run the webhook where this server reaches it, and call it by clientConfig.url or by a Service of type ExternalName'
 
 export function openDestinations(config: Config, { client, listening, resolve }: DestinationsParts): Destinations {
@@ -49,5 +49,5 @@ export function openDestinations(config: Config, { client, listening, resolve }:
   return { reported, service, webhookService: to => service(to, INSTEAD) }
 }
 
-/** Addresses that stand for all of a machine, and one of them that answers. */
+/** Unspecified addresses, each with an address of the machine that answers. */
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }

@@ -1,16 +1,16 @@
-/** Feature gates of Kubernetes 1.37: which there are, what each is by default, and which can no longer be changed. */
+/** The feature gates of Kubernetes 1.37, with their defaults and those that can no longer be changed. */
 
 export class FeatureGateError extends Error {}
 
 /**
- * Reads `A=true,B=false` and answers whether a gate is on. `AllAlpha` and `AllBeta` stand for every gate of that stage that is
- * not named itself. Throws FeatureGateError for gates that are unknown or fixed.
+ * Reads `A=true,B=false`. Returns a function that tells whether a gate is on. `AllAlpha` and `AllBeta` stand for every gate of that
+ * stage that is not named itself. Throws FeatureGateError for gates that are unknown or fixed.
  */
 export function readFeatureGates(text: string): (name: string) => boolean {
   const chosen = new Map<string, boolean>()
   for (const part of text.split(',').filter(p => p.trim() !== '')) {
     const [written = '', value = ''] = part.split('=').map(p => p.trim())
-    // Kubernetes has gates of several components; those of the server may have its name in front.
+    // Kubernetes has gates of several components; the server's may be prefixed with its name.
     const name = written.replace(/^kube:/, '')
     if (!/^(true|false|t|f|1|0)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
     const wanted = /^(t|1)/i.test(value)
@@ -23,7 +23,7 @@ export function readFeatureGates(text: string): (name: string) => boolean {
   return name => chosen.get(name) ?? chosen.get(stageOf(name)) ?? [ON, BETA_ON, FIXED_ON].some(set => set.has(name))
 }
 
-/** Every gate with its stage, as Kubernetes' metrics call it: stable ones have none. */
+/** Every gate with its stage, as Kubernetes' metrics name it: stable ones have none. */
 export function featureStages(): (readonly [name: string, stage: string])[] {
   const stages: [stage: string, ...gates: Iterable<string>[]][] = [
     ['ALPHA', [ALL_ALPHA], ALPHA],
@@ -37,7 +37,7 @@ export function featureStages(): (readonly [name: string, stage: string])[] {
 const ALL_ALPHA = 'AllAlpha'
 const ALL_BETA = 'AllBeta'
 
-/** The gate that stands for all of the same stage; empty for those that no such gate changes. */
+/** The gate that stands for all of the same stage; empty for gates without one. */
 const stageOf = (name: string) => (ALPHA.has(name) ? ALL_ALPHA : BETA_ON.has(name) || BETA_OFF.has(name) ? ALL_BETA : '')
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
@@ -50,7 +50,7 @@ function suggestion(name: string): string {
   return like === undefined ? '' : `; did you mean ${like}?`
 }
 
-/** On unless turned off. */
+/** On by default. */
 const BETA_ON = words(`
   APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowUnsafeMalformedObjectDeletion
   AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
@@ -76,13 +76,13 @@ const BETA_ON = words(`
   WatchListCompression WebhookRoundTripLoadBalancing WindowsGracefulNodeShutdown
 `)
 
-/** Off unless turned on, though no longer alpha. */
+/** Beta, off by default. */
 const BETA_OFF = words(`
   CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload LocalStorageCapacityIsolationFSQuotaMonitoring
   PodAndContainerStatsFromCRI PodLevelResourceManagers SchedulerAsyncAPICalls
 `)
 
-/** Off unless turned on. */
+/** Alpha, off by default. */
 const ALPHA = words(`
   APIServerWebhookAuthenticationToken APIServingWithRoutine AtomicWriteVolumeUserFields CBORServingAndStorage CPUManagerPolicyAlphaOptions
   CRIListStreaming CSIVolumeHealth CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook CompositePodGroup
@@ -98,14 +98,14 @@ const ALPHA = words(`
   WindowsCPUAndMemoryAffinity WorkloadWithJob
 `)
 
-/** Stable or deprecated, and on unless turned off. */
+/** Stable or deprecated, on by default. */
 const ON = words(`
   AllowServiceExternalIPs ClusterTrustBundle ClusterTrustBundleProjection CustomCPUCFSQuotaPeriod DRADeviceTaintRules DRADeviceTaints
   KubeProxyIPVS KubeletPodResourcesListUseActivePods MutatingAdmissionPolicy PodCertificateRequest SELinuxMount ServiceCIDRStatusFieldWiping
   StorageNamespaceIndex StorageVersionMigrator
 `)
 
-/** Deprecated, and off unless turned on. */
+/** Deprecated, off by default. */
 const OFF = words(`
   AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests ChangeContainerStatusOnKubeletRestart KMSv1
   KubeletRegistrationGetOnExistsOnly WindowsHostNetwork

@@ -59,7 +59,7 @@ export type RunningServerParts = {
   readonly failed: Promise<unknown>
   /** Resolves when all components are started. */
   readonly started: Promise<void>
-  /** Told once that the server begins to end. */
+  /** Called once when the server begins to end. */
   readonly onLeaving: () => void
   /** Ends all that runs beside requests. */
   readonly endComponents: () => void

@@ -2,7 +2,7 @@
 import type { HealthCheck } from '../http/observability/health.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
-/** What the groups of other servers need. */
+/** The hooks of aggregated API groups. */
 export const AGGREGATION_HOOKS = [
   'start-kube-aggregator-informers',
   'apiservice-registration-controller',
@@ -34,14 +34,14 @@ const HOOKS = [
   'kube-apiserver-autoregistration',
 ] as const
 
-/** What steps lead to, and is no step in kube-apiserver: such a check has its name alone. */
+/** Outcomes of steps, which are no steps in kube-apiserver: their checks have no prefix. */
 const OUTCOMES = ['autoregister-completion'] as const
 type Hook = (typeof HOOKS)[number] | (typeof OUTCOMES)[number]
 
 export class StartHooks {
   readonly #done = new Set<Hook>()
 
-  /** Notes when steps are done; hands back what they result in. */
+  /** Marks steps as done when the work is; returns its result. */
   async track<R>(names: readonly Hook[], work: MaybePromise<R>): Promise<R> {
     const result = await work
     for (const name of names) this.#done.add(name)

@@ -73,25 +73,25 @@ import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
 
 export type StartParts = {
-  /** Kinds beside those that are built in. */
+  /** Kinds in addition to the built-in ones. */
   readonly kinds?: readonly Kind<any>[]
-  /** Controllers beside those that are built in; they always run. */
+  /** Controllers in addition to the built-in ones; they always run. */
   readonly controllers?: readonly Controller[]
-  /** What tells requests the time, and when certificates are to be looked at. */
+  /** The clock of requests, controllers and renewals. */
   readonly clock?: Clock
-  /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
+  /** The store to use, instead of the configured one. It is not closed: others may use it, too. */
   readonly store?: Store
-  /** Bytes of memory that there are, by which the store and what is held of it are bounded. */
+  /** Bytes of available memory, which bound the store and the caches. */
   readonly memory?: number
-  /** What tests put around the handling of requests. */
+  /** Wrappers of request handling, for tests. */
   readonly surroundings?: PortParts['surroundings']
-  /** Resolves the names of nodes and endpoints, instead of the system. */
+  /** Resolves the names of nodes and endpoints, instead of the system's resolver. */
   readonly resolveName?: DestinationsParts['resolve']
-  /** What is to go wrong. */
+  /** The faults to inject. */
   readonly faults?: PortParts['faults']
 }
 
-/** Opens the store, reads what is there, creates what a fresh server has, and listens. */
+/** Opens the store, loads it, creates the bootstrap objects, and listens. */
 export async function startServer(given: Config, parts: StartParts = {}): Promise<Server> {
   const config = checkConfig(given)
   const closers: Close[] = []
@@ -109,7 +109,7 @@ export async function startServer(given: Config, parts: StartParts = {}): Promis
 type Close = () => Promise<void>
 
 type Assembly = StartParts & {
-  /** Registers what closes a part again. */
+  /** Registers a function that closes a part. */
   readonly onClose: (close: Close) => void
   /** Closes all parts, the last one first. */
   readonly closeAll: Close
@@ -150,7 +150,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   })
 }
 
-/** Finds whatever is wrong with the configuration before anything is opened. */
+/** Reads and checks the whole configuration before anything is opened. */
 async function readConfiguration(config: Config, assembly: Assembly) {
   const { clock = systemClock } = assembly
   const gate = readFeatureGates(config.featureGates)
@@ -179,7 +179,7 @@ function logStart(config: Config, log: Log): void {
   )
 }
 
-/** Opens the store with its caches, and the keys that are kept with it. */
+/** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
   const { config, assembly, clock, now, log, warn, files } = configured
   const { kinds = [], store: given, memory = availableMemory(), onClose } = assembly
@@ -193,7 +193,7 @@ async function openStorage(configured: Configured) {
 }
 type Stored = Awaited<ReturnType<typeof openStorage>>
 
-/** Creates the clients of the server's own components and what runs its controllers. */
+/** Creates the clients of the server's own components and the runner of its controllers. */
 function openComponents(stored: Stored) {
   const { config, assembly, clock, now, gate, log, catalog, store, caches } = stored
   const { groupDomain } = config
@@ -324,7 +324,7 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
 }
 type Api = Awaited<ReturnType<typeof openApi>>
 
-/** Creates and reads all that has to be there before a request is answered. */
+/** Creates and loads the objects that must exist before a request is answered. */
 async function prepareObjects(core: Core, { authentication, authorization }: AccessParts, { network, aggregation, hooks }: Api) {
   const { context, caches, certificates, client, data } = core
   const [customKinds] = await Promise.all([
@@ -337,7 +337,7 @@ async function prepareObjects(core: Core, { authentication, authorization }: Acc
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
     hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
   ])
-  // An object that another server was first to create is relied on from here on.
+  // From here on the server relies on objects that another server was first to create.
   await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
   return customKinds
 }

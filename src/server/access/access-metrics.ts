@@ -1,11 +1,11 @@
-/** What is counted of webhooks and files that decide about access, under kube-apiserver's names. */
+/** Metrics of webhooks and files that decide about access, under kube-apiserver's names. */
 import type { WebhookObserver } from '../../authz/webhook-authorizer.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
 
 const HOUR = 3600
 const DAY = 24 * HOUR
-/** Seconds that a certificate is still valid. */
+/** Remaining lifetime of a certificate, in seconds. */
 const REMAINING = [
   0,
   HOUR / 2,
@@ -34,7 +34,7 @@ export class AccessMetrics implements WebhookObserver {
   readonly #decisions = new Counts()
   readonly #certificates = new Histogram(REMAINING)
   readonly #durations = new Map<string, { readonly labels: Labels; readonly histogram: Histogram }>()
-  /** The files that say who may come in and who may do what. */
+  /** Files that configure authentication and authorization. */
   readonly reloads: Readonly<Record<ConfigurationName, ReloadMetrics>> = {
     authentication: new ReloadMetrics('authentication', 'the authentication configuration'),
     authorization: new ReloadMetrics('authorization', 'the authorization configuration'),
@@ -61,19 +61,19 @@ export class AccessMetrics implements WebhookObserver {
     this.#conditionErrors.add({ type: 'Webhook', name })
   }
 
-  /** The client of a request has shown a certificate that ends after so many seconds. */
+  /** Counts a client certificate that expires in so many seconds. */
   certificateSeen(remainingSeconds: number): void {
     this.#certificates.observe(remainingSeconds)
   }
 
-  /** What to tell the decisions of an authorizer to. */
+  /** The counter of an authorizer's decisions. */
   decisionsOf(type: string, name: string): (verdict: 'allow' | 'deny') => void {
     const allowed = this.#decisions.of({ type, name, decision: 'allowed' })
     const denied = this.#decisions.of({ type, name, decision: 'denied' })
     return verdict => (verdict === 'allow' ? allowed.count++ : denied.count++)
   }
 
-  /** Only those that have counted anything. */
+  /** Families with any samples. */
   families(): Family[] {
     const counters: [name: string, help: string, counts: Counts][] = [
       ['apiserver_authorization_webhook_evaluations_total', 'Calls of webhook authorizers.', this.#evaluations],
@@ -118,7 +118,7 @@ class Counts {
     this.of(labels).count++
   }
 
-  /** The count for a combination of labels, to be raised by whoever counts often. */
+  /** The counter for a combination of labels, for callers that count often. */
   of(labels: Labels): { count: number } {
     const key = keyOf(labels)
     let known = this.#counts.get(key)

@@ -19,14 +19,14 @@ import type { OwnFiles } from '../files/own-files.ts'
 import type { AccessMetrics } from './access-metrics.ts'
 import { httpsFetch } from './https-fetch.ts'
 
-/** Who sends a request, as the configuration says that it is found out. */
+/** The authentication of a server, as configured. */
 export type Authentication = {
   readonly authenticator: Authenticators
   readonly accounts: AccountTokens
   readonly issuer: string
   /** Keys with which others can verify this server's tokens. */
   readonly keys: readonly VerificationKey[]
-  /** What kinds may ask. */
+  /** The part that kinds may use. */
   readonly access: Pick<Access, 'authenticate' | 'audiences' | 'tokenLifetime' | 'issueToken' | 'find'>
   /** Resolves when everything new is on disk. */
   readonly saved: Promise<void>
@@ -36,18 +36,18 @@ export type AuthenticationParts = {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly files: OwnFiles
-  /** What all servers over one store have in common. */
+  /** The keys that all servers over one store share. */
   readonly sharedKeys: ReadonlyMap<string, string> | undefined
   readonly reader: Reader
   readonly log: Log
-  /** Called with the secret whose token was used, at every use. */
+  /** Called at every use of a token in a secret. */
   readonly onLegacyUse: (secret: AnyObject) => void
   readonly metrics: AccessMetrics
   /** Ends connections to webhooks. */
   readonly signal: AbortSignal
 }
 
-/** Creates the authenticators that the config asks for. */
+/** Creates the configured authenticators. */
 export async function openAuthentication(config: Config, parts: AuthenticationParts): Promise<Authentication> {
   const { files, sharedKeys, reader, log, onLegacyUse, metrics, now, signal } = parts
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
@@ -120,7 +120,7 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
   }
 }
 
-/** With AlwaysAllow anybody who can reach the port could do everything, so anonymous requests are refused then. */
+/** With AlwaysAllow anyone who reaches the port could do everything, so anonymous requests are refused then. */
 function isAnonymousAllowed({ anonymousAuth = true, authorizationMode }: Config, log: Log): boolean {
   if (!anonymousAuth || !authorizationMode.includes('AlwaysAllow')) return anonymousAuth
   log.warn({}, ANONYMOUS_RESET)

@@ -1,4 +1,4 @@
-/** What decides about requests: the modes that were configured, over the roles that are stored. */
+/** Authorization: the configured modes, over the stored roles. */
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
 import { type Authorizer, forbidden, type RuleResolver } from '../../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, counted, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
@@ -15,18 +15,18 @@ import { ensureClusterRoles, ensureNamespaceRoles, openRoleIndex } from './roles
 
 export interface Authorization {
   readonly authorizer: Authorizer & RuleResolver
-  /** What plugins ask. */
+  /** The part that admission plugins use. */
   readonly may: May
   readonly reasonAgainst: ReasonAgainst
   readonly refusalOf: RefusalOf
   readonly roles: Roles
-  /** Creates the roles of the cluster that every server has. Before anything is served. */
+  /** Creates the bootstrap roles of the cluster. Runs before anything is served. */
   prepare(): Promise<void>
-  /** Creates those of namespaces, which are there by now. */
+  /** Creates the bootstrap roles of namespaces, which exist by now. */
   start(): Promise<void>
 }
 
-/** What relates objects to nodes, kept up to date. */
+/** The graph that relates objects to nodes, kept up to date. */
 function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): { graph: NodeGraph; synced: Promise<void> } {
   const graph = new NodeGraph()
   const client = clientFor(serverIdentity())
@@ -44,7 +44,7 @@ function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): {
   return { graph, synced: Promise.all(watching).then(() => {}) }
 }
 
-/** Nobody gives up on what plugins ask. */
+/** Checks of admission plugins are never cancelled. */
 const NEVER_CANCELLED = new AbortController()
 
 export async function openAuthorization(context: ServerContext, metrics: AccessMetrics): Promise<Authorization> {

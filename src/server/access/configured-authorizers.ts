@@ -1,4 +1,4 @@
-/** Authorizers of a configuration file or of the mode Webhook. Loaded only where one of them is asked for. */
+/** Authorizers of a configuration file or of the mode Webhook. Loaded only if configured. */
 import { readFileSync, statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { AUTHORIZATION_CONFIGURATION, authorizersOf, type ConfiguredAuthorizer, type PlainType } from '../../authz/configuration.ts'
@@ -19,7 +19,7 @@ type Chain = ReturnType<typeof inTurn>
 
 export type ConfiguredParts = {
   readonly config: Config
-  /** Makes an authorizer of a mode that is no webhook. */
+  /** Creates the authorizer of a mode other than Webhook. */
   readonly plain: (type: PlainType) => NamedAuthorizer
   readonly metrics: AccessMetrics
   readonly log: Log
@@ -29,7 +29,7 @@ export type ConfiguredParts = {
 const FLAG_WEBHOOK_TIMEOUT_MS = 30_000
 const REVIEWS_PATH = '/apis/authorization.k8s.io'
 
-/** The authorizers in turn. Those of a file change with it; a file that cannot be used leaves them as they are. Throws ConfigError. */
+/** The authorizers in their order. Those of a file follow its changes; an invalid file changes nothing. Throws ConfigError. */
 export function configuredAuthorizers(parts: ConfiguredParts): Chain {
   const { config, metrics, log, signal } = parts
   const transport = new WebhookTransport()
@@ -77,7 +77,7 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
   }
 }
 
-/** The authorizers that a file asks for. Throws ConfigError. */
+/** The authorizers of a file. Throws ConfigError. */
 function authorizersIn(text: string, file: string): readonly ConfiguredAuthorizer[] {
   const fail = (why: string) => new ConfigError(`--authorization-config: ${file}: ${why}`)
   try {

@@ -1,4 +1,4 @@
-/** Tokens that others know about: issuers of a configuration file, and a webhook. Loaded only where one of them is asked for. */
+/** Token authenticators of a configuration file, and of a webhook. Loaded only if configured. */
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { AUTHENTICATION_CONFIGURATION, authenticationOf, type ConfiguredAuthentication } from '../../authn/configuration.ts'
@@ -29,7 +29,7 @@ export type ConfiguredTokenParts = {
 
 const TIMEOUT_MS = 30_000
 
-/** The webhook that knows who bears a token. Throws ConfigError. */
+/** The webhook that authenticates tokens. Throws ConfigError. */
 export function tokenWebhook({ config, audiences, log, signal }: ConfiguredTokenParts): TokenWebhook {
   const transport = new WebhookTransport()
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
@@ -45,7 +45,7 @@ export function tokenWebhook({ config, audiences, log, signal }: ConfiguredToken
   })
 }
 
-/** The issuers of a configuration file, which change with it; a file that cannot be used leaves them as they are. Throws ConfigError. */
+/** The issuers of a configuration file, which follow its changes; an invalid file changes nothing. Throws ConfigError. */
 export function configuredIssuers(
   parts: ConfiguredTokenParts & { readonly ownIssuers: readonly string[]; readonly metrics: AccessMetrics },
 ): { readonly tokens: TokenAuthenticator; readonly anonymous: ConfiguredAuthentication['anonymous'] } {

@@ -1,4 +1,4 @@
-/** Roles as the server keeps them: the index that decisions are made with, and those that every server has. */
+/** The roles of a server: the index behind authorization, and the bootstrap roles. */
 
 import { randomUUID } from 'node:crypto'
 import { clusterPolicy, namespacePolicy, type Wanted } from '../../authz/bootstrap/policy.ts'
@@ -19,7 +19,7 @@ import type { ServerContext } from '../context.ts'
 
 const KINDS = { clusterroles: ClusterRole, clusterrolebindings: ClusterRoleBinding, roles: Role, rolebindings: RoleBinding } as const
 
-/** An index of the stored roles and bindings, which every change reaches before it is answered. `synced` when all that is there is in it. */
+/** An index of the stored roles and bindings; a write is answered after it. `synced` resolves when all existing ones are in it. */
 export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'clientFor' | 'signal'>): {
   index: RoleIndex
   synced: Promise<void>
@@ -38,13 +38,13 @@ export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'client
 
 export type Ensuring = { readonly client: Client; readonly caches: Caches; readonly groupDomain: string }
 
-/** Creates the roles and bindings of the cluster that are not there, and adds to those that are what they lack. */
+/** Creates missing roles and bindings of the cluster, and adds missing rules to existing ones. */
 export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureAll(clusterPolicy(ensuring.groupDomain), ensuring)
 
-/** As of the cluster, in namespaces that are there. */
+/** The same in namespaces, which exist by now. */
 export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
 
-/** All at once: what is written together is committed together. */
+/** Writes all at once, so that they share a commit. */
 async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring): Promise<void> {
   const seeds: Seed[] = []
   const changes: Promise<void>[] = []
@@ -57,7 +57,7 @@ async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring)
   await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }), ...changes])
 }
 
-/** Adds what an object lacks. */
+/** Adds the missing parts of an object. */
 async function complete(object: Wanted['object'], stored: AnyObject, objects: ResourceClient<AnyObject>): Promise<void> {
   const missing = 'roleRef' in object ? missingFromBinding(stored, object) : missingFromRole(stored, object)
   if (missing === 'recreate') {

@@ -1,4 +1,4 @@
-/** Notes when tokens that live in secrets were last used. */
+/** Records when tokens in secrets were last used. */
 import type { ClientFor } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
@@ -18,7 +18,7 @@ export function noteTokenUse({ clientFor, log }: { readonly clientFor: ClientFor
     const now = client.now.getTime()
     const today = day(now)
     const key = `${uid} ${today}`
-    // Tomorrow is what another server with a faster clock may have written.
+    // Another server with a faster clock may have written the date of tomorrow.
     if (underWay === key || [today, day(now + DAY_MS)].includes(labels[LAST_USED] ?? '')) return
     underWay = key
     client

@@ -106,10 +106,10 @@ export function readAdmissionSettings(
   }
 }
 
-/** What is said to one plugin, in the file itself or in another one. */
+/** The configuration of one plugin, inline or as a path. */
 type Entry = { readonly name?: string; readonly path?: string; readonly configuration?: unknown }
 
-/** Plugins whose own configuration can stand in place of the whole file, as all could before there was a kind for it. */
+/** Plugins whose own configuration can stand in place of the whole file, as before AdmissionConfiguration existed. */
 const UNVERSIONED = { imagePolicy: 'ImagePolicyWebhook', podNodeSelectorPluginConfig: 'PodNodeSelector' }
 
 function entriesOf(

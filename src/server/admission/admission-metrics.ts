@@ -1,4 +1,4 @@
-/** What admission does, counted under the names of kube-apiserver. */
+/** Metrics of admission, under the names of kube-apiserver. */
 import type { AdmissionObserver, StepType, Timer } from '../../admission/observer.ts'
 import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
@@ -10,17 +10,17 @@ const PLUGIN_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5]
 const WEBHOOK_SECONDS = [...PLUGIN_SECONDS, 10, 25]
 const POLICY_SECONDS = [0.0000005, 0.001, 0.01, 0.1, 1]
 
-/** Webhooks may answer with any number; those above count as one. */
+/** Webhooks may answer with any number; codes above count as one. */
 const MAX_CODE = 600
 
-/** Names of webhooks and policies come from clients: the series that was begun first goes when there would be more than this. */
+/** Limit of series: names of webhooks and policies come from clients. The oldest series is dropped. */
 const MAX_SERIES = 5_000
 
 export class AdmissionMetrics implements AdmissionObserver {
   readonly #log: Log
   readonly #steps = new HistogramSeries(PLUGIN_SECONDS)
   readonly #plugins = new HistogramSeries(PLUGIN_SECONDS)
-  /** Plugins that had nothing to do with requests, which are added to the above when it is read. */
+  /** Plugins that did not handle a request, added to the above when it is read. */
   readonly #uninvolved = new Map<string, Uninvolved>()
   readonly #webhooks = new HistogramSeries(WEBHOOK_SECONDS)
   readonly #webhookRequests = new Counters()
@@ -33,7 +33,7 @@ export class AdmissionMetrics implements AdmissionObserver {
   readonly #mutations = new Counters()
   readonly #mutationSeconds = new HistogramSeries(POLICY_SECONDS)
 
-  /** Manifests in files, by the plugin that they are for. */
+  /** Reloads of manifest files, by plugin. */
   readonly manifests = new ReloadMetrics('manifest_admission', 'the admission manifests of a plugin')
 
   constructor(log: Log) {
@@ -137,7 +137,7 @@ type Operation = Parameters<Timer>[0]
 type Operations = { [operation in Operation]?: Histogram }
 type Uninvolved = { readonly names: readonly string[]; readonly type: StepType; readonly requests: { [operation in Operation]?: number } }
 
-/** Every plugin is timed for every write, so its series are found without making a key. */
+/** Every plugin is timed for every write, so its series are found without building a key. */
 function timerOf(series: HistogramSeries, labels: Labels): Timer {
   const [admitted, rejections]: [Operations, Operations] = [{}, {}]
   return (operation, seconds, rejected) => {
@@ -147,7 +147,7 @@ function timerOf(series: HistogramSeries, labels: Labels): Timer {
   }
 }
 
-/** Series by their labels, of which there is a bounded number. */
+/** A bounded number of series, by their labels. */
 class Series<T> {
   readonly #known = new Map<string, { readonly labels: Labels; value: T }>()
 

@@ -1,4 +1,4 @@
-/** The admission plugins that are on, in the order in which they are asked. */
+/** The enabled admission plugins, in their order. */
 
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
 import type { Plugin } from '../../admission/plugin.ts'
@@ -62,7 +62,7 @@ export type PluginParts = {
   readonly roles: Roles
   /** The resource of a kind, as owner references name it. */
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined
-  /** Those that clients configure by objects: policies and webhooks. */
+  /** The plugins that clients configure by objects: policies and webhooks. */
   readonly dynamic: readonly Plugin[]
   readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
   readonly settings?: AdmissionSettings
@@ -118,10 +118,10 @@ type PluginName = (typeof PLUGINS)[number]
 /** It protects PodGroups, which this version does not have. */
 const WITHOUT_EFFECT: readonly string[] = ['PodGroupProtection'] satisfies PluginName[]
 
-/** Those that Kubernetes itself advises against. */
+/** Plugins that Kubernetes advises against. */
 const DEPRECATED: readonly string[] = ['AlwaysAdmit', 'AlwaysDeny'] satisfies PluginName[]
 
-/** Those that Kubernetes has off unless an operator asks for them. */
+/** Plugins that Kubernetes disables by default. */
 const OFF_BY_DEFAULT: readonly PluginName[] = [
   'AlwaysAdmit',
   'NamespaceAutoProvision',
@@ -142,8 +142,8 @@ const OFF_BY_DEFAULT: readonly PluginName[] = [
 const isPlugin = (name: string): name is PluginName => (PLUGINS as readonly string[]).includes(name)
 
 /**
- * Tells which plugins are on. ServiceAccount refuses pods whose account is not there, so it is on by default only where the controller
- * runs that makes the account of every namespace. Throws ConfigError.
+ * The names of enabled plugins. ServiceAccount refuses pods whose account does not exist, so it is on by default only where the controller
+ * runs that creates the account of every namespace. Throws ConfigError.
  */
 function chosenPlugins(config: Config): (name: string) => boolean {
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config
@@ -159,7 +159,7 @@ function chosenPlugins(config: Config): (name: string) => boolean {
 }
 
 /**
- * Reads the configuration of admission plugins. Before anything is opened, so that a mistake in the file has no effects. Throws ConfigError.
+ * Reads the configuration of admission plugins, before anything is opened, so that an error has no effects. Throws ConfigError.
  */
 export async function readSettings(config: Config, gate: (name: string) => boolean, warn: PluginParts['warn']): Promise<AdmissionSettings> {
   const isOn = chosenPlugins(config)
@@ -183,7 +183,7 @@ function checkSettings({ eventLimits, imagePolicy }: AdmissionSettings, isOn: (n
     )
 }
 
-/** Those that are on. */
+/** The enabled plugins. */
 export function admissionPlugins(config: Config, parts: PluginParts): readonly Plugin[] {
   const { may, refusalOf, roles, reader, resourceOf, groupDomain, warn, settings } = parts
   const isOn = chosenPlugins(config)
@@ -193,11 +193,11 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
       warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
   }
   const quota = resourceQuota({ reader, ...parts.quota, limited: settings?.limitedResources })
-  // What may not be given away and not be said for others is no choice, and is looked for in what the plugins have made. Only what
-  // nobody else rejects takes something of a quota.
+  // Checks against escalation cannot be disabled, and see the object that the plugins have made. Only writes that
+  // no other plugin rejects are charged to a quota.
   const { defaultNotReadyTolerationSeconds: notReady, defaultUnreachableTolerationSeconds: unreachable } = config
   return [
-    // Asked before what clients configure, which is told nothing about what its writer may not have.
+    // This runs before policies and webhooks of clients, which must not see objects that their writer may not have.
     policyParamsAccess({ may, reader, resourceOf, groupDomain }),
     ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
@@ -207,7 +207,7 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
   ]
 }
 
-/** All there are, in the order of Kubernetes. */
+/** All plugins, in the order of Kubernetes. */
 const allPlugins = ({
   reader,
   namespace,

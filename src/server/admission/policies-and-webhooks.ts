@@ -1,4 +1,4 @@
-/** Admission policies and webhooks that are configured by objects or files, in the order of Kubernetes. */
+/** Admission policies and webhooks, configured by objects or files, in the order of Kubernetes. */
 
 import { ExpressionAuthorizer } from '../../admission/cel-authorizer.ts'
 import { MatchIndex } from '../../admission/match-index.ts'
@@ -36,12 +36,12 @@ export type DynamicAdmissionParts = {
   readonly transport: WebhookTransport
   readonly webhookService: Destinations['webhookService']
   readonly newUid: () => string
-  /** Those that come from files. */
+  /** Webhooks and policies from files. */
   readonly manifests: StaticManifests | undefined
   readonly signal: AbortSignal
 }
 
-/** The plugins that clients configure by objects: a change of one applies to every request that starts after it was acknowledged. */
+/** The plugins that clients configure by objects: a change applies to every request that starts after it was acknowledged. */
 export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[] {
   const { client, catalog, namespace, observer, settings, transport, newUid, manifests, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
@@ -90,7 +90,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   ]
 }
 
-/** A value computed from all objects of some kinds, computed again when it is needed after one of them has changed. */
+/** A value computed from all objects of some kinds, computed again on demand after one of them has changed. */
 function follow<T>(
   client: Client,
   {
@@ -117,7 +117,7 @@ function follow<T>(
   }
 }
 
-/** Compiling is expensive: a policy or configuration is compiled again only when its specification has changed, whatever else has. */
+/** Compiling is expensive: a policy or configuration is compiled again only when its spec has changed. */
 export function perGeneration<T>(compile: (stored: AnyObject) => T): (stored: AnyObject) => T {
   const known = new Map<string, { readonly id: string; readonly value: T }>()
   return stored => {

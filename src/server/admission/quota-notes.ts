@@ -1,4 +1,4 @@
-/** What servers over one store tell each other about quotas: what they have let through and not stored yet. */
+/** Reservations of quota that servers over one store share: writes that were admitted and are not stored yet. */
 import { randomUUID } from 'node:crypto'
 import type { Note, Notes } from '../../admission/plugins/resource-quota/reservations.ts'
 import type { Caches } from '../../cache/caches.ts'
@@ -14,7 +14,7 @@ export function quotaNotes(store: Store, caches: Caches): Notes {
     async write(namespace, notes) {
       const key = `${PREFIX}${namespace}/${own}-${count++}`
       const value = Buffer.from(JSON.stringify(notes))
-      // No write lasts as long as this: a note that is left was that of a server that has ended.
+      // No write lasts as long as this: an older note belongs to a server that has ended.
       const swap = await store.swap(key, { expect: 0, value, ttlSeconds: (2 * LIMITS.sharedWriteMs) / 1000 })
       if (!swap.ok) throw new Error(`${key} is there already`)
       return async () => {

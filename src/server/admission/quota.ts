@@ -1,4 +1,4 @@
-/** What the admission plugin and the controller of quotas share: how objects are measured, and what is reserved. */
+/** The parts that the admission plugin and the controller of quotas share: measuring objects, and reservations. */
 
 import { evaluators } from '../../admission/plugins/resource-quota/evaluators.ts'
 import { type Note, type Notes, Reservations } from '../../admission/plugins/resource-quota/reservations.ts'
@@ -14,7 +14,7 @@ export type QuotaOptions = {
   readonly groupDomain: string
   readonly gate: (name: string) => boolean
   readonly now: () => Date
-  /** Where other servers over the same store find what is reserved here. */
+  /** Publishes reservations to other servers over the same store. */
   readonly notes?: Notes | undefined
 }
 

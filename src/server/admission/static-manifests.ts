@@ -1,6 +1,6 @@
 /**
  * Webhooks and policies from files, which no client can change or remove: `staticManifestsDir` in the configuration of the plugins.
- * A folder is read at the start, where a mistake ends it, and again when its files change, where a mistake changes nothing. Import
+ * A folder is read at the start, which fails on an error, and again when its files change; then an error changes nothing. Import
  * it lazily: it reads YAML.
  */
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ import { ConfigError } from '../config.ts'
 import { follow } from '../files/follow-file.ts'
 import type { AdmissionMetrics } from './admission-metrics.ts'
 
-/** Where the plugins find webhooks and policies in files. */
+/** The folders of webhooks and policies, by plugin. */
 export type ManifestFolders = {
   readonly [plugin in 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook' | 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy']?:
     | string
@@ -43,7 +43,7 @@ export type ManifestParts = {
   readonly signal: AbortSignal
 }
 
-/** What the files of a folder may hold, and what they are called in errors. */
+/** The kinds that files of a folder may hold, and their names in errors. */
 const KINDS = {
   MutatingAdmissionWebhook: { what: 'webhook', kinds: ['MutatingWebhookConfiguration'] },
   ValidatingAdmissionWebhook: { what: 'webhook', kinds: ['ValidatingWebhookConfiguration'] },
@@ -51,7 +51,7 @@ const KINDS = {
   ValidatingAdmissionPolicy: { what: 'policy', kinds: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'] },
 } as const
 
-/** The objects of all folders, as they are now. */
+/** The current objects of all folders. */
 export class StaticManifests {
   readonly #objects = new Map<string, readonly AnyObject[]>()
   readonly #listeners: (() => void)[] = []
@@ -64,7 +64,7 @@ export class StaticManifests {
     }
   }
 
-  /** Those of a kind, by name. */
+  /** The objects of a kind, by name. */
   of(kind: string): readonly AnyObject[] {
     return this.#objects.get(kind) ?? []
   }
@@ -115,7 +115,7 @@ type ManifestFile = { readonly path: string; readonly text: string }
 
 const EXTENSIONS = ['.yaml', '.yml', '.json']
 
-/** The files of a folder in one text, so that changes are seen by comparing. */
+/** The files of a folder as one text, so that changes are found by comparison. */
 function textsOf(folder: string): string {
   const files = readdirSync(folder, { withFileTypes: true })
     .filter(entry => !entry.isDirectory() && EXTENSIONS.includes(extname(entry.name).toLowerCase()))
@@ -124,7 +124,7 @@ function textsOf(folder: string): string {
   return JSON.stringify(files.map((path): ManifestFile => ({ path, text: readFileSync(path, 'utf8') })))
 }
 
-/** What the hash of manifests is made of. */
+/** The input of the hash of manifests. */
 const contentOf = (files: readonly ManifestFile[]): string => files.map(({ text }) => (text === '' ? '' : `${text}\0`)).join('')
 
 type Reading = Pick<ManifestParts, 'groupDomain' | 'gate'> & {
@@ -155,7 +155,7 @@ function readManifests(files: readonly ManifestFile[], reading: Reading): AnyObj
   return objects.sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
 }
 
-/** The object of a document, or those of a list. */
+/** The object of a document, or the items of a list. */
 function* objectsIn(document: JsonObject, reading: Reading): Iterable<AnyObject> {
   const { apiVersion, kind, items } = document
   const isList = (kind === 'List' && apiVersion === 'v1') || reading.accepted.some(each => `${each.kind}List` === kind)
@@ -163,12 +163,12 @@ function* objectsIn(document: JsonObject, reading: Reading): Iterable<AnyObject>
   else
     for (const item of Array.isArray(items) ? items : []) {
       if (!isObject(item)) throw new ConfigurationError('failed to decode list item: it is not an object')
-      // The items of a list of one kind need not say what they are.
+      // The items of a typed list need no apiVersion and kind.
       yield* objectsIn(kind === 'List' ? item : { apiVersion: apiVersion as Json, kind: (kind as string).slice(0, -4), ...item }, reading)
     }
 }
 
-/** An object as a client could have created it: complete with defaults, and valid. */
+/** An object as a client could have created it: with defaults, and valid. */
 function objectOf(document: JsonObject, { accepted, groupDomain, gate, now }: Reading): AnyObject {
   const { apiVersion, kind } = document
   const resource = accepted.find(each => each.apiVersion === apiVersion && each.kind === kind)
@@ -181,7 +181,7 @@ function objectOf(document: JsonObject, { accepted, groupDomain, gate, now }: Re
     user: serverIdentity().user,
     now,
     groupDomain,
-    // The rule that keeps such names from clients.
+    // Clients cannot use such names.
     gate: name => name !== 'ManifestBasedAdmissionControlConfig' && gate(name),
     budget: new Budget(),
   }
@@ -210,7 +210,7 @@ function checkName(
   seen.set(key, path)
 }
 
-/** Manifests depend on nothing that clients could change: neither services nor parameters. */
+/** Manifests must not depend on objects that clients can change: services and parameters. */
 function checkConstraints({ kind, metadata, spec, webhooks }: AnyObject, path: string, { groupDomain }: Reading): void {
   const name = goQuote(metadata.name!)
   for (const { name: webhook, clientConfig } of webhooks ?? []) {

@@ -1,4 +1,4 @@
-/** The controllers of the server: which there are, which of them run, and how they are stopped. */
+/** Selects, starts and stops the controllers of the server. */
 import type { ClientFor } from '../../client/client.ts'
 import { QueueMetrics } from '../../client/queue-metrics.ts'
 import { type Controller, type RunningController, startController } from '../../controllers/controller.ts'
@@ -10,8 +10,8 @@ import { type Config, runsController } from '../config.ts'
 import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../controller-table.ts'
 
 /**
- * Starts the controllers that the configuration names. Resolves when those that the first clients rely on have dealt with what is
- * there; `startOthers` then starts the rest, one at a time, so that requests are served meanwhile.
+ * Starts the controllers that the configuration names. Resolves when those that the first clients rely on have processed the existing
+ * objects; `startOthers` then starts the rest, one at a time, so that requests are served meanwhile.
  */
 export async function startControllers(
   config: Config,
@@ -49,9 +49,9 @@ export type RunnerParts = {
 
 export interface ControllerRunner {
   run(controller: Controller): RunningController
-  /** What the queues of the controllers count. */
+  /** The metrics of the controllers' queues. */
   readonly queues: readonly QueueMetrics[]
-  /** Resolves when none of them has anything to do but to wait for a time to pass. After the signal: when what was under way is done. */
+  /** Resolves when all controllers only wait for a time to pass. After the signal: when work under way is done. */
   idle(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** The duties that one server has for all servers over a store: controllers, the scheduler and simulated nodes. */
+/** The duties that one server performs for all servers over a store: controllers, the scheduler and simulated nodes. */
 
 import type { ApiAccess } from '../../client/api-access.ts'
 import type { Controller } from '../../controllers/controller.ts'
@@ -17,25 +17,25 @@ import { type NodeCommands, startSimulatedNodes } from './simulated-nodes.ts'
 
 export type DutiesParts = {
   readonly quota: QuotaControllerParts
-  /** Controllers beside those that are built in. */
+  /** Controllers in addition to the built-in ones. */
   readonly added: readonly Controller[]
-  /** The authority that clients check this server with; PEM. */
+  /** The authority by which clients verify this server; PEM. */
   readonly authority: string
-  /** The server's own authority as it is now, which signs where no other is configured. */
+  /** The current authority of the server, which signs where no other is configured. */
   readonly signer: () => KeyPair
   readonly accounts: Authentication['accounts']
   readonly api: ApiAccess
   readonly commands: NodeCommands
-  /** What nodes get their blocks of pod addresses from. */
+  /** The ranges of pod CIDRs. */
   readonly nodeRanges: readonly NodeRange[] | undefined
   readonly schedulerMetrics: SchedulerMetrics
 }
 
 export interface Duties {
-  /** Whether the configuration names any. */
+  /** Whether the configuration enables any duty. */
   readonly any: boolean
   /**
-   * Starts them until the signal ends them. Resolves when what the first clients rely on has been done; `startOthers` then starts the
+   * Starts them until the signal ends them. Resolves when the duties that the first clients rely on are done; `startOthers` then starts the
    * rest.
    */
   start(runner: Pick<ControllerRunner, 'run'>, signal: AbortSignal): Promise<{ startOthers(): Promise<void> }>

@@ -1,16 +1,16 @@
 /**
- * What only one server over a store does at a time: controllers, the scheduler and simulated nodes. A store that belongs to one server
- * needs no election. The lease is that of kube-controller-manager, so that one of these that still runs keeps ours from starting.
+ * The election of the server that runs controllers, the scheduler and simulated nodes. A store that belongs to one server
+ * needs no election. The lease is that of kube-controller-manager, so that a running one keeps ours from starting.
  *
- * A leader that was held up may believe for too long that it leads: its process was stopped between looking at its clock and sending a
- * write, or the write was on its way for seconds. So each term begins with a write to a key of its own, which the store makes only while
- * the lease is as the new leader wrote it; and every write of the leader is made by the store only while that key is as its term began:
+ * A leader that was held up may believe for too long that it leads: its process was stopped between reading its clock and sending a
+ * write, or the write was in flight for seconds. So each term begins with a write to its own key, which the store makes only while
+ * the lease is as the new leader wrote it; and the store makes every write of the leader only while that key is as its term began:
  *
  *     lease     A ── A ──────────── B ── B ──
  *     term      A ───────────────────── B ───        A could not write it any more once B has the lease
  *     writes    A  A  A          A ✗       A ✗  B
  *
- * Between the two, A has not written for long by its own clock, and B has not begun.
+ * Between the two, A has long stopped writing by its own clock, and B has not begun.
  */
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -27,10 +27,10 @@ import { keyOf } from '../../schema/resource.ts'
 import type { Fence, Store } from '../../storage/store.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
 
-/** Who leads; kube-apiserver does not look there. */
+/** The key of the leader's term; kube-apiserver does not read it. */
 const TERM = '/keelson/leader'
 const LEASE = { namespace: 'kube-system', name: 'kube-controller-manager' }
-/** Shorter than those of kube-controller-manager: the servers are close to the store, and users wait for the next leader. */
+/** Shorter than in kube-controller-manager: the servers are close to the store, and users wait for the next leader. */
 const TIMING: Timing = { leaseMs: 6_000, renewMs: 4_000, retryMs: 1_000 }
 
 export type LeadershipParts = {
@@ -38,20 +38,20 @@ export type LeadershipParts = {
   readonly client: Client
   readonly store: Store
   readonly catalog: Catalog
-  /** Clients whose writes fail when they are not allowed any more. */
+  /** Clients whose writes fail once the term is over. */
   readonly clientFor: (guard: WriteGuard) => ClientFor
   readonly groupDomain: string
   readonly log: Log
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Starts what the leader does; it ends with the signal. */
+  /** Starts the duties of the leader, which end with the signal. */
   readonly start: (runner: ControllerRunner, signal: AbortSignal) => Promise<void>
 }
 
 export interface Leadership {
-  /** What the queues of the controllers count that run here now. */
+  /** The queue metrics of the controllers that run on this server now. */
   queues(): ControllerRunner['queues']
-  /** Resolves when this server takes no part any more. */
+  /** Resolves when this server no longer takes part. */
   readonly ended: Promise<void>
 }
 
@@ -84,7 +84,7 @@ export function runWhileLeading(parts: LeadershipParts): Leadership {
   return { queues: () => queues, ended }
 }
 
-/** Writes who leads from now on, while the lease still says so too. Writes of whoever led before are not made any more. */
+/** Begins a term while the lease is still held. The store then rejects writes of the previous leader. */
 async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holder: string, { leaseRevision }: Term): Promise<Fence> {
   const { group, version, names } = Lease.def
   const leases = catalog.find(group.replace('{group_domain}', groupDomain), version, names.plural)!

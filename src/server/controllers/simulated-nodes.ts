@@ -1,4 +1,4 @@
-/** Simulated nodes: whether there are any, what they need, and what they may do. */
+/** The simulated nodes of a server: their controllers, kinds, connections and rights. */
 
 import type { Authorizer } from '../../authz/authorizer.ts'
 import { NodeGraph } from '../../authz/node/graph.ts'
@@ -21,7 +21,7 @@ import type { ServerContext } from '../context.ts'
 import type { Pki } from '../credentials/pki.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 
-/** Starts the nodes that the configuration asks for. What simulates them is loaded only then. */
+/** Starts the configured nodes. Their code is loaded only then. */
 export async function startSimulatedNodes({
   config,
   run,
@@ -52,7 +52,7 @@ export async function startSimulatedNodes({
   )
   run(simulatedKubelets({ gate, random: Math.random, runs: await commands.runs() }))
   run(simulatedLoadBalancers)
-  // Also without devices: those that nodes had before are taken away.
+  // Also without devices: it removes those that nodes had before.
   const [{ simulatedDrivers }, { readDriverSpec }] = await Promise.all([
     import('../../nodes/device/controller.ts'),
     import('../../nodes/device/driver.ts'),
@@ -61,10 +61,10 @@ export async function startSimulatedNodes({
   await ensureReaderRole(clientFor(serverIdentity()), config.groupDomain)
 }
 
-/** The kinds that there are only with simulated nodes: what a metrics server says of real ones. */
+/** The kinds that exist only with simulated nodes: those of a metrics server. */
 export const kindsOfNodes = (config: Config): readonly Kind<any>[] => (simulatedNodes(config) > 0 ? metricsKinds : [])
 
-/** Where the objects of these kinds come from. What measures is loaded when it is first asked. */
+/** The sources of the objects of these kinds, loaded when first used. */
 export function nodeSources(client: Client): Readonly<Record<string, VirtualSource>> {
   const load = () => import('../../nodes/usage/metrics.ts')
   return {
@@ -73,7 +73,7 @@ export function nodeSources(client: Client): Readonly<Record<string, VirtualSour
   }
 }
 
-/** How kubelets are reached. As with kube-apiserver, their certificates are checked only where an authority is named. */
+/** The connection settings of kubelets. As in kube-apiserver, their certificates are verified only with a configured authority. */
 export function kubeletParts(
   { config, destinations }: Pick<ServerContext, 'config' | 'destinations'>,
   { kubelet: { ca, client } }: OwnFiles,
@@ -86,7 +86,7 @@ export function kubeletParts(
   return { tls, reported: destinations.reported, addressTypes: config.kubeletPreferredAddressTypes }
 }
 
-/** What runs the commands of simulated containers, for the nodes and for who reads logs; loaded when it is first needed. */
+/** Runs the commands of simulated containers, for nodes and for readers of logs; loaded when first used. */
 export type NodeCommands = { readonly runs: () => Promise<CommandRuns>; readonly close: () => Promise<void> }
 
 export function nodeCommands(client: Client, log: Log): NodeCommands {
@@ -108,7 +108,7 @@ type ConnectionParts = {
   readonly signal: AbortSignal
 }
 
-/** Answers requests that are for nodes. What does is loaded with the first of them. */
+/** Answers requests for nodes. The code is loaded with the first of them. */
 export function nodeConnections({ client, kubelets, commands, signal }: ConnectionParts): Connect {
   let loading: Promise<Connect> | undefined
   const load = async () => {
@@ -126,8 +126,8 @@ export function nodeConnections({ client, kubelets, commands, signal }: Connecti
 }
 
 /**
- * What decides about the server's own components. Those that are nodes have the rights of a kubelet, which the mode Node gives to
- * real ones, whatever modes there are. They read nothing that depends on their pods, so there is nothing to relate to them.
+ * The authorizer of the server's own components. Those that are nodes have the rights of a kubelet, which the mode Node gives to
+ * real ones, whatever the configured modes. They read nothing that depends on their pods, so their graph is empty.
  */
 export function componentAuthorizer(
   authorizer: Authorizer,

@@ -1,4 +1,4 @@
-/** The kubeconfig that leads to this server: one cluster, user and context in a file that may hold others. */
+/** Writes the kubeconfig of this server: one cluster, user and context in a file that may hold others. */
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
@@ -7,13 +7,13 @@ import { writePrivateFile } from '../../lib/private-files.ts'
 import { ConfigError } from '../config.ts'
 import { trustPlace } from '../files/trusted-files.ts'
 
-/** How a client gets in; certificates and key in PEM. */
+/** The address and credentials of a client; certificates and key in PEM. */
 export type Access = {
   readonly server: string
   readonly ca: string
   readonly cert: string
   readonly key: string
-  /** The name of cluster, user and context; `keelson` unless told. */
+  /** The name of cluster, user and context; `keelson` by default. */
   readonly name?: string
 }
 
@@ -43,7 +43,7 @@ users:
 `
 }
 
-/** The access that a context of a kubeconfig gives, whatever else is in it; undefined where it has none of that name with a certificate. */
+/** The access of a context in a kubeconfig; undefined when it has no such context with a certificate. */
 export function accessIn(kubeconfig: JsonObject, name: string): Access | undefined {
   const entry = (list: string, of: string, wanted: unknown): JsonObject | undefined => {
     const all = kubeconfig[list]
@@ -71,22 +71,22 @@ export function accessIn(kubeconfig: JsonObject, name: string): Access | undefin
  */
 export async function writeKubeconfig(file: string, access: Access): Promise<void> {
   makeFolders(dirname(file))
-  // A device would be replaced by a file, and a pipe waited for.
+  // A device would be replaced by a file, and reading a pipe would block.
   const found = await stat(file).catch(() => undefined)
   if (found && !found.isFile()) throw new ConfigError(`${file} is no file, and was left as it is: a kubeconfig cannot be written there`)
-  // A link stays a link. What else is in the file is kept, and may name commands for kubectl to run.
+  // A link stays a link. The other entries of the file are kept, and may name commands for kubectl to run.
   const { path: target } = trustPlace(file)
   const existing = await readFile(target, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw new ConfigError(`${file} cannot be read, and was left as it is: ${error.message}`)
   })
   const text = isOnlyOurs(existing, access.name) ? kubeconfigText(access) : await merge(existing, { file, access })
-  // A disk that is full must not keep a server from starting.
+  // A full disk must not keep a server from starting.
   if (text === existing && found && (found.mode & 0o077) === 0) return
   await writePrivateFile(target, text)
 }
 
-/** Whether a file holds nothing, or what this server wrote and nobody changed: then it need not be parsed. */
+/** Whether a file is empty, or is unchanged since this server wrote it: then it need not be parsed. */
 function isOnlyOurs(text: string, name: string | undefined): boolean {
   if (text.trim() === '') return true
   const [server = ''] = /(?<=\n {4}server: )\S+/.exec(text) ?? []

@@ -11,9 +11,9 @@ export type Pki = {
   readonly authority: KeyPair
   readonly server: KeyPair
   readonly admin: KeyPair
-  /** Identifies this server to kubelets. Its user has no rights in this API: what a kubelet may be told to do is for the kubelet to decide. */
+  /** Identifies this server to kubelets. Its user has no rights in this API; each kubelet decides about its rights there. */
   readonly kubeletClient: KeyPair
-  /** Vouches for this server to those behind it: an authority of its own, so that no client certificate can pass for it. */
+  /** Identifies this server to aggregated servers: with its own authority, so that no client certificate can pass for it. */
   readonly proxyAuthority: KeyPair
   readonly proxyClient: KeyPair
   /** Resolves when everything new is on disk. */
@@ -21,13 +21,13 @@ export type Pki = {
 }
 
 export type PkiOptions = {
-  /** Where keys and certificates are kept; undefined keeps them in memory alone. */
+  /** The folder of keys and certificates; undefined keeps them in memory alone. */
   readonly directory: string | undefined
-  /** Keeps those of a server without a directory from one call to the next, so that its authority stays the same. */
+  /** Keeps key pairs of a server without a directory between calls, so that its authority stays the same. */
   readonly memory?: Map<string, KeyPair>
-  /** What all servers over one store have in common, by name; they keep nothing else. */
+  /** The keys that all servers over one store share, by name; such servers keep nothing else. */
   readonly shared?: ReadonlyMap<string, string> | undefined
-  /** Names and addresses by which clients reach the server, beside those it always has. */
+  /** Names and addresses by which clients reach the server, in addition to the fixed ones. */
   readonly names: readonly string[]
   readonly now: Date
 }
@@ -35,18 +35,18 @@ export type PkiOptions = {
 const DAY = 24 * 3_600_000
 const AUTHORITY_DAYS = 3650
 const LEAF_DAYS = 365
-/** Renewed when less than this share of its life is left. */
+/** The share of its lifetime at which a certificate is renewed. */
 const RENEW_AT = 1 / 3
 /** Clocks differ: a new certificate must be valid for a client whose clock is behind. */
 const SKEW_MS = 3_600_000
 /** The names of the server inside a cluster. */
 const CLUSTER_NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local']
-/** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it ends. */
+/** Earlier versions issued other subjects; a kept certificate with one of those is replaced, and remains valid until it expires. */
 const ADMIN = { commonName: 'kubernetes-admin', organizations: ['system:masters'] }
 const ADMIN_SUBJECT = 'O=system:masters\nCN=kubernetes-admin'
 /** The user of this server at kubelets, named as kubeadm names it, in no group. */
 export const KUBELET_CLIENT = 'kube-apiserver-kubelet-client'
-/** What this server calls itself to those behind it. */
+/** The user of this server at aggregated servers. */
 export const PROXY_CLIENT = 'front-proxy-client'
 /** Not the name of the server: a certificate with the name of its issuer would be taken for self-signed. */
 const AUTHORITIES = { ca: 'keelson-ca', 'front-proxy-ca': 'front-proxy-ca' } as const
@@ -119,7 +119,7 @@ function newTokenKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** What servers over one store have in common: a text in PEM under each name, whether a stored one will do, and how one is made. */
+/** The keys that servers over one store share: by name, how to check a stored one, and how to create one; PEM. */
 export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date): boolean; make(now: Date): string }> = new Map([
   ...Object.entries(AUTHORITIES).map(([name, commonName]) => {
     const make = (now: Date) => {
@@ -131,7 +131,7 @@ export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date):
   [TOKEN_KEY, { isGood: () => true, make: newTokenKey }],
 ])
 
-/** When the earliest of the certificates should be renewed, in milliseconds since the epoch. */
+/** The time at which the first certificate should be renewed, in milliseconds since the epoch. */
 export function renewalTime({ authority, server, admin, kubeletClient, proxyAuthority, proxyClient }: Omit<Pki, 'saved'>): number {
   return Math.min(...[authority, server, admin, kubeletClient, proxyAuthority, proxyClient].map(pair => lifeOf(pair).renew))
 }
@@ -190,13 +190,13 @@ function pairIn(text: string, from: string): KeyPair {
   return { cert, key }
 }
 
-/** Clients live by the machine's clock: a certificate is valid for them at once, also where a test has put the server's clock forward. */
+/** Clients use the clock of their machine: a certificate is valid for them at once, even if a test has advanced the server's clock. */
 const validity = (now: Date, days: number): Validity => ({
   notBefore: new Date(Math.min(now.getTime(), Date.now()) - SKEW_MS),
   notAfter: new Date(now.getTime() + days * DAY),
 })
 
-/** No certificate is valid for longer than its issuer. */
+/** A certificate expires no later than its issuer. */
 function leafValidity(now: Date, authority: KeyPair): Validity {
   const { notBefore, notAfter } = validity(now, LEAF_DAYS)
   return { notBefore, notAfter: new Date(Math.min(notAfter.getTime(), lifeOf(authority).end)) }

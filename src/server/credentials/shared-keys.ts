@@ -1,14 +1,14 @@
 /**
- * The keys that all servers over one store have in common: whom they vouch for and by what they know each other's tokens. The first
- * server makes them, by compare-and-swap, so that of several that start at once one does; all others read them. They are as secret as
- * what is in Secrets, and where kube-apiserver does not look.
+ * The keys that all servers over one store share: certificate authorities and the key of service account tokens. The first
+ * server creates them by compare-and-swap, so that one of several concurrent starts wins; all others read them. They are as secret as
+ * Secrets, under keys that kube-apiserver does not read.
  */
 import type { Entry, Store } from '../../storage/store.ts'
 import { SHARED_KEYS } from './pki.ts'
 
 export const SHARED_KEYS_PREFIX = '/keelson/keys/'
 
-/** Every shared key in PEM, by name. Called again later, it replaces authorities whose end is near. */
+/** Every shared key in PEM, by name. Called again later, it replaces authorities that expire soon. */
 export async function openSharedKeys(store: Store, now: Date): Promise<ReadonlyMap<string, string>> {
   const keys = new Map<string, string>()
   for (const [name, { isGood, make }] of SHARED_KEYS) {

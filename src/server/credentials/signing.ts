@@ -1,4 +1,4 @@
-/** Who signs for the signers of Kubernetes: the server's own authority, or those of files, which may change while the server runs. */
+/** The authorities of the signers of Kubernetes: the server's own, or those of files, which may change while the server runs. */
 import { readFileSync } from 'node:fs'
 import type { Signing } from '../../controllers/csrsigning/controller.ts'
 import { SIGNERS, type SignerName } from '../../controllers/csrsigning/signers.ts'
@@ -10,13 +10,13 @@ import { followFile } from '../files/follow-file.ts'
 import { readPair, type SigningFiles, signingFiles } from '../files/own-files.ts'
 
 export type SigningParts = {
-  /** The server's own authority, which may be another one later. */
+  /** The current authority of the server. */
   readonly own: () => KeyPair
   readonly log: Log
   readonly signal: AbortSignal
 }
 
-/** With files for some signers, those without are left to others. Files are followed: a new pair signs from then on. */
+/** With files for some signers, other components sign for the rest. Files are followed: a new pair signs from then on. */
 export function openSigning(config: Config, { own, log, signal }: SigningParts): Signing {
   const files = signingFiles(config)
   const { clusterSigningDurationMs: durationMs } = config
@@ -43,14 +43,14 @@ const SIGNERS_OF: Readonly<Record<SigningFiles, readonly SignerName[]>> = {
   legacyUnknown: [SIGNERS.legacy],
 }
 
-/** The authority of two files; they have been read once, so they were good then. */
+/** The authority in two files, which were valid when they were first read. */
 function followed({ cert, key }: { cert: string; key: string }, { log, signal }: Omit<SigningParts, 'own'>): () => Authority {
   let authority = authorityOf(readPair(cert, key))
   const take = () => {
     authority = authorityOf(readPair(cert, key))
     log.info({ file: cert }, 'the authority that signs certificates was read again')
   }
-  // Both files are read when one changes. Until the other follows they do not fit, and what was used before stays.
+  // Both files are read when one changes. Until the other follows they do not match, and the previous pair stays in use.
   const failed = (error: string) =>
     log.warn({ error }, 'the authority that signs certificates could not be read again; the one before is used')
   const stops = [cert, key].map(file => followFile(file, { text: readFileSync(file, 'utf8'), take, failed }))
@@ -64,7 +64,7 @@ function followed({ cert, key }: { cert: string; key: string }, { log, signal }:
   return () => authority
 }
 
-/** Reads a pair when it is another one than before. */
+/** Parses a pair when it has changed. */
 function remembered(): (pair: KeyPair) => Authority {
   let last: { readonly pair: KeyPair; readonly authority: Authority } | undefined
   return pair => {

@@ -1,4 +1,4 @@
-/** Metrics of what the caches keep in memory. */
+/** Metrics of the memory that caches use. */
 import type { Caches } from '../../cache/caches.ts'
 import type { Family } from '../../lib/exposition.ts'
 

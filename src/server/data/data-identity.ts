@@ -1,14 +1,14 @@
-/** What a data directory was written for: a server that would read it otherwise must not open it. */
+/** The identity of stored data: a server with another group domain must not open it. */
 import type { Entry, Store } from '../../storage/store.ts'
 import { ConfigError } from '../config.ts'
 
 export const DATA_IDENTITY = '/keelson/identity'
-/** There while a migration to a store is under way: what the store holds is a part of a cluster. */
+/** Exists while a migration to a store is under way: the store then holds a part of a cluster. */
 export const MIGRATION = '/keelson/migration'
 
 /**
- * Refuses data that belongs to another group domain with a ConfigError; data without an owner is claimed. The claim is a write
- * like any other and the result resolves when it is durable, so that it can share a commit with what else a fresh server writes.
+ * Refuses data of another group domain with a ConfigError; unclaimed data is claimed. The claim is a write
+ * like any other and the result resolves when it is durable, so that it can share a commit with other writes of a fresh server.
  */
 export async function claimData(
   store: Store,
@@ -18,7 +18,7 @@ export async function claimData(
   if (migration.entry) throw new ConfigError(UNFINISHED)
   if (!entry) {
     const claim = store.swap(DATA_IDENTITY, { expect: 0, value: Buffer.from(JSON.stringify({ groupDomain })) })
-    // Another server over the same store may have been first.
+    // Another server over the same store may have claimed it first.
     return { claimed: claim.then(swap => (swap.ok ? undefined : check(swap.current, { groupDomain, dataDir }))) }
   }
   check(entry, { groupDomain, dataDir })

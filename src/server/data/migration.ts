@@ -1,12 +1,12 @@
 /**
- * Copies a cluster from one store to another: objects with their uids, times and owners of fields, and the keys by which it is known.
+ * Copies a cluster from one store to another: objects with their uids, times and owned fields, and the shared keys.
  *
- * The copy says in the target that it is under way, and from which cluster. So one that was cut off goes on where it was, no server
- * starts on half of a cluster, and nothing is ever written over data that was there before:
+ * The target records that a copy is under way, and from which cluster. So an interrupted copy is resumed, no server
+ * starts on half of a cluster, and existing data is never overwritten:
  *
- *     target                     what is done
+ *     target                     action
  *     empty                      /keelson/migration is written, then all records, then it is removed
- *     under way, same cluster    what is missing or differs is written, what the source no longer has is removed
+ *     under way, same cluster    missing or different records are written, those that the source no longer has are removed
  *     under way, another one     refused
  *     anything else              refused
  */
@@ -28,36 +28,36 @@ import { readOwnFiles } from '../files/own-files.ts'
 import { prepareDataFolder } from '../files/trusted-files.ts'
 import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
 
-/** Where a cluster is: in a data directory, or in etcd. */
+/** The place of a cluster: a data directory, or etcd. */
 export type Location = { readonly kind: 'embedded'; readonly dir: string } | { readonly kind: 'etcd'; readonly servers: readonly string[] }
 
 export type MigrationOptions = {
   readonly from: Location
   readonly to: Location
-  /** How etcd is reached, and the group domain. */
+  /** The connection settings of etcd, and the group domain. */
   readonly config: Config
-  /** Leaves behind what cannot be read, instead of stopping there. */
+  /** Skips unreadable records, instead of stopping there. */
   readonly skipUnreadable: boolean
   readonly onProgress: (done: number, total: number) => void
 }
 
 export type Migrated = {
-  /** How many objects of each resource there are now. */
+  /** The number of objects of each resource in the target. */
   readonly counts: ReadonlyMap<string, number>
-  /** Whether an earlier run had begun it. */
+  /** Whether an earlier run had begun the copy. */
   readonly resumed: boolean
-  /** Keys of records that were left behind. */
+  /** Keys of skipped records. */
   readonly unreadable: readonly string[]
-  /** Names of keys and authorities that came along. */
+  /** Names of copied keys and authorities. */
   readonly keys: readonly string[]
 }
 
 const PAGE = 500
-/** Writes under way at once: enough to fill a commit. */
+/** Concurrent writes: enough to fill a commit. */
 const AT_ONCE = 128
 const NAMED = 10
 
-/** Throws ConfigError where it refuses, and StoreUnavailable where a store cannot be used. */
+/** Throws ConfigError when it refuses, and StoreUnavailable when a store cannot be used. */
 export async function migrate(options: MigrationOptions): Promise<Migrated> {
   const { from, to, config } = options
   const catalog = new Catalog(resourcesOf(builtinKinds, config.groupDomain))
@@ -77,7 +77,7 @@ export async function migrate(options: MigrationOptions): Promise<Migrated> {
   }
 }
 
-/** What a location is called in messages. */
+/** The name of a location in messages. */
 export const locationName = (location: Location): string =>
   location.kind === 'embedded' ? location.dir : `etcd at ${location.servers.join(',')}`
 
@@ -102,7 +102,7 @@ async function checkDomain(store: Store, location: Location, { groupDomain }: Co
     throw new ConfigError(`the data in ${locationName(location)} was written with --group-domain ${written}; say so here, too`)
 }
 
-/** Servers over etcd, kube-apiservers included, say that they are alive; a data directory is locked by its server. */
+/** Servers over etcd, kube-apiservers included, announce themselves; a data directory is locked by its server. */
 async function checkStopped(store: Store, location: Location): Promise<void> {
   const { entries } = await store.list(SERVER_ADDRESSES)
   if (entries.length === 0) return
@@ -139,7 +139,7 @@ class Copy {
     return { counts: this.#counts, resumed, unreadable: this.#unreadable, keys }
   }
 
-  /** Marks the target; whether an earlier run has. Refuses what holds anything else. */
+  /** Marks the target; returns whether an earlier run did. Refuses a target that holds anything else. */
   async #begin(): Promise<boolean> {
     const { from, to } = this.#options
     const where = locationName(to)
@@ -160,7 +160,7 @@ class Copy {
     return false
   }
 
-  /** By what the cluster of the source is told from others. */
+  /** The identity of the cluster in the source. */
   async #cluster(): Promise<string> {
     const { entry } = await this.#source.get('/core/namespaces/kube-system')
     if (entry && entry.fault === undefined) return (JSON.parse(textOf(entry)) as { metadata: { uid: string } }).metadata.uid
@@ -175,7 +175,7 @@ class Copy {
       try {
         return await this.#copyAt(at)
       } catch (error) {
-        // Servers of the source compact it while they run: begin again with what is there now.
+        // Servers of the source compact it while they run: start again at the current revision.
         if (!(error instanceof Compacted)) throw error
         this.#counts.clear()
         this.#unreadable.length = 0
@@ -230,13 +230,13 @@ class Copy {
     for (;;) {
       const swap = await this.#target.swap(key, { expect, ...change })
       if (swap.ok) return
-      // An earlier run wrote it. What has changed since then is written again.
+      // An earlier run wrote it. Changed records are written again.
       if (swap.current && Buffer.from(swap.current.value).equals(value)) return
       expect = swap.current?.modified ?? 0
     }
   }
 
-  /** Removes what an earlier run copied and the source has no longer. */
+  /** Removes records of an earlier run that the source no longer has. */
   async #removeOthers(): Promise<void> {
     for await (const { key, modified } of allIn(this.#target, await this.#target.fresh())) {
       if (isOfTheStore(key) || (await this.#source.get(key)).entry) continue
@@ -256,7 +256,7 @@ class Copy {
     return found
   }
 
-  /** What expires may have done so meanwhile; of all else there must be as much as there was. */
+  /** Records with a lease may have expired meanwhile; the counts of all others must match. */
   async #verify(): Promise<void> {
     const found = new Map<string, number>()
     for await (const { key } of allIn(this.#target, await this.#target.fresh()))
@@ -280,18 +280,18 @@ async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
   }
 }
 
-/** Records that are not of the cluster but of the store that it is in: keys are copied by themselves, servers announce themselves. */
+/** Records of the store, not of the cluster: keys are copied separately, servers announce themselves. */
 const isOfTheStore = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
 const SERVER_ADDRESSES = '/masterleases/'
 
-/** `/core/pods/` of `/core/pods/default/a`. */
+/** The prefix of a resource: `/core/pods/` of `/core/pods/default/a`. */
 const resourceOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1) || key
 
 const textOf = ({ value }: Entry): string => Buffer.from(value).toString()
 
 const keyFile = (dir: string, name: string) => join(dir, 'pki', `${name}.pem`)
 
-/** A shared key is a file of a data directory, and a record in etcd. */
+/** A shared key is a file in a data directory, and a record in etcd. */
 async function readKey(location: Location, store: Store, name: string): Promise<string | undefined> {
   if (location.kind === 'embedded')
     return existsSync(keyFile(location.dir, name)) ? readFileSync(keyFile(location.dir, name), 'utf8') : undefined

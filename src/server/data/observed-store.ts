@@ -1,4 +1,4 @@
-/** The store as the server uses it: measured, probed, and with failures that become responses. */
+/** The store as the server uses it: measured, probed, and with failures turned into responses. */
 
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
@@ -20,15 +20,15 @@ import {
 /** Seconds. */
 const REQUESTS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
 const COMMITS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192]
-/** How long the result of a probe is reused, so that health requests do not keep the disk busy, and how long a probe may take. */
+/** Time for which the result of a probe is reused, so that health requests do not keep the disk busy, and timeout of a probe. */
 const PROBED_FOR_MS = 5_000
 const PROBE_MS = 2_000
-/** A disk that is full takes small writes for a while, so a write that failed counts for this long. */
+/** A full disk may still take small writes, so a failed write counts for this long. */
 const FAILED_FOR_MS = 10_000
 
 export type ObservedParts = {
   readonly log: Log
-  /** Pages of the database that will be reused, and whether commits are synced to a disk, where it is on one. */
+  /** Free pages of the database, and whether commits are synced to a disk. */
   readonly freePages?: () => number
 }
 
@@ -38,10 +38,10 @@ export class ObservedStore {
   readonly #operations = { get: new Histogram(REQUESTS), list: new Histogram(REQUESTS), update: new Histogram(REQUESTS) }
   readonly #commits = new Histogram(COMMITS)
   #failures = 0
-  /** Why the last write failed, until one succeeds. */
+  /** The error of the last write, until one succeeds. */
   #problem: string | undefined
   #failedAt = Number.NEGATIVE_INFINITY
-  /** Called when a write was refused for want of space: history may be given up early. */
+  /** Called when a write was refused for lack of space: history may be given up early. */
   onFull: () => void = () => {}
   #isFull = false
   #probe: { readonly at: number; readonly result: Promise<string | undefined> } | undefined
@@ -95,7 +95,7 @@ export class ObservedStore {
     }
   }
 
-  /** Whether the store is full; the log tells when it becomes so, and when that is over. */
+  /** Whether the store is full; changes of that are logged. */
   #watchQuota(): boolean {
     const size = this.#inner.size?.()
     if (!size) return false
@@ -158,7 +158,7 @@ export class ObservedStore {
       }
       return swapped
     } catch (error) {
-      // The store has nothing to do with what is too large to be sent to it.
+      // A request that is too large never reaches the store.
       if (error instanceof FencedOff || error instanceof StatusError) throw error
       this.#failures++
       if (error instanceof SpaceExceeded) {
@@ -166,7 +166,7 @@ export class ObservedStore {
         this.onFull()
         throw spaceExceeded(error.problem)
       }
-      // As with kube-apiserver, a failure that is not the client's says that the write may have been made all the same.
+      // As in kube-apiserver, a failure that is not the client's says that the write may have been made nevertheless.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)
       if (!(error instanceof StoreUnavailable)) throw error

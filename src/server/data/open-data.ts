@@ -1,4 +1,4 @@
-/** The data of a server: the store that the configuration names, measured and compacted, and the caches that follow it. */
+/** The data of a server: the configured store, measured and compacted, and the caches that follow it. */
 import { join } from 'node:path'
 import { Caches } from '../../cache/caches.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
@@ -16,15 +16,15 @@ import { historyLimits, objectBytes, storeLimits } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
 
 export type DataParts = {
-  /** The store to use, instead of the one that the configuration names. It is not closed: others may use it, too. */
+  /** The store to use, instead of the configured one. It is not closed: others may use it, too. */
   readonly given: Store | undefined
   readonly files: OwnFiles
   readonly catalog: Catalog
   readonly log: Log
   readonly clock: Clock
-  /** Bytes of memory that there are. */
+  /** Bytes of available memory. */
   readonly memory: number
-  /** Registers what closes a part again; the last part is closed first. */
+  /** Registers a function that closes a part; the last part is closed first. */
   readonly onClose: (close: () => Promise<void>) => void
 }
 
@@ -32,12 +32,12 @@ export type Data = {
   readonly observed: ObservedStore
   readonly store: Store
   readonly caches: Caches
-  /** Resolves when the store is durably marked as one of this group domain. */
+  /** Resolves when the store is durably marked with the group domain. */
   readonly claimed: Promise<unknown>
   /** Resolves with the reason when the server can no longer work. */
   readonly failed: Promise<unknown>
   readonly fail: (reason: unknown) => void
-  /** Why the server can not work, now or any more. */
+  /** Why the server cannot work, now or any more. */
   problem(): string | undefined
 }
 
@@ -73,7 +73,7 @@ const WENT_BACK = 'the store has gone back to an earlier state, and everything i
 
 type OpenedStore = {
   readonly observed: ObservedStore
-  /** Compacts from time to time until disposed of. */
+  /** Compacts from time to time until disposed. */
   readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
 
@@ -102,7 +102,7 @@ function observe(store: Store, log: Log): OpenedStore {
   return { observed, compact: compactAlone(observed) }
 }
 
-/** Of a store that no other server compacts. */
+/** Compacts a store that no other server compacts. */
 const compactAlone =
   (observed: ObservedStore): OpenedStore['compact'] =>
   ({ historyMs }, policy) => {
@@ -112,7 +112,7 @@ const compactAlone =
     return compaction
   }
 
-/** History is given up early when little space is left, and where it takes much memory. */
+/** Whether history has to be given up early: little space is left, or it takes much memory. */
 function isPressed(store: Store): boolean {
   const size = store.size?.()
   if (!size) return false
@@ -120,7 +120,7 @@ function isPressed(store: Store): boolean {
   return isFull || usedBytes > quotaBytes * (7 / 8) || historyBytes > quotaBytes / 4
 }
 
-/** Logs now and then how many objects have been read, where that takes long: whoever waits for the server wants to know why. */
+/** Logs the number of loaded objects now and then, to explain a slow start. */
 function logLoading(log: Log): (objects: number) => void {
   let [objects, logged] = [0, performance.now()]
   return more => {

@@ -1,4 +1,4 @@
-/** The store on etcd, as the configuration asks for it. Loaded only where there is one. */
+/** Opens the configured store on etcd. Loaded only if configured. */
 import { kubernetesFormat } from '../../etcd-format/kubernetes-format.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -10,7 +10,7 @@ import type { OwnFiles } from '../files/own-files.ts'
 
 export type EtcdParts = { readonly files: OwnFiles; readonly catalog: Catalog; readonly log: Log; readonly clock: Clock }
 
-/** Connects; rejects with `StoreUnavailable`, whose message says what is wrong. */
+/** Connects; rejects with `StoreUnavailable`, whose message explains the problem. */
 export async function openEtcd(config: Config, { files, catalog, log, clock }: EtcdParts): Promise<EtcdStore> {
   const { groupDomain } = config
   const now = () => new Date(clock.now())
@@ -25,6 +25,6 @@ export async function openEtcd(config: Config, { files, catalog, log, clock }: E
   return store
 }
 
-/** Keeps history for the configured time, together with the other servers, and for twice as long at most. */
+/** Compacts together with the other servers: history is kept for the configured time, and for at most twice as long. */
 export const compactEtcd = (store: EtcdStore, { historyMs }: Config, onError: (error: unknown) => void): AsyncDisposable =>
   startSharedCompaction(store, { everyMs: historyMs, onError })

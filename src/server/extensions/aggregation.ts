@@ -1,4 +1,4 @@
-/** API groups that other servers answer for: found by their APIServices, and looked after once there is one. */
+/** API groups of other servers, found by their APIServices; their controllers start with the first of them. */
 import { randomBytes } from 'node:crypto'
 import type { BackendParts } from '../../aggregation/backend.ts'
 import { Registrations } from '../../aggregation/registrations.ts'
@@ -9,9 +9,9 @@ import type { ServerContext } from '../context.ts'
 
 export type AggregatedApis = {
   readonly registrations: Registrations
-  /** Resolves when all APIServices that are there are known. */
+  /** Resolves when all existing APIServices are known. */
   readonly followed: Promise<void>
-  /** Begins to ask the servers behind them whether they work and what they serve. */
+  /** Starts the controllers that check availability and read discovery of the servers behind them. */
   start(api: ApiAccess): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function aggregatedApis({ config, clientFor, destinations, run, gate, sig
   )
   let isNeeded = false
   let access: ApiAccess | undefined
-  /** What asks is loaded with the first of them. */
+  /** Loads the controllers with the first APIService. */
   const startControllers = async () => {
     if (!isNeeded || !access || signal.aborted) return
     const [{ availabilityController }, { descriptionController }, { aggregatedGarbageCollector }] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Custom kinds of a server, and what they need of the rest. */
+/** The custom kinds of a server, and their connections to its other parts. */
 import { randomUUID } from 'node:crypto'
 import type { Controller } from '../../controllers/controller.ts'
 import { customKindControllers } from '../../custom/custom-kinds.ts'
@@ -7,13 +7,13 @@ import { webhookConverter } from '../../custom/webhook-converter.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import type { ServerContext } from '../context.ts'
 
-/** A write that another server is about to store is here after a fraction of this. */
+/** Delay within which a write of another server arrives here, with a wide margin. */
 const LATE_MS = 1_000
 
-/** `served` resolves when the kinds are served that are defined then; `cleanup` deletes the objects of those that go. */
+/** `served` resolves when all kinds defined by then are served; `cleanup` deletes the objects of removed kinds. */
 export type RunningCustomKinds = { readonly cleanup: Controller; served(): Promise<void> }
 
-/** Serves the kinds that are defined and follows the definitions. Resolves when those that are there are served. */
+/** Serves the defined kinds and follows the definitions. Resolves when the existing ones are served. */
 export async function startCustomKinds({
   config,
   store,

@@ -2,28 +2,28 @@
 import { readFile } from 'node:fs/promises'
 
 export type FollowedFile = {
-  /** The text that is in use. */
+  /** The text in use. */
   readonly text: string | undefined
-  /** Puts a new text to use; throws when it cannot be used, and what was used before stays. */
+  /** Applies a new text; throws when it is invalid, and the previous one stays in use. */
   readonly take: (text: string) => void | Promise<void>
-  /** Called once for each new reason why the file could not be read or used. */
+  /** Called once for each new reason for which the file could not be read or used. */
   readonly failed: (why: string) => void
 }
 
 const LOOK_EVERY_MS = 1000
 
-/** What looks at the files that this process follows, of all its servers. */
+/** The checks of all files that servers of this process follow. */
 const looks = new Set<() => Promise<void>>()
 
-/** Looks at every followed file now. */
+/** Checks every followed file now. */
 export async function lookAtFiles(): Promise<void> {
   await Promise.all([...looks].map(look => look()))
 }
 
-/** Polls the file. One that is half written or missing changes nothing. Returns what ends it. */
+/** Polls the file. A partly written or missing file changes nothing. Returns a function that stops it. */
 export const followFile = (file: string, followed: FollowedFile): (() => void) => follow(() => readFile(file, 'utf8'), followed)
 
-/** Polls a text, however it is read. */
+/** Polls a text, with any way to read it. */
 export function follow(read: () => Promise<string>, { text, take, failed }: FollowedFile): () => void {
   // Contents are compared, not times or events: mounted files are links that are replaced.
   let last = text

@@ -16,11 +16,11 @@ export type OwnFiles = {
   readonly server: { readonly cert: string; readonly key: string } | undefined
   /** Authorities of the OpenID provider's certificate; PEM. */
   readonly oidcCa: string | undefined
-  /** What kubelets are shown, where that is not the administrator's certificate, and who vouches for theirs; PEM. */
+  /** The client certificate for kubelets, if configured, and the authority of theirs; PEM. */
   readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
-  /** The client certificate for aggregated API servers, where one is configured; PEM. */
+  /** The client certificate for aggregated API servers, if configured; PEM. */
   readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
-  /** Who vouches for etcd, and what it is shown; PEM. */
+  /** The authority of etcd and the client certificate for it; PEM. */
   readonly etcd: { readonly ca?: string; readonly cert?: string; readonly key?: string }
   /** Signs tokens of service accounts. */
   readonly signingKey: SigningKey | undefined
@@ -28,10 +28,10 @@ export type OwnFiles = {
   readonly tokenKeys: readonly VerificationKey[]
 }
 
-/** Which signers a pair of files is for. */
+/** The signers that use a pair of files. */
 export type SigningFiles = 'all' | 'kubeletServing' | 'kubeletClient' | 'kubeApiserverClient' | 'legacyUnknown'
 
-/** The files of authorities that sign for requests, by what they sign for; none when that is the server's own authority. */
+/** The files of signing authorities, by purpose; none when the server's own authority signs. */
 export function signingFiles(config: Config): ReadonlyMap<SigningFiles, { readonly cert: string; readonly key: string }> {
   const pairs: Readonly<Record<SigningFiles, readonly [cert: string | undefined, key: string | undefined]>> = {
     all: [config.clusterSigningCertFile, config.clusterSigningKeyFile],
@@ -85,7 +85,7 @@ export function readOwnFiles(config: Config): OwnFiles {
   }
 }
 
-/** Checks that a text holds certificates. Throws ConfigError, which names the file that it is from. */
+/** Checks that a text holds certificates. Throws ConfigError, which names the file. */
 export function checkCertificates(text: string, file: string): X509Certificate {
   try {
     const [first] = (text.match(CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
@@ -103,7 +103,7 @@ function readProxyCa({ requestheaderClientCaFile: file, requestheaderAllowedName
   return text
 }
 
-/** Users whose authority is one of proxies, too, could name any user. Throws ConfigError unless proxies are known by name. */
+/** Clients whose authority also is that of proxies could name any user. Throws ConfigError unless proxies are known by name. */
 export function checkOverlap({ clientCa, proxyCa }: Pick<OwnFiles, 'clientCa' | 'proxyCa'>, proxyNames: readonly string[]): void {
   const shared = proxyCa === undefined ? [] : clientCa?.match(CERTIFICATE)?.filter(pem => proxyCa.includes(pem))
   if (proxyNames.length === 0 && shared?.length)
@@ -139,10 +139,10 @@ function readTokenKeys(file: string): VerificationKey[] {
   }
 }
 
-/** Errors of the crypto library have codes; its messages could quote what it was given. */
+/** Errors of the crypto library have codes; its messages could quote its input. */
 const reasonOf = (error: unknown) => ((error as { code?: string }).code === undefined ? (error as Error).message : 'it cannot be read')
 
-/** A certificate that signs others is one, and says that it may. */
+/** An authority is a certificate that may sign others. */
 function checkAuthority(file: string, { cert }: { cert: string }): void {
   const [, ...more] = cert.match(CERTIFICATE) ?? []
   if (more.length > 0) throw new ConfigError(`${file}: expected 1 certificate, found ${more.length + 1}`)
@@ -154,7 +154,7 @@ export function readPair(certFile: string, keyFile: string): { cert: string; key
   return checkPair({ cert: read(certFile), key: read(keyFile) }, { certFile, keyFile })
 }
 
-/** Checks that a certificate and a key belong together. Throws ConfigError, which names the files that they are from. */
+/** Checks that a certificate and a key match. Throws ConfigError, which names their files. */
 export function checkPair(
   { cert, key }: { readonly cert: string; readonly key: string },
   { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string },

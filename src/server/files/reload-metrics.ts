@@ -1,4 +1,4 @@
-/** How often configuration was read again, when, and which is in use: counted under the names of kube-apiserver. */
+/** Metrics of configuration reloads under the names of kube-apiserver: count, time, and the configuration in use. */
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Family, Labels } from '../../lib/exposition.ts'
@@ -6,7 +6,7 @@ import type { Family, Labels } from '../../lib/exposition.ts'
 export type ReloadStatus = 'success' | 'failure'
 type Reloads = { readonly labels: Labels; count: number; seconds: number }
 
-/** Which of several servers it was: by the name of its machine, as kube-apiserver tells them apart. */
+/** Distinguishes several servers by a hash of their host name, as kube-apiserver does. */
 const SERVER = { apiserver_id_hash: hashOf(hostname()) }
 
 export class ReloadMetrics {
@@ -20,7 +20,7 @@ export class ReloadMetrics {
     this.#what = what
   }
 
-  /** That it was read again; `about` tells apart what is read by itself. */
+  /** Counts a reload; `about` distinguishes configurations that are read separately. */
   reloaded(status: ReloadStatus, seconds: number, about: Labels = {}): void {
     const labels = { ...SERVER, ...about, status }
     const key = JSON.stringify(labels)
@@ -30,12 +30,12 @@ export class ReloadMetrics {
     this.#reloads.set(key, known)
   }
 
-  /** Which configuration is in use from now on. */
+  /** Sets the configuration in use. */
   uses(text: string, about: Labels = {}): void {
     this.#inUse.set(JSON.stringify(about), { ...SERVER, hash: hashOf(text), ...about })
   }
 
-  /** Only those that have anything to tell. */
+  /** Families with any samples. */
   families(): Family[] {
     const reloads = [...this.#reloads.values()]
     const families: Family[] = [

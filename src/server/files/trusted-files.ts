@@ -1,4 +1,4 @@
-/** Refuses files and folders that are trusted because of where they are, but that any user of the machine could have put there. */
+/** Refuses files and folders that are trusted because of their place, but that any user of the machine could have put there. */
 import { chmodSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
@@ -6,14 +6,14 @@ import { keepsModes } from '../../lib/private-files.ts'
 import { type Doubt, examinePlace, localUser, type Place } from '../../lib/trusted-place.ts'
 import { type Config, ConfigError } from '../config.ts'
 
-/** Called with what certain other users could do, and the path that lets them. */
+/** Called with the rights of certain other users, and the path that grants them. */
 export type Warn = (message: string, path: string) => void
 
 const NOT_FOR_OTHERS = 0o077
 
 /**
- * Looks at a path that is about to be relied on. Throws ConfigError if anyone could have put there what is there, or changed it. What
- * certain others can do, such as the owner of a volume, is the choice of whoever runs the server: it is said, not refused.
+ * Checks a path before it is relied on. Throws ConfigError if anyone could have created or changed its contents. The rights of
+ * certain others, such as the owner of a volume, are the operator's choice: they are reported, not refused.
  */
 export function trustPlace(path: string, warn: Warn = () => {}): Place {
   let place: Place
@@ -30,7 +30,7 @@ export function trustPlace(path: string, warn: Warn = () => {}): Place {
 }
 
 /**
- * Makes the data directory ready: created for its owner alone, or found to be one that nobody could have filled with keys of their
+ * Prepares the data directory: created for its owner alone, or checked to be one that no other user could have filled with keys of their
  * own. Keys that others may read are closed to them.
  */
 export function prepareDataFolder(dir: string, warn: Warn): void {
@@ -44,7 +44,7 @@ export function prepareDataFolder(dir: string, warn: Warn): void {
   try {
     makeFolders(dir, 0o700)
   } catch {
-    // Whoever opens the store in it says what is wrong, and what to do.
+    // Opening the store in it reports the problem, and the remedy.
     return
   }
   const keys = namesIn(join(dir, 'pki')).map(name => join(dir, 'pki', name))
@@ -56,13 +56,13 @@ export function prepareDataFolder(dir: string, warn: Warn): void {
   }
 }
 
-/** Says which files that the configuration names could be changed by others. Their place is the administrator's choice, as with kube-apiserver. */
+/** Reports configured files that others could change. Their place is the administrator's choice, as in kube-apiserver. */
 export function warnOfNamedFiles(config: Config, warn: Warn): void {
   for (const file of namedFiles(config)) {
     try {
       for (const doubt of examinePlace(file).doubts) warn(warning(file, doubt), doubt.path)
     } catch {
-      // A file that cannot be looked at cannot be read either, and whoever reads it says so.
+      // A file that cannot be examined cannot be read either, and its reader reports that.
     }
   }
 }
@@ -73,7 +73,7 @@ function namedFiles(config: Config): string[] {
 }
 const FILE_SETTING = /([Ff]ile|Files|Config|CertificateAuthority|ClientCertificate|ClientKey)$/
 
-/** Nothing in an empty folder can be from others, so it is made private instead of refused; a umask of 0, as some CI has it, opens every new one. */
+/** An empty folder holds nothing of others, so it is made private instead of refused; a umask of 0, as in some CI, opens every new one. */
 function closeIfEmpty(dir: string): void {
   const user = localUser()
   const { found, path } = examinePlace(dir)
@@ -81,14 +81,14 @@ function closeIfEmpty(dir: string): void {
   chmodSync(path, 0o700)
 }
 
-/** Whether others had access, which they have no more. */
+/** Removes the access of others. Returns whether they had any. */
 function closeToOthers(path: string, { uid, mode }: { uid: number; mode: number }): boolean {
   if ((mode & NOT_FOR_OTHERS) === 0 || uid !== localUser()?.uid) return false
   chmodSync(path, mode & 0o700)
   return true
 }
 
-/** Where all files show the same mode, the mode says nothing. */
+/** Where all files show the same mode, the mode has no meaning. */
 const meansSomething = ({ about, path }: Doubt): boolean => about === 'owner' || keepsModes(dirname(path))
 
 const warning = (path: string, { path: at, problem }: Doubt): string => `others could replace ${path}, by way of ${at}: ${problem}`

@@ -1,4 +1,4 @@
-/** Where webhooks that the operator configures are and as whom they are called: kubeconfig files. Import it lazily: it reads YAML. */
+/** Addresses and credentials of webhooks in kubeconfig files. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { parseYaml, YamlError } from '../../codec/yaml.ts'
@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../lib/json-value.ts'
 import type { WebhookEndpoint } from '../../transport/review-call.ts'
 import { ConfigError } from '../config.ts'
 
-/** The endpoint that the current context of a kubeconfig leads to. Throws ConfigError. */
+/** The endpoint of the current context of a kubeconfig. Throws ConfigError. */
 export function endpointOfKubeconfig(file: string): WebhookEndpoint {
   const { document, entry, fail } = open(file)
   const current = textIn(document, 'current-context')
@@ -26,12 +26,12 @@ export function endpointOfKubeconfig(file: string): WebhookEndpoint {
   }
 }
 
-/** As whom a webhook is called. */
+/** The credentials for a webhook. */
 export type Credentials = Pick<WebhookEndpoint, 'client' | 'headers'>
 
 /**
- * As whom webhooks at any address are called: the users of a kubeconfig are named after `HOST:PORT`, `*.DOMAIN:PORT`, for port 443
- * without the port as well, or `*`; whoever has none of them is called as the user of the current context. Throws ConfigError.
+ * The credentials for webhooks at any address: the users of a kubeconfig are named after `HOST:PORT`, `*.DOMAIN:PORT`, for port 443
+ * also without the port, or `*`; for other addresses, the user of the current context. Throws ConfigError.
  */
 export function credentialsOfKubeconfig(file: string, now: () => number): (address: string) => Credentials {
   const { document, entry, fail } = open(file)
@@ -52,7 +52,7 @@ export function credentialsOfKubeconfig(file: string, now: () => number): (addre
 
 const TOKEN_FILE_MS = 10_000
 
-/** The credentials of a user, those of a file as they are now: such tokens are replaced before they expire. */
+/** The credentials of a user, with files as they are now: tokens in files are replaced before they expire. */
 function currentCredentials(
   user: JsonObject,
   { now, ...parts }: { readonly file: string; readonly fail: (why: string) => ConfigError; readonly now: () => number },
@@ -63,14 +63,14 @@ function currentCredentials(
       try {
         known = { credentials: credentialsOf(user, parts), read: now() }
       } catch {
-        // A file that is being replaced leaves the token that is known.
+        // While a file is being replaced, the known token is used.
       }
     }
     return known.credentials
   }
 }
 
-/** The address itself, and then every domain that it is in: `*.b.c` and `*.c` for `a.b.c`. */
+/** The address itself, and then every domain that contains it: `*.b.c` and `*.c` for `a.b.c`. */
 const namesFor = (target: string): string[] => {
   const parts = target.split('.')
   return [target, ...parts.slice(1).map((_, i) => `*.${parts.slice(i + 1).join('.')}`)]
@@ -137,7 +137,7 @@ function addressOf(server: string, fail: (why: string) => ConfigError): Pick<Web
   }
 }
 
-/** Reads what a field holds itself in base64 (`NAME-data`), or the file that it names, from beside the kubeconfig. */
+/** Reads the base64 value of a field (`NAME-data`), or the file that it names, relative to the kubeconfig. */
 const fileReader = (kubeconfig: string) => (entry: JsonObject, field: string) => {
   const data = textIn(entry, `${field}-data`)
   if (data !== '') return Buffer.from(data, 'base64').toString('utf8')

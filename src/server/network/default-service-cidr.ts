@@ -9,7 +9,7 @@ import { timestampOf } from '../../lib/time.ts'
 const NAMED = { name: 'kubernetes' }
 const NAME = 'kubernetes-service-cidr-controller'
 
-/** Creates it if it is not there; one of a single family may get its second. */
+/** Creates it if it does not exist; a range of a single family may get its second. */
 export async function ensureDefaultServiceCIDR(client: Client, configured: readonly string[]): Promise<void> {
   const ranges = client.of(ServiceCIDR)
   const cidrs = [...configured]
@@ -19,7 +19,7 @@ export async function ensureDefaultServiceCIDR(client: Client, configured: reado
   else if (has.length === 1 && cidrs.length === 2 && has[0] === cidrs[0]) await ranges.update({ ...stored, spec: { cidrs } })
 }
 
-/** Says that it is ready, until a controller says something about it. */
+/** Sets the condition Ready, until a controller sets a condition. */
 async function reportReady(client: Client, configured: readonly string[]): Promise<void> {
   const ranges = client.of(ServiceCIDR)
   const stored = ranges.get(NAMED)

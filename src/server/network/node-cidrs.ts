@@ -1,13 +1,13 @@
-/** Which blocks of pod addresses nodes get: from what ranges, and how large. */
+/** The ranges and sizes of the pod CIDRs of nodes. */
 import type { NodeRange } from '../../controllers/nodeipam/allocator.ts'
 import { type CIDR, parseCIDR } from '../../lib/ip.ts'
 import { type Config, ConfigError } from '../config.ts'
 
 const DEFAULT_MASK_SIZES = { 4: 24, 6: 64 } as const
-/** More blocks of one range are not kept count of. */
+/** Limit of blocks in one range: the allocator counts no more. */
 const MAX_BITS = 16
 
-/** The ranges that nodes get blocks of, in the order of --cluster-cidr. Throws ConfigError. */
+/** The ranges of pod CIDRs, in the order of --cluster-cidr. Throws ConfigError. */
 export function nodeRanges(config: Config): readonly NodeRange[] {
   const ranges = config.clusterCidr.map(text => {
     const range = parseCIDR(text)
@@ -31,9 +31,7 @@ export function nodeRanges(config: Config): readonly NodeRange[] {
         `--cluster-cidr: ${config.clusterCidr[i]} is smaller than the block of one node, which has the size /${maskSize}`,
       )
     if (family === 6 && maskSize - range.prefix > MAX_BITS)
-      throw new ConfigError(
-        `--cluster-cidr: the blocks /${maskSize} of ${config.clusterCidr[i]} are too many; ${MAX_BITS} bits can differ`,
-      )
+      throw new ConfigError(`--cluster-cidr: the blocks /${maskSize} of ${config.clusterCidr[i]} are too many; ${MAX_BITS} bits can differ`)
     return { range, maskSize }
   })
 }

@@ -16,16 +16,16 @@ const KEY = queueKey(NAMED)
 
 export type OwnService = {
   readonly ranges: readonly string[]
-  /** Where others reach the server, if that was configured. */
+  /** The configured address at which others reach the server. */
   readonly advertiseAddress: string | undefined
-  /** Where the server listens. */
+  /** The address on which the server listens. */
   readonly address: string
   readonly port: number
-  /** The servers over the same store, where there are others. */
+  /** The servers over the same store, if it is shared. */
   readonly replicas?: ReplicaAddresses
 }
 
-/** Creates the service when it is not there, and keeps its endpoints those of this server, or of all that are alive. */
+/** Creates the service if it does not exist, and keeps its endpoints: this server, or all servers that are alive. */
 export const ownServiceController = (own: OwnService) =>
   defineController({
     name: 'kubernetes-service-controller',
@@ -52,12 +52,12 @@ async function ensureService(client: Client, { ranges, port: targetPort, replica
   const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort }]
   const spec = { type: 'ClusterIP', clusterIP: formatIP(first), ipFamilyPolicy: 'SingleStack', sessionAffinity: 'None', ports }
   await services.create({ metadata: { ...NAMED, labels }, spec }).catch(error => {
-    // Another server has the address for the same service, which it is about to create.
+    // Another server has allocated the address for the same service, and is about to create it.
     if (!replicas) throw error
   })
 }
 
-/** Says that this server is alive, where there are others, and writes where all of them are. */
+/** Announces this server where the store is shared, and writes the endpoints of all servers. */
 async function announce(client: Client, own: OwnService): Promise<void> {
   const ip = advertised(own)
   if (!ip) return
@@ -65,7 +65,7 @@ async function announce(client: Client, own: OwnService): Promise<void> {
   await publish(client, own, own.replicas ? await own.replicas.list() : [ip])
 }
 
-/** This server is about to end: it is taken out of the endpoints. */
+/** Removes this server from the endpoints before it ends. */
 export async function retire(client: Client, own: OwnService): Promise<void> {
   const ip = advertised(own)
   if (!ip || !own.replicas) return
@@ -81,11 +81,11 @@ async function ensureEndpoints(client: Client, { port, replicas }: OwnService, i
   const endpoints = client.of(Endpoints)
   const stored = endpoints.get(NAMED)
   const [first, ...others] = stored?.subsets ?? []
-  // Where there are several servers, they are all behind the same port: none insists on its own.
+  // Several servers are behind the same port: none insists on its own.
   const kept = replicas && others.length === 0 && first?.ports?.length ? first.ports : undefined
   const ports = kept ?? [{ name: 'https', port, protocol: 'TCP' }]
   const subsets = ips.length === 0 ? [] : [{ addresses: ips.map(ip => ({ ip })), ports }]
-  // Its slice is written here as well, so nobody needs to mirror it.
+  // The slice is written here as well, so that no mirroring is needed.
   const labels = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }
   if (!stored) await endpoints.create({ metadata: { ...NAMED, labels }, subsets })
   else if (!deepEqual(stored.subsets ?? [], subsets)) await endpoints.patch(NAMED, { metadata: { labels }, subsets })
@@ -107,7 +107,7 @@ async function ensureSlice(client: Client, { port, replicas }: OwnService, ips: 
     await slices.patch(NAMED, { metadata: { labels }, ...wanted })
 }
 
-/** An address at which others can reach this machine: the configured one, the one listened on, or else the first of its own of the services' family. */
+/** An address at which others reach this machine: the configured one, the one listened on, or its first of the services' family. */
 function advertised({ advertiseAddress, address, ranges }: OwnService): string | undefined {
   const isReachable = (text: string) => {
     const ip = parseIPSloppy(text)

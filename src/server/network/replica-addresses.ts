@@ -1,12 +1,12 @@
 /**
- * Which servers over one store are alive, by the addresses at which others reach them: each keeps a record that expires soon unless it
- * is written again. The records are those of kube-apiserver, so that its servers and these see each other.
+ * The addresses of the servers over one store that are alive: each keeps a record that expires soon unless it
+ * is renewed. The records are those of kube-apiserver, so that its servers and these see each other.
  */
 import type { Store } from '../../storage/store.ts'
 
 const PREFIX = '/masterleases/'
 const TTL_SECONDS = 15
-/** How often a server says that it is alive. */
+/** Interval at which a server renews its record. */
 export const RENEW_EVERY_MS = 5_000
 
 export class ReplicaAddresses {
@@ -17,7 +17,7 @@ export class ReplicaAddresses {
     this.#store = store
   }
 
-  /** Says that a server is alive at an address. */
+  /** Announces that a server is alive at an address. */
   async renew(ip: string): Promise<void> {
     const key = PREFIX + ip
     let { entry } = await this.#store.get(key)
@@ -29,7 +29,7 @@ export class ReplicaAddresses {
     }
   }
 
-  /** Says that a server is about to end; it is not renewed any more. */
+  /** Withdraws the record of a server that is about to end. */
   async remove(ip: string): Promise<void> {
     this.#isLeaving = true
     let { entry } = await this.#store.get(PREFIX + ip)
@@ -40,14 +40,14 @@ export class ReplicaAddresses {
     }
   }
 
-  /** The addresses of all that are alive, in order. */
+  /** The addresses of all servers that are alive, in order. */
   async list(): Promise<string[]> {
     const { entries } = await this.#store.list(PREFIX)
     return entries.map(({ key }) => key.slice(PREFIX.length)).sort()
   }
 }
 
-/** kube-apiserver counts its renewals in the generation, since it does not write what has not changed. */
+/** kube-apiserver counts its renewals in the generation, since it skips writes that change nothing. */
 const recordOf = (ip: string, generation: number) => ({
   kind: 'Endpoints',
   apiVersion: 'v1',

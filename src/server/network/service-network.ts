@@ -1,4 +1,4 @@
-/** What services need of their server: allocators of addresses and ports, the ranges they are from, and a service of its own. */
+/** The service network of a server: allocators of addresses and ports, their ranges, and the service of the server itself. */
 import { Allocation } from '../../allocation/allocation.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
@@ -10,11 +10,11 @@ import { ReplicaAddresses } from './replica-addresses.ts'
 
 export interface ServiceNetwork {
   readonly allocations: Allocations
-  /** Repairs what a crash left and creates the default range. Before anything is served. */
+  /** Repairs allocations after a crash and creates the default range. Runs before anything is served. */
   prepare(): Promise<void>
   /** Publishes the address of the server, and keeps that and the default range up to date. */
   start(listening: { readonly address: string; readonly port: number }): Promise<void>
-  /** Before the server ends: withdraws its address from the service. */
+  /** Withdraws the address of the server from the service, before it ends. */
   retire(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What a server needs so that faults can be injected; loaded only where that is asked for. */
+/** Connects injected faults with a server; loaded only if enabled. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../../cache/caches.ts'
 import { faultsEndpoint } from '../../faults/endpoint.ts'
@@ -9,19 +9,19 @@ import type { Listener } from '../../http/listener/listen.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Config } from '../config.ts'
 
-/** What can be restarted, until the signal says that it ends. */
+/** The parts of a server that a restart affects, until the signal ends it. */
 type Restartable = { readonly listener: Listener; readonly caches: Caches; readonly signal: AbortSignal }
 
 export type FaultInjection = {
-  /** Comes between a request whose sender is known and its answer. */
+  /** Wraps the handling of authenticated requests. */
   readonly disturb: (next: Handler) => Handler
-  /** Comes around the registry that clients reach. */
+  /** Wraps the registry that clients reach. */
   readonly around: (inner: Registry, revision: () => number) => Registry
   readonly endpoints: readonly EndpointRule[]
   attach(parts: Restartable): void
 }
 
-/** Faults are those of a test in this process, or come over HTTP alone. */
+/** Faults come from a test in this process, or over HTTP alone. */
 export function faultInjection({ enableFaultInjection }: Config, faults = new Faults()): FaultInjection {
   return {
     disturb: faults.disturb,
@@ -34,12 +34,12 @@ export function faultInjection({ enableFaultInjection }: Config, faults = new Fa
   }
 }
 
-/** How long a restart waits for writes that are under way. */
+/** Time that a restart waits for writes under way. */
 const WRITES_MS = 2_000
 
 /**
- * What clients see of a restart: every connection is cut, new ones are refused for a while, and then the history from before is
- * forgotten, so that watches have to begin anew. Controllers go on.
+ * Simulates a restart for clients: every connection is cut, new ones are refused for a while, and then the previous history is
+ * dropped, so that watches have to start again. Controllers go on.
  */
 function restartOf({ listener, caches, signal }: Restartable): Restart {
   let restarting: Promise<void> | undefined

@@ -1,5 +1,5 @@
 /**
- * Notices when the process has run out of file descriptors. Node then drops new connections without a word, so a file is opened now
+ * Notices when the process has run out of file descriptors. Node then drops new connections silently, so a file is opened now
  * and then: if that fails, so would a connection.
  */
 import { close, open } from 'node:fs'
@@ -8,7 +8,7 @@ import type { Log } from '../../http/observability/log.ts'
 import type { Family } from '../../lib/exposition.ts'
 
 const LOOK_EVERY_MS = 1000
-/** As long as it lasts it is said once a minute. */
+/** The log repeats it once a minute while it lasts. */
 const SAY_EVERY_MS = 60_000
 
 export type FileDescriptors = { families(): Family[]; stop(): void }

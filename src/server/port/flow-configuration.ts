@@ -1,4 +1,4 @@
-/** Makes the stored priority levels and flow schemas take effect, and keeps the condition that tells whether a schema has its level. */
+/** Applies the stored priority levels and flow schemas, and maintains the condition Dangling of flow schemas. */
 import { serverIdentity } from '../../client/identity.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import type { FlowControl } from '../../http/flow-control/flow-control.ts'
@@ -15,7 +15,7 @@ type StoredLevel = PriorityLevelConfiguration
 
 const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
 
-/** Changes take effect before they are answered. Resolves when what is stored has taken effect. */
+/** Changes take effect before their writes are answered. Resolves when the stored configuration has taken effect. */
 export async function followFlowControl(
   flowControl: FlowControl,
   { clientFor, log, signal }: Pick<ServerContext, 'clientFor' | 'log' | 'signal'>,
@@ -32,7 +32,7 @@ export async function followFlowControl(
       log.error({ error: failureText(error) }, 'flow control could not be configured')
     }
   }
-  // Once for changes that are committed together. Their writers get the answer after this has run.
+  // Runs once for changes that are committed together, before their writers get the answer.
   const plan = () => {
     if (!isPlanned) queueMicrotask(configure)
     isPlanned = true
@@ -40,7 +40,7 @@ export async function followFlowControl(
   await Promise.all([levels.watch(plan, signal), schemas.watch(plan, signal)])
 }
 
-/** A level as it is configured; nothing for one that makes no sense, which is as if it were not there. */
+/** The configuration of a level; undefined for an invalid one, which counts as absent. */
 function levelOf({ metadata: { name = '', uid = '' }, spec }: StoredLevel): LevelConfiguration[] {
   const isExempt = spec.type === 'Exempt'
   if (isExempt !== (name === 'exempt')) return []
@@ -69,7 +69,7 @@ function danglingOf(level: string, isFound: boolean) {
   }
 }
 
-/** Keeps the condition of every flow schema. */
+/** Maintains the condition of every flow schema. */
 export const flowSchemaConditions = defineController({
   name: 'priority-and-fairness-config-consumer',
   identity: serverIdentity(MANAGER),

@@ -1,4 +1,4 @@
-/** The port of a server: everything that answers requests, over HTTPS with certificates that are kept fresh. */
+/** Opens the port of a server: endpoints, request handling and metrics, over HTTPS with certificates that are renewed. */
 import type { Authorizer } from '../../authz/authorizer.ts'
 import type { Faults } from '../../faults/faults.ts'
 import type { Aggregated } from '../../http/aggregated.ts'
@@ -42,30 +42,30 @@ export type PortParts = {
   readonly authentication: Authentication
   readonly authorizer: Authorizer
   readonly aggregated: Aggregated
-  /** Absent where no other server writes to the store. */
+  /** Undefined where no other server writes to the store. */
   readonly freshness: Freshness | undefined
   readonly files: OwnFiles
   readonly pki: Pki
   /** Loads or issues the certificates that are needed at a time. */
   readonly loadPki: (now: Date) => Promise<Pki>
-  /** Told of every renewal of certificates that begins. */
+  /** Called with every renewal of certificates that begins. */
   readonly onRenewal: (done: Promise<void>) => void
   /** Called when the authorities of clients or proxies have changed. */
   readonly onTrusted: (trusted: Trusted) => void
   readonly onRenewed: (pki: Pki) => void
-  /** What tests put around the handling of requests. */
+  /** Wrappers of request handling, for tests. */
   readonly surroundings: Omit<Surroundings, 'disturb'>
-  /** What is to go wrong. */
+  /** The faults to inject. */
   readonly faults: Faults | undefined
-  /** What controllers, admission, and webhooks that decide about access count. */
+  /** Metrics of controllers, admission and access. */
   readonly counted: () => readonly Family[]
   readonly clock: Clock
-  /** Whether the server has been told to end. */
+  /** Whether the server has begun to shut down. */
   readonly isLeaving: () => boolean
   readonly onClose: (close: () => Promise<void>) => void
 }
 
-/** Listens. Throws ConfigError when the port cannot be opened. */
+/** Opens the port. Throws ConfigError when that fails. */
 export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
   const { config, caches, catalog, gate, now, log, signal } = context
   const { data, hooks, authentication, aggregated, surroundings, registry, files, pki, onClose } = parts
@@ -138,7 +138,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   return listener
 }
 
-/** What /livez and /readyz ask. */
+/** The checks of /livez and /readyz. */
 function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<PortParts, 'data' | 'hooks' | 'isLeaving'>) {
   const live: HealthCheck[] = [{ name: 'log', check: () => log.problem?.() }, data.observed.check, ...hooks.checks()]
   const ready: HealthCheck[] = [

@@ -1,4 +1,4 @@
-/** Metrics that tell what this server is: its version, and its feature gates. */
+/** Metrics of the server itself: its version, and its feature gates. */
 import { versionInfo } from '../../http/documents/version.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { VERSION } from '../../version.ts'

@@ -16,13 +16,13 @@ export type Trusted = { readonly clientCa: string; readonly proxyCa?: string }
 
 export type TlsParts = {
   readonly pki: Pki
-  /** Loads or issues what is needed at a time. */
+  /** Loads or issues the certificates that are needed at a time. */
   readonly load: (now: Date) => Promise<Pki>
   readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
-  /** Told when the authorities of clients or proxies have changed; PEM. */
+  /** Called when the authorities of clients or proxies have changed; PEM. */
   readonly onTrusted?: (trusted: Trusted) => void
-  /** Told of certificates that were renewed. */
+  /** Called with renewed certificates. */
   readonly onRenewed?: (pki: Pki) => void
   readonly onRenewal?: (done: Promise<void>) => void
   readonly url: string
@@ -37,8 +37,8 @@ export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['f
 }
 
 /**
- * Looks once a day whether certificates near their end, and follows the files of the server's certificate and of authorities. What is new
- * serves new connections. Returns what ends it.
+ * Checks once a day whether certificates expire soon, and follows the files of the server's certificate and of authorities. New
+ * connections use the new ones. Returns a function that stops it.
  */
 export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   const { listener, url, log, clock, load, onTrusted = () => {}, onRenewal = () => {}, onRenewed = () => {} } = parts
@@ -57,7 +57,7 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
     pki = await load(now)
     await pki.saved
     onRenewed(pki)
-    // Files may have changed since the start, and say what is trusted now.
+    // Files may have changed since the start, and define the current trust.
     reload()
     await writeAccess()
     log.info({}, 'certificates renewed')
@@ -119,7 +119,7 @@ function followAuthorities(file: string | undefined, { log, text, whose }: Follo
 type PairFiles = { readonly certFile: string | undefined; readonly keyFile: string | undefined }
 type Pair = { readonly cert: string; readonly key: string }
 
-/** Two files are seldom replaced at once. Until both are, they do not belong together, and the pair before stays. */
+/** Two files are seldom replaced at once. Until they match again, the previous pair stays in use. */
 function followServerPair(
   { certFile, keyFile }: PairFiles,
   { log, pair }: { readonly log: Log; readonly pair: Pair | undefined },
@@ -138,20 +138,20 @@ function followServerPair(
   })
 }
 
-/** Names in the server's certificate: where it listens and is said to be, and where clients inside a cluster expect it. */
+/** Names in the server's certificate: its addresses, the advertised ones, and its names inside a cluster. */
 export function certificateNames({ host, advertiseAddress, tlsSans, serviceClusterIpRange }: Config): string[] {
   const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
   const own = isEverywhere(host) ? [hostname(), ...machineAddresses()] : [host]
   return [...own, ...(advertiseAddress === undefined ? [] : [advertiseAddress]), ...tlsSans, ...service.map(formatIP)]
 }
 
-/** Addresses of this machine, without those that are good on one link alone. */
+/** Addresses of this machine, without link-local ones. */
 function machineAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
   return all.map(({ address }) => address).filter(address => !isLinkLocalUnicast(parseIP(address)!))
 }
 
-/** The address of the server for the URL in kubeconfigs: the one it is said to have, or one that works on this machine. */
+/** The host of the URL in kubeconfigs: the advertised address, or one that works on this machine. */
 export function reachableHost(listening: string, { advertiseAddress }: Pick<Config, 'advertiseAddress'>): string {
   const address = advertiseAddress ?? (isEverywhere(listening) ? '127.0.0.1' : listening)
   return address.includes(':') ? `[${address}]` : address

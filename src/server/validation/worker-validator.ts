@@ -1,15 +1,15 @@
-/** Objects whose rules take long are validated in a worker thread. */
+/** Validates objects whose rules take long in a worker thread. */
 import { inflateRawSync } from 'node:zlib'
 import { LIMITS } from '../../lib/limits.ts'
 import { type JobOptions, programFromSource, WorkerPool } from '../../lib/worker-pool.ts'
 import type { Validated, ValidationJob, Validator } from '../../registry/validation-job.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
 
-/** What rules depend on beside the job: the same for all jobs of a server. */
+/** The settings that rules depend on: the same for all jobs of a server. */
 export type RuleSettings = { readonly groupDomain: string; readonly featureGates: string }
 export type ValidatorMessage = { readonly job: ValidationJob; readonly settings: RuleSettings }
 
-/** The text of the worker, compressed, put in when the package is built. */
+/** The source of the worker, compressed, inserted by the build. */
 declare const KEELSON_VALIDATION_WORKER: string | undefined
 
 export class WorkerValidator implements Validator, AsyncDisposable {
