@@ -11,7 +11,7 @@ import { NODE_PORTS_KEY, readPorts } from './node-ports.ts'
 
 const dual = ['10.0.0.0/24', 'fd00::/112']
 
-/** What services hold is recorded, once, and nothing else is. */
+/** Every allocation of a service is recorded once, and nothing else is. */
 async function assertConsistent({ send, store }: Pick<ServiceBench, 'send' | 'store'>): Promise<number> {
   const { items } = (await send('GET services')).body
   const held = items.flatMap(({ metadata, spec }: any) => (spec.clusterIPs ?? []).map((ip: string) => `${ip} ${metadata.name}`)).sort()
@@ -114,7 +114,7 @@ test('two servers over one store never give the same thing twice', async () => {
   const { revision } = await store.list('/')
   for (const server of servers) await server.caches.reached(revision)
   assert.equal(await assertConsistent(servers[0]!), 90)
-  // What the one gives back the other can give.
+  // An allocation that one releases can be made by the other.
   for (let i = 0; i < 90; i += 2) await servers[0]!.send(`DELETE services/s${i}`)
   await servers[1]!.caches.reached((await store.list('/')).revision)
   const again = await Promise.all(Array.from({ length: 45 }, (_, i) => servers[1]!.serve(`t${i}`, { type: 'NodePort' })))

@@ -357,8 +357,8 @@ function checkModes(modes: readonly string[]): void {
 
 function checkOidc({ oidc, serviceAccountIssuers, authenticationConfig }: Config): void {
   const { issuerUrl, clientId, signingAlgorithms, usernamePrefix, groupsClaim, groupsPrefix, caFile } = oidc
-  const isAsked = [issuerUrl, clientId, usernamePrefix, groupsClaim, groupsPrefix, caFile].some(value => value !== undefined)
-  if (!isAsked) return
+  const isConfigured = [issuerUrl, clientId, usernamePrefix, groupsClaim, groupsPrefix, caFile].some(value => value !== undefined)
+  if (!isConfigured) return
   if (authenticationConfig !== undefined) throw new ConfigError('--authentication-config and --oidc-* flags are mutually exclusive')
   if (!issuerUrl || !clientId)
     throw new ConfigError('--oidc-issuer-url and --oidc-client-id go together with every other --oidc flag: give both')

@@ -13,12 +13,12 @@ export function readFeatureGates(text: string): (name: string) => boolean {
     // Kubernetes has gates of several components; the server's may be prefixed with its name.
     const name = written.replace(/^kube:/, '')
     if (!/^(true|false|t|f|1|0)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
-    const wanted = /^(t|1)/i.test(value)
-    if (FIXED_ON.has(name) && !wanted)
+    const isOn = /^(t|1)/i.test(value)
+    if (FIXED_ON.has(name) && !isOn)
       throw new FeatureGateError(`feature gate ${name} cannot be turned off: the feature is always on in 1.37`)
-    if (FIXED_OFF.has(name) && wanted) throw new FeatureGateError(`feature gate ${name} cannot be turned on: the feature is gone in 1.37`)
+    if (FIXED_OFF.has(name) && isOn) throw new FeatureGateError(`feature gate ${name} cannot be turned on: the feature is gone in 1.37`)
     if (!isKnown(name)) throw new FeatureGateError(`unknown feature gate ${name || '(no name)'}${suggestion(name)}`)
-    chosen.set(name, wanted)
+    chosen.set(name, isOn)
   }
   return name => chosen.get(name) ?? chosen.get(stageOf(name)) ?? [ON, BETA_ON, FIXED_ON].some(set => set.has(name))
 }

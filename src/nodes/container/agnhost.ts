@@ -86,10 +86,10 @@ function mountTest(args: readonly string[], inputs: ContainerInputs): Understood
     if (path === undefined) continue
     if (Object.hasOwn(NEW_FILES, flag)) written.set(path, newFile(path, NEW_FILES[flag]!, inputs))
     const found = at(path)
-    const told = found === 'unknown' ? undefined : tell(path, found)
-    if (told === undefined) return undefined
+    const facts = found === 'unknown' ? undefined : tell(path, found)
+    if (facts === undefined) return undefined
     failed ||= found === 'missing'
-    log += told
+    log += facts
   }
   const isLooping = flags.has('file_content_in_loop') && flags.get('break_on_expected_content') === 'false'
   const runMs = isLooping ? Number(flags.get('retry_time') ?? 180) * 1000 : 0

@@ -31,8 +31,8 @@ const UNITS: Readonly<Record<keyof BudgetLimits, string>> = {
 export class BudgetExceeded extends Error {}
 
 /** The message of a command that exceeded its budget. It is short: a kubelet leaves little room in the status of a container. */
-export const exceededText = (what: string): string =>
-  `command exceeds the limit of a simulated container (${what}): simplify it, or script it with sim.keelson.dev/run-time and exit-code`
+export const exceededText = (limit: string): string =>
+  `command exceeds the limit of a simulated container (${limit}): simplify it, or script it with sim.keelson.dev/run-time and exit-code`
 
 export class Budget {
   readonly #limits: BudgetLimits
@@ -44,8 +44,8 @@ export class Budget {
   }
 
   /** Throws BudgetExceeded when less than that is left. */
-  spend(what: keyof BudgetLimits, amount: number): void {
-    this.#left[what] -= amount
-    if (this.#left[what] < 0) throw new BudgetExceeded(exceededText(`${this.#limits[what]} ${UNITS[what]}`))
+  spend(part: keyof BudgetLimits, amount: number): void {
+    this.#left[part] -= amount
+    if (this.#left[part] < 0) throw new BudgetExceeded(exceededText(`${this.#limits[part]} ${UNITS[part]}`))
   }
 }

@@ -18,12 +18,12 @@ type Variables = () => ReadonlyMap<string, string>
 
 /** The file or directory at a path of a container. */
 export function fileAt(path: string, around: Around, variables: Variables): FileFound {
-  const wanted = posix.normalize(path)
-  const mount = mountOf(wanted, around.container)
-  if (!mount) return managedFile(wanted, around.pod) ?? 'unknown'
+  const normalized = posix.normalize(path)
+  const mount = mountOf(normalized, around.container)
+  if (!mount) return managedFile(normalized, around.pod) ?? 'unknown'
   const volume = around.pod.spec.volumes?.find(({ name }) => name === mount.name)
   if (!volume) return 'unknown'
-  const below = wanted.slice(trimmed(mount.mountPath).length)
+  const below = normalized.slice(trimmed(mount.mountPath).length)
   const subPathOf = ({ subPathExpr, subPath = '' }: VolumeMount) =>
     subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
   const inVolume = posix.join('/', subPathOf(mount), below)
@@ -53,9 +53,9 @@ export function isOwnPath(path: string, { spec }: Pod, container: Container): bo
 
 /** Whether a path is in a volume that is mounted read-only, or in an image with a read-only root file system. */
 export function isReadOnlyPath(path: string, { spec }: Pod, container: Container): boolean {
-  const wanted = posix.normalize(path)
-  const mount = mountOf(wanted, container)
-  if (!mount) return container.securityContext?.readOnlyRootFilesystem === true && !/^\/(dev|proc|sys)\//.test(wanted)
+  const normalized = posix.normalize(path)
+  const mount = mountOf(normalized, container)
+  if (!mount) return container.securityContext?.readOnlyRootFilesystem === true && !/^\/(dev|proc|sys)\//.test(normalized)
   const { configMap, secret, downwardAPI, projected } = spec.volumes?.find(({ name }) => name === mount.name) ?? {}
   return mount.readOnly === true || (configMap ?? secret ?? downwardAPI ?? projected) !== undefined
 }
@@ -122,7 +122,7 @@ function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: 
   if (secret) return keyed('secrets', secret.secretName, secret, around)
   if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, around)
   if (!projected) return undefined
-  // Of several files with one path a kubelet keeps the last.
+  // A kubelet keeps the last of several files with one path.
   return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, around)]).reverse()
 }
 

@@ -84,10 +84,10 @@ const WORD_COST = OVERHEAD / 2
 
 function partOfLines(name: 'head' | 'tail', args: readonly string[]): TextTool | undefined {
   const { options, rest: files } = withOptions(args, 'n')
-  const asked = options.get('n') ?? [...options.keys()].find(key => /^\d+$/.test(key)) ?? '10'
-  if (options.size > 1 || (options.size === 1 && !options.has('n') && asked === '10' && !options.has('10'))) return undefined
-  if (!/^\d{1,6}$/.test(asked)) return undefined
-  const count = Number(asked)
+  const countText = options.get('n') ?? [...options.keys()].find(key => /^\d+$/.test(key)) ?? '10'
+  if (options.size > 1 || (options.size === 1 && !options.has('n') && countText === '10' && !options.has('10'))) return undefined
+  if (!/^\d{1,6}$/.test(countText)) return undefined
+  const count = Number(countText)
   const part = (lines: string[]) => (name === 'head' ? lines.slice(0, count) : count === 0 ? [] : lines.slice(-count))
   return { files, run: (input, spend) => outputOf(textOf(part(linesOf(input, spend)))) }
 }
@@ -108,8 +108,8 @@ function lookingFor(args: readonly string[]): TextTool | undefined {
     return undefined
   const folded = (text: string) => (options.has('i') ? text.toLowerCase() : text)
   const run = (input: string, spend: Spend): ToolOutput => {
-    const wanted = folded(pattern)
-    const found = linesOf(input, spend).filter(line => folded(line).includes(wanted) !== options.has('v'))
+    const needle = folded(pattern)
+    const found = linesOf(input, spend).filter(line => folded(line).includes(needle) !== options.has('v'))
     const exitCode = found.length > 0 ? 0 : 1
     if (options.has('q')) return outputOf('', exitCode)
     return outputOf(options.has('c') ? `${found.length}\n` : textOf(found), exitCode)

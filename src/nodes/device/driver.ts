@@ -132,20 +132,20 @@ export function planSlices<S extends Published>(
   const { driver, contents } = spec
   const nameOf = (i: number) => `${node}-${driver}-${i}`
   const byName = new Map(there.map(slice => [slice.metadata.name ?? '', slice]))
-  const wanted = contents.map((content, i) => {
+  const desired = contents.map((content, i) => {
     const old = byName.get(nameOf(i))
     return { name: nameOf(i), old, content: withTaints(content, old?.spec) }
   })
-  const remove = there.filter(({ metadata }) => !wanted.some(({ name }) => name === metadata.name))
+  const remove = there.filter(({ metadata }) => !desired.some(({ name }) => name === metadata.name))
   const newest = there.reduce((highest, slice) => Math.max(highest, Number(slice.spec.pool.generation)), 0)
-  const isCurrent = ({ old, content }: (typeof wanted)[number]) =>
+  const isCurrent = ({ old, content }: (typeof desired)[number]) =>
     old !== undefined &&
     Number(old.spec.pool.generation) === newest &&
     Number(old.spec.pool.resourceSliceCount) === contents.length &&
     deepEqual(contentOf(old.spec), content)
-  if (remove.length === 0 && wanted.every(isCurrent)) return { put: [], remove: [] }
+  if (remove.length === 0 && desired.every(isCurrent)) return { put: [], remove: [] }
   const pool = { name: node, generation: newest + 1, resourceSliceCount: contents.length }
-  return { put: wanted.map(({ name, old, content }) => ({ name, old, spec: { driver, pool, nodeName: node, ...content } })), remove }
+  return { put: desired.map(({ name, old, content }) => ({ name, old, spec: { driver, pool, nodeName: node, ...content } })), remove }
 }
 
 const contentOf = ({ devices, sharedCounters, partitionTypeAttribute }: ResourceSliceSpec): SliceContent => ({

@@ -24,9 +24,9 @@ export const addressesOf = ({ status }: Service): string[] => (status?.loadBalan
 /** Addresses for a service without any: one per family, the requested one if it is free. */
 export function newAddresses({ spec }: Service, taken: ReadonlySet<string>): string[] {
   const { loadBalancerIP } = spec
-  const wanted = loadBalancerIP ? parseIP(loadBalancerIP) : undefined
+  const requested = loadBalancerIP ? parseIP(loadBalancerIP) : undefined
   return (spec.ipFamilies ?? ['IPv4']).flatMap(family => {
-    if (wanted && `IPv${wanted.family}` === family && !taken.has(formatIP(wanted))) return [formatIP(wanted)]
+    if (requested && `IPv${requested.family}` === family && !taken.has(formatIP(requested))) return [formatIP(requested)]
     const network = parseCIDR(NETWORKS[family] ?? '')
     if (!network) return []
     for (let offset = 1n; offset < MAX_ADDRESSES; offset++) {

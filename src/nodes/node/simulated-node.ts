@@ -116,8 +116,8 @@ function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[
   )
   const own = Object.entries({ ...PRESSURES, Ready: READY }).map(([type, words]): NodeCondition => {
     const usual = type === 'Ready' ? 'True' : 'False'
-    const asked = scripted.get(type)
-    const state = asked === 'True' || asked === 'False' ? asked : usual
+    const scriptedState = scripted.get(type)
+    const state = scriptedState === 'True' || scriptedState === 'False' ? scriptedState : usual
     const before = old.find(each => each.type === type)
     const [reason = '', message = ''] = words[state]
     const isSame = before?.status === state && before.reason === reason
@@ -136,7 +136,7 @@ function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[
 }
 
 /** A string in the form of a UUID, always the same for a node. */
-function idOf(what: string, name: string): string {
-  const hex = createHash('sha256').update(`${what}/${name}`).digest('hex')
+function idOf(purpose: string, name: string): string {
+  const hex = createHash('sha256').update(`${purpose}/${name}`).digest('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-')
 }

@@ -88,8 +88,8 @@ export const lostStatus = (status: ContainerStatus): ContainerStatus => ({
  * The id of a container begins with the time of its start, in milliseconds and 12 hexadecimal digits. Times in a status have whole
  * seconds only, and a script may need finer ones.
  */
-function containerID(now: number, what: string): string {
-  return SCHEME + Math.max(0, Math.floor(now)).toString(16).padStart(12, '0') + createHash('sha256').update(what).digest('hex').slice(12)
+function containerID(now: number, seed: string): string {
+  return SCHEME + Math.max(0, Math.floor(now)).toString(16).padStart(12, '0') + createHash('sha256').update(seed).digest('hex').slice(12)
 }
 
 /** The start time of a container. */

@@ -23,8 +23,8 @@ export type Credential =
 export type Held = {
   readonly refreshAt: number
   readonly notAfter: number
-  readonly isOverdueSaid?: true
-  readonly isExpirySaid?: true
+  readonly isOverdueReported?: true
+  readonly isExpiryReported?: true
 }
 
 export type CredentialStep = {
@@ -78,11 +78,11 @@ function decision({ metadata, status }: PodRequest, jitterMs: number): Omit<Cred
       return { credential: { state: 'issued', held }, events: [], nextAt: held.refreshAt }
     }
     if (type !== 'Denied' && type !== 'Failed') continue
-    const what = `PodCertificateRequest ${metadata.namespace}/${metadata.name} ${type === 'Denied' ? 'was denied' : 'failed'}`
+    const subject = `PodCertificateRequest ${metadata.namespace}/${metadata.name} ${type === 'Denied' ? 'was denied' : 'failed'}`
     // A kubelet passes its format string as the reason; this is the message that it means.
-    const said = `${what}, reason=${goQuote(reason)}, message=${goQuote(message)}`
+    const text = `${subject}, reason=${goQuote(reason)}, message=${goQuote(message)}`
     const credential = { state: type === 'Denied' ? ('denied' as const) : ('failed' as const), reason, message }
-    return { credential, events: [{ type: 'Warning', reason: type, message: said }], nextAt: Infinity }
+    return { credential, events: [{ type: 'Warning', reason: type, message: text }], nextAt: Infinity }
   }
   return undefined
 }
@@ -93,12 +93,16 @@ function aged(credential: Extract<Credential, { held?: Held }>, now: number): Cr
   if (!held) return { credential, isDue: false, events: [], nextAt: Infinity }
   const events: PodEvent[] = []
   const overdueAt = held.refreshAt + OVERDUE_MS
-  const isOverdue = now > overdueAt && !held.isOverdueSaid
-  const isOver = now > held.notAfter && !held.isExpirySaid
+  const isOverdue = now > overdueAt && !held.isOverdueReported
+  const isOver = now > held.notAfter && !held.isExpiryReported
   if (isOverdue) events.push({ type: 'Warning', reason: 'CertificateOverdueForRefresh', message: 'PodCertificate refresh overdue' })
   if (isOver) events.push({ type: 'Warning', reason: 'CertificateExpired', message: 'PodCertificate expired' })
-  const noted: Held = { ...held, ...(isOverdue && { isOverdueSaid: true }), ...(isOver && { isExpirySaid: true }) }
-  const times = [held.refreshAt, ...(noted.isOverdueSaid ? [] : [overdueAt + 1]), ...(noted.isExpirySaid ? [] : [held.notAfter + 1])]
+  const noted: Held = { ...held, ...(isOverdue && { isOverdueReported: true }), ...(isOver && { isExpiryReported: true }) }
+  const times = [
+    held.refreshAt,
+    ...(noted.isOverdueReported ? [] : [overdueAt + 1]),
+    ...(noted.isExpiryReported ? [] : [held.notAfter + 1]),
+  ]
   const nextAt = Math.min(...times.filter(at => at > now))
   return { credential: { ...credential, held: noted }, isDue: false, events, nextAt }
 }

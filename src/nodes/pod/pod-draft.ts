@@ -115,10 +115,10 @@ const LISTS: Readonly<Record<Role, string>> = {
 export const fieldPath = ({ name }: Container, role: Role) => `spec.${LISTS[role]}{${name}}`
 
 export function kill(draft: Draft, container: Container, { role, why, repeats }: { role: Role; why: string; repeats?: true }): void {
-  say(draft, 'Normal', 'Killing', why, { fieldPath: fieldPath(container, role), ...(repeats && { repeats }) })
+  report(draft, 'Normal', 'Killing', why, { fieldPath: fieldPath(container, role), ...(repeats && { repeats }) })
 }
 
-export function say(
+export function report(
   { events }: Draft,
   type: PodEvent['type'],
   reason: string,

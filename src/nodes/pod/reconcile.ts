@@ -14,7 +14,7 @@ import type { Rejection } from './admission.ts'
 import { podConditions } from './conditions.ts'
 import { textOf, timeOf } from './container-state.ts'
 import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
-import { type Draft, draftOf, hasRunning, isInitialized, type PodEvent, plan, type Surroundings, say } from './pod-draft.ts'
+import { type Draft, draftOf, hasRunning, isInitialized, type PodEvent, plan, report, type Surroundings } from './pod-draft.ts'
 import type { Missing } from './references.ts'
 import { runContainers } from './run-containers.ts'
 import { stopAll } from './stop-containers.ts'
@@ -57,7 +57,7 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
   // Annotations can change at any time, so every look says what is wrong with them now.
   if (!isEnding)
     for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys())))
-      say(draft, 'Warning', 'InvalidScript', problem, { repeats: true })
+      report(draft, 'Warning', 'InvalidScript', problem, { repeats: true })
   const stored = (old.podIPs ?? []).map(({ ip }) => ip)
   const needsAddresses = stored.length === 0 && !isEnding && canMount(draft)
   const podIPs = needsAddresses ? networkOf(draft) : stored
@@ -76,7 +76,7 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
     requests: draft.requests,
   }
   if (draft.isPending) return { ...step, isPending: true }
-  if (isTooLate) say(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
+  if (isTooLate) report(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
   const hasEnded = isEnding && !hasRunning(draft)
   const phase = nextPhase(draft, { isTooLate, hasEnded })
   const why = isTooLate ? DEADLINE : phase === old.phase ? { reason: old.reason, message: old.message } : {}
@@ -133,7 +133,7 @@ function networkOf(draft: Draft): readonly string[] {
   const { pod, world } = draft
   const addresses = pod.spec.hostNetwork ? world.hostIPs : world.freePodIPs
   if (addresses.length === 0)
-    say(draft, 'Warning', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: the node has no more addresses', { repeats: true })
+    report(draft, 'Warning', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: the node has no more addresses', { repeats: true })
   return addresses
 }
 
@@ -166,7 +166,7 @@ function nextPhase({ pod, statuses, world }: Draft, { isTooLate, hasEnded }: { i
 function canMount(draft: Draft): boolean {
   const { missingForVolumes } = draft.world
   for (const { message, reason = 'FailedMount' } of missingForVolumes)
-    if (message) say(draft, 'Warning', reason, message, { repeats: true })
+    if (message) report(draft, 'Warning', reason, message, { repeats: true })
   return missingForVolumes.length === 0
 }
 

@@ -8,7 +8,7 @@ import { truncate } from '../../lib/truncate.ts'
 import { userProblem } from '../container/identity.ts'
 import { annotatedScript, exitCodeOf, type Script, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
-import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, say, set } from './pod-draft.ts'
+import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, report, set } from './pod-draft.ts'
 import type { Missing } from './references.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
@@ -110,19 +110,19 @@ function start(draft: Draft, container: Container, { role, script }: { role: Rol
   }
   if (missing) {
     draft.missing.push(missing)
-    say(draft, 'Warning', 'Failed', `Error: ${missing.message}`, { ...about, repeats: true })
+    report(draft, 'Warning', 'Failed', `Error: ${missing.message}`, { ...about, repeats: true })
     wait(draft, status, 'CreateContainerConfigError', missing.message)
     return false
   }
   if (container.imagePullPolicy === 'Always') {
-    say(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
-    say(draft, 'Normal', 'Pulled', `Successfully pulled image "${image}" in 0s (0s including waiting). Image size: 0 bytes.`, about)
+    report(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
+    report(draft, 'Normal', 'Pulled', `Successfully pulled image "${image}" in 0s (0s including waiting). Image size: 0 bytes.`, about)
   } else {
     const access = world.gate('KubeletEnsureSecretPulledImages') ? ' and can be accessed by the pod' : ''
-    say(draft, 'Normal', 'Pulled', `Container image "${image}" already present on machine${access}`, about)
+    report(draft, 'Normal', 'Pulled', `Container image "${image}" already present on machine${access}`, about)
   }
-  say(draft, 'Normal', 'Created', 'Container created', about)
-  say(draft, 'Normal', 'Started', 'Container started', about)
+  report(draft, 'Normal', 'Created', 'Container created', about)
+  report(draft, 'Normal', 'Started', 'Container started', about)
   set(draft, startedStatus(container, status, { uid: pod.metadata.uid ?? '', now: world.now }))
   return true
 }
@@ -152,14 +152,14 @@ function failPull(draft: Draft, container: Container, { error, about }: { error:
     return
   }
   if (reason === 'ErrImagePull') {
-    say(draft, 'Normal', 'BackOff', `Back-off pulling image "${image}"`, about)
-    say(draft, 'Warning', 'Failed', 'Error: ImagePullBackOff', about)
+    report(draft, 'Normal', 'BackOff', `Back-off pulling image "${image}"`, about)
+    report(draft, 'Warning', 'Failed', 'Error: ImagePullBackOff', about)
     wait(draft, status, 'ImagePullBackOff', `Back-off pulling image "${image}": ErrImagePull: ${error}`)
     return
   }
-  say(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
-  say(draft, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`, about)
-  say(draft, 'Warning', 'Failed', 'Error: ErrImagePull', about)
+  report(draft, 'Normal', 'Pulling', `Pulling image "${image}"`, about)
+  report(draft, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`, about)
+  report(draft, 'Warning', 'Failed', 'Error: ErrImagePull', about)
   wait(draft, status, 'ErrImagePull', error)
 }
 
@@ -206,7 +206,7 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   if (Math.min(endsAt, failsAt) <= now && (wasRunning || role === 'init')) {
     if (failsAt <= endsAt) {
       const probe = startupAt <= livenessAt ? 'startup' : 'liveness'
-      say(draft, 'Warning', 'Unhealthy', unhealthy(probe, script), about)
+      report(draft, 'Warning', 'Unhealthy', unhealthy(probe, script), about)
       kill(draft, container, { role, why: `Container ${container.name} failed ${probe} probe, will be restarted` })
       return { exitCode: STOPPED, at: Math.min(failsAt, now) }
     }
@@ -219,9 +219,9 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)
   else if (!isReady) plan(draft, readyAt)
-  if (container.startupProbe && !started) say(draft, 'Warning', 'Unhealthy', unhealthy('startup', script), { ...about, repeats: true })
+  if (container.startupProbe && !started) report(draft, 'Warning', 'Unhealthy', unhealthy('startup', script), { ...about, repeats: true })
   else if (container.readinessProbe && !isReady)
-    say(draft, 'Warning', 'Unhealthy', unhealthy('readiness', script), { ...about, repeats: true })
+    report(draft, 'Warning', 'Unhealthy', unhealthy('readiness', script), { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined
@@ -267,7 +267,7 @@ function backOff(draft: Draft, container: Container, { role, delay }: { role: Ro
   const about = `${metadata.name}_${metadata.namespace}(${metadata.uid})`
   const message = `back-off ${formatDuration(BigInt(Math.round(delay * 1e6)))} restarting failed container=${container.name} pod=${about}`
   if (status.state.terminated)
-    say(draft, 'Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${about}`, {
+    report(draft, 'Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${about}`, {
       fieldPath: fieldPath(container, role),
     })
   wait(draft, status, 'CrashLoopBackOff', message)
@@ -309,11 +309,11 @@ function resize(draft: Draft, container: Container, role: Role): boolean {
   if (problem) {
     draft.resizePending = problem
     const summary = resized(draft.pod, problem.message)
-    say(draft, 'Warning', `Resize${problem.reason}`, `Pod resize ${problem.reason}: ${summary}`, { repeats: true })
+    report(draft, 'Warning', `Resize${problem.reason}`, `Pod resize ${problem.reason}: ${summary}`, { repeats: true })
     return false
   }
-  say(draft, 'Normal', 'ResizeStarted', `Pod resize started: ${resized(draft.pod)}`, { repeats: true })
-  say(draft, 'Normal', 'ResizeCompleted', `Pod resize completed: ${resized(draft.pod)}`, { repeats: true })
+  report(draft, 'Normal', 'ResizeStarted', `Pod resize started: ${resized(draft.pod)}`, { repeats: true })
+  report(draft, 'Normal', 'ResizeCompleted', `Pod resize completed: ${resized(draft.pod)}`, { repeats: true })
   const { allocatedResources: _, ...kept } = status
   const { resources } = container
   set(draft, { ...kept, ...(resources.requests && { allocatedResources: resources.requests }), resources })

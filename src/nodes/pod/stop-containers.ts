@@ -3,7 +3,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, isSidecar } from '../../kinds/rules/pod/containers/container.ts'
 import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
-import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, say, set } from './pod-draft.ts'
+import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, report, set } from './pod-draft.ts'
 
 /** Stops all running containers: containers together, then sidecars one after the other, all before the deadline. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
@@ -62,8 +62,8 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   // A container that has to stop does not wait for the result of its command.
   const script = scriptOfRun(pod.metadata, container, { isInit, ran: draft.commands.knownRun(container, status.restartCount) })
   const hookMs = preStopMs(draft, container)
-  const wanted = began + hookMs + script.stopMs
-  const at = Math.min(wanted, deadline)
+  const plannedEnd = began + hookMs + script.stopMs
+  const at = Math.min(plannedEnd, deadline)
   const startedAt = startOf(status)
   const ownEnd = startedAt + (script.runMs ?? (script.exitCodes.length > 0 ? 0 : Infinity))
   if (ownEnd <= Math.min(Math.max(at, startedAt), world.now)) {
@@ -77,7 +77,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
     // A terminating container takes no more requests but stays ready until the pod is gone: endpoints depend on that.
     return at
   }
-  set(draft, endedStatus(status, { exitCode: wanted > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startedAt), world.now) }))
+  set(draft, endedStatus(status, { exitCode: plannedEnd > deadline ? KILLED : STOPPED, at: Math.min(Math.max(at, startedAt), world.now) }))
   return at
 }
 
@@ -89,7 +89,7 @@ function preStopMs(draft: Draft, container: Container): number {
   // The next look comes with the result, or at the deadline.
   if (ran === 'pending') return Number.POSITIVE_INFINITY
   if (ran?.exceeded !== undefined)
-    say(draft, 'Warning', 'FailedPreStopHook', `PreStopHook failed: ${ran.exceeded}`, {
+    report(draft, 'Warning', 'FailedPreStopHook', `PreStopHook failed: ${ran.exceeded}`, {
       fieldPath: fieldPath(container, draft.roles.get(container.name)!),
       repeats: true,
     })

@@ -140,8 +140,8 @@ export class CommandRuns implements AsyncDisposable {
 
   #find({ pod, key, sameKey }: Task): JobResult | undefined {
     const { namespace = '' } = pod.metadata
-    const isCurrent = ({ asked, metadata }: Kept) =>
-      asked.every(({ question, stamp }) => stampOf(this.#client, namespace, question) === stamp) &&
+    const isCurrent = ({ questions, metadata }: Kept) =>
+      questions.every(({ question, stamp }) => stampOf(this.#client, namespace, question) === stamp) &&
       (metadata === undefined || metadata === digestOf(pod))
     return (sameKey === undefined ? undefined : this.#kept.get(sameKey, isCurrent)) ?? this.#kept.get(key, isCurrent)
   }
@@ -157,23 +157,23 @@ export class CommandRuns implements AsyncDisposable {
     const own = this.#pods.get(uid) ?? { count: 0, ending: new Cancellable(), onResults: () => {} }
     own.count++
     this.#pods.set(uid, own)
-    const asked = new Map<string, Kept['asked'][number]>()
+    const questions = new Map<string, Kept['questions'][number]>()
     const answer = (question: Question) => {
-      if (question.about !== 'pod') asked.set(JSON.stringify(question), { question, stamp: stampOf(this.#client, namespace, question) })
+      if (question.about !== 'pod') questions.set(JSON.stringify(question), { question, stamp: stampOf(this.#client, namespace, question) })
       return answerTo(this.#client, { namespace, name, uid }, question)
     }
     const send = async (job: CommandJob): Promise<JobResult> => {
       this.#hasPool ||= holdPool()
       return pool!.run({ job, answer }, { user: `${this.#id} ${namespace}`, signal: own.ending })
     }
-    const result = this.#work(task, { own, asked, send })
+    const result = this.#work(task, { own, questions, send })
     this.#pending.set(task.key, result)
     void result.then(() => this.#ended(task))
     return result
   }
 
   /** Never rejects: a command that breaks its worker counts as unknown. */
-  async #work(task: Task, { own, asked, send }: Working): Promise<JobResult> {
+  async #work(task: Task, { own, questions, send }: Working): Promise<JobResult> {
     let found: JobResult = {}
     try {
       found = await task.work(send)
@@ -191,7 +191,7 @@ export class CommandRuns implements AsyncDisposable {
       this.#kept.set(keptAs, {
         owner: pod.metadata.uid ?? '',
         result,
-        asked: [...asked.values()],
+        questions: [...questions.values()],
         metadata: usesMetadata ? digestOf(pod) : undefined,
       })
     return result
@@ -236,7 +236,7 @@ export class CommandRuns implements AsyncDisposable {
 
 type Working = {
   readonly own: OfPod
-  readonly asked: ReadonlyMap<string, Kept['asked'][number]>
+  readonly questions: ReadonlyMap<string, Kept['questions'][number]>
   readonly send: (job: CommandJob) => Promise<JobResult>
 }
 

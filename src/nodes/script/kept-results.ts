@@ -7,7 +7,7 @@ export type Kept = {
   readonly owner: string
   readonly result: JobResult
   /** The questions of the command, with the stamps of the answers. */
-  readonly asked: readonly { readonly question: Question; readonly stamp: string }[]
+  readonly questions: readonly { readonly question: Question; readonly stamp: string }[]
   /** Digest of the labels and annotations of the pod, if the command read them. */
   readonly metadata: string | undefined
 }

@@ -238,9 +238,9 @@ function isRefused(
   { ports }: Container,
   understood: Understood | undefined,
 ): boolean {
-  const asked = httpGet ?? tcpSocket ?? grpc
-  if (!asked || !understood?.ports || httpGet?.host || tcpSocket?.host) return false
-  const port = ports?.find(({ name }) => name !== undefined && name === String(asked.port))?.containerPort ?? Number(asked.port)
+  const target = httpGet ?? tcpSocket ?? grpc
+  if (!target || !understood?.ports || httpGet?.host || tcpSocket?.host) return false
+  const port = ports?.find(({ name }) => name !== undefined && name === String(target.port))?.containerPort ?? Number(target.port)
   return !understood.ports.includes(port)
 }
 

@@ -17,7 +17,7 @@ export type AttributesClass = { readonly driverName: string }
 export type ProvisionStep =
   /** The volume of the claim, which may exist already. */
   | { readonly step: 'make'; readonly volume: VolumeDraft }
-  | { readonly step: 'say'; readonly notice: Notice }
+  | { readonly step: 'report'; readonly notice: Notice }
   /** The selected node is gone: the scheduler has to select another. */
   | { readonly step: 'unselect'; readonly notice: Notice }
 
@@ -48,10 +48,10 @@ export function provisionStep(claim: Claim, { storageClass, attributesClass, has
   const attributes = spec.volumeAttributesClassName
   if (attributes) {
     const found = attributesClass(attributes)
-    if (!found) return { step: 'say', notice: failed(`volumeattributesclass.storage.k8s.io "${attributes}" not found`) }
+    if (!found) return { step: 'report', notice: failed(`volumeattributesclass.storage.k8s.io "${attributes}" not found`) }
     if (found.driverName !== DRIVER)
       return {
-        step: 'say',
+        step: 'report',
         notice: failed(`VAC ${attributes} referenced in PVC is for driver ${found.driverName} which does not match driver name ${DRIVER}`),
       }
   }
@@ -93,7 +93,7 @@ const isMadeHere = (volume: Volume): boolean => isOurs(volume) && annotationOf(v
 export type VolumeStep =
   | { readonly step: 'finalizers'; readonly finalizers: string[] }
   | { readonly step: 'delete' }
-  | { readonly step: 'say'; readonly notice: Notice }
+  | { readonly step: 'report'; readonly notice: Notice }
 
 /** The next step of a volume of the driver, given the nodes that it is attached to. */
 export function volumeStep(volume: Volume, attachedTo: readonly string[]): VolumeStep | undefined {
@@ -106,7 +106,7 @@ export function volumeStep(volume: Volume, attachedTo: readonly string[]): Volum
   if (!isFree) return isHeld || deletionTimestamp ? undefined : { step: 'finalizers', finalizers: [...finalizers, PROVISIONER_FINALIZER] }
   if (attachedTo.length > 0)
     return {
-      step: 'say',
+      step: 'report',
       notice: {
         type: 'Warning',
         reason: 'VolumeFailedDelete',

@@ -39,7 +39,7 @@ export class Provisioner {
       case 'unselect':
         await this.#unselectNode(claim)
         return recordAll(this.#recorder, claim, [step.notice])
-      case 'say':
+      case 'report':
         recordAll(this.#recorder, claim, [step.notice])
     }
   }
@@ -56,7 +56,7 @@ export class Provisioner {
       case 'finalizers':
         await this.#volumes.update({ ...volume, metadata: { ...volume.metadata, finalizers: step.finalizers } })
         return
-      case 'say':
+      case 'report':
         recordAll(this.#recorder, volume, [step.notice])
     }
   }

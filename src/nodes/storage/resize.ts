@@ -18,8 +18,8 @@ const storageOf = (amounts: Readonly<Record<string, string>> | undefined) => get
 
 /** The next step to the requested size; undefined when the claim has it, or the node has to go on. */
 export function resizeStep(claim: Claim, volume: Volume, now: string): ResizeStep | undefined {
-  const wanted = storageOf(claim.spec.resources.requests)
-  if (claim.status.phase !== 'Bound' || wanted === undefined) return undefined
+  const requested = storageOf(claim.spec.resources.requests)
+  if (claim.status.phase !== 'Bound' || requested === undefined) return undefined
   const held = storageOf(claim.status.capacity)
   if (held !== undefined && compareQuantity(requestOf(claim), parseQuantity(held)) <= 0) return undefined
   const state = getOwn(claim.status.allocatedResourceStatuses ?? {}, 'storage')
@@ -29,15 +29,15 @@ export function resizeStep(claim: Claim, volume: Volume, now: string): ResizeSte
   const began = isFirst && !isGrown ? [normal('Resizing', `External resizer is resizing volume ${volume.metadata.name}`)] : []
   const status = (phase: string, condition: string, message?: string): PersistentVolumeClaimStatus => ({
     ...claim.status,
-    allocatedResources: { ...claim.status.allocatedResources, storage: wanted },
+    allocatedResources: { ...claim.status.allocatedResources, storage: requested },
     allocatedResourceStatuses: { ...claim.status.allocatedResourceStatuses, storage: phase },
     conditions: withCondition(claim.status, condition, { now, ...(message !== undefined && { message }) }),
   })
   // The status announces the expansion before the volume changes, so that it is known after a restart.
   if (isFirst && !isGrown) return { status: status('ControllerResizeInProgress', 'Resizing'), notices: began }
-  const spec = isGrown ? {} : { spec: { capacity: { ...volume.spec.capacity, storage: wanted } } }
+  const spec = isGrown ? {} : { spec: { capacity: { ...volume.spec.capacity, storage: requested } } }
   if (volume.spec.volumeMode === 'Block')
-    return { ...spec, status: resized(claim, wanted), notices: [normal('VolumeResizeSuccessful', 'Resize volume succeeded')] }
+    return { ...spec, status: resized(claim, requested), notices: [normal('VolumeResizeSuccessful', 'Resize volume succeeded')] }
   const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
   return {
     ...spec,
@@ -84,30 +84,31 @@ function withCondition(
 
 /** The next step to the requested attributes. */
 export function modifyStep(claim: Claim, attributesClass: (name: string) => AttributesClass | undefined): ResizeStep | undefined {
-  const wanted = claim.spec.volumeAttributesClassName
+  const requested = claim.spec.volumeAttributesClassName
   const { status } = claim
-  if (status.phase !== 'Bound' || !wanted || wanted === status.currentVolumeAttributesClassName) return undefined
+  if (status.phase !== 'Bound' || !requested || requested === status.currentVolumeAttributesClassName) return undefined
   const volume = claim.spec.volumeName
-  const found = attributesClass(wanted)
-  const modifying = (state: string) => ({ ...status, modifyVolumeStatus: { targetVolumeAttributesClassName: wanted, status: state } })
+  const found = attributesClass(requested)
+  const modifying = (state: string) => ({ ...status, modifyVolumeStatus: { targetVolumeAttributesClassName: requested, status: state } })
   const { modifyVolumeStatus } = status
-  const isSaid = (state: string) => modifyVolumeStatus?.status === state && modifyVolumeStatus.targetVolumeAttributesClassName === wanted
+  const isRecorded = (state: string) =>
+    modifyVolumeStatus?.status === state && modifyVolumeStatus.targetVolumeAttributesClassName === requested
   if (!found || found.driverName !== DRIVER) {
     const state = found ? 'Infeasible' : 'Pending'
-    const why = found ? `VAC ${wanted} is for driver ${found.driverName}, not for ${DRIVER}` : `VAC ${wanted} does not exist.`
-    return isSaid(state)
+    const why = found ? `VAC ${requested} is for driver ${found.driverName}, not for ${DRIVER}` : `VAC ${requested} does not exist.`
+    return isRecorded(state)
       ? undefined
       : { status: modifying(state), notices: [{ type: 'Warning', reason: 'VolumeModifyFailed', message: why }] }
   }
-  if (!isSaid('InProgress'))
+  if (!isRecorded('InProgress'))
     return {
       status: modifying('InProgress'),
-      notices: [normal('VolumeModify', `external resizer is modifying volume ${volume} with vac ${wanted}`)],
+      notices: [normal('VolumeModify', `external resizer is modifying volume ${volume} with vac ${requested}`)],
     }
   const { modifyVolumeStatus: _, ...rest } = status
   return {
-    spec: { volumeAttributesClassName: wanted },
-    status: { ...rest, currentVolumeAttributesClassName: wanted },
-    notices: [normal('VolumeModifySuccessful', `external resizer modified volume ${volume} with vac ${wanted} successfully`)],
+    spec: { volumeAttributesClassName: requested },
+    status: { ...rest, currentVolumeAttributesClassName: requested },
+    notices: [normal('VolumeModifySuccessful', `external resizer modified volume ${volume} with vac ${requested} successfully`)],
   }
 }

@@ -41,7 +41,7 @@ test('a volume is provisioned for a claim of the driver, after its node is known
   assert.equal(provisionStep(selected('gone'), around({ storageClass: LATER }))?.step, 'unselect')
   const gold = claim({ spec: { volumeAttributesClassName: 'gold' } })
   const refused = provisionStep(gold, around())
-  assert.match(refused?.step === 'say' ? refused.notice.message : '', /volumeattributesclass\.storage\.k8s\.io "gold" not found$/)
+  assert.match(refused?.step === 'report' ? refused.notice.message : '', /volumeattributesclass\.storage\.k8s\.io "gold" not found$/)
   assert.equal(provisionStep(gold, around({ attributesClass: () => ({ driverName: DRIVER }) }))?.step, 'make')
   assert.equal(provisionStep(claim({ spec: { dataSourceRef: { kind: 'Populator' } } }), around()), undefined)
 })
@@ -53,7 +53,7 @@ test('a volume is deleted when it is released and detached, and only if this dri
   const released = { status: { phase: 'Released' } }
   assert.equal(volumeStep(volume({ ...released, metadata: held }), [])?.step, 'delete')
   const attached = volumeStep(volume({ ...released, metadata: held }), ['node'])
-  assert.equal(attached?.step === 'say' && attached.notice.message, 'persistentvolume pvc-u is still attached to node node')
+  assert.equal(attached?.step === 'report' && attached.notice.message, 'persistentvolume pvc-u is still attached to node node')
   const going = { ...held, deletionTimestamp: NOW }
   assert.deepEqual(volumeStep(volume({ ...released, metadata: going }), []), { step: 'finalizers', finalizers: ['a'] })
   assert.deepEqual(volumeStep(volume({ metadata: held, spec: { persistentVolumeReclaimPolicy: 'Retain' } }), []), {

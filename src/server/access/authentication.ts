@@ -105,8 +105,8 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
     saved: made?.saved ?? Promise.resolve(),
     access: {
       audiences,
-      async authenticate(token, wanted, request): Promise<TokenFinding> {
-        const found = await tokens.authenticate(token, wanted.length === 0 ? audiences : wanted, request)
+      async authenticate(token, requestedAudiences, request): Promise<TokenFinding> {
+        const found = await tokens.authenticate(token, requestedAudiences.length === 0 ? audiences : requestedAudiences, request)
         return found.outcome === 'user' ? { ...found, user: authenticatedUser(found.user) } : found
       },
       tokenLifetime: {

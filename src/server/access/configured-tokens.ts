@@ -81,9 +81,9 @@ export function configuredIssuers(
   })
   signal.addEventListener('abort', stop, { once: true })
   const tokens: TokenAuthenticator = {
-    async authenticate(token, wanted): Promise<TokenFinding> {
+    async authenticate(token, requestedAudiences): Promise<TokenFinding> {
       for (const issuer of current) {
-        const found = await issuer.authenticate(token, wanted)
+        const found = await issuer.authenticate(token, requestedAudiences)
         if (found.outcome !== 'none') return found
       }
       return { outcome: 'none' }

@@ -17,7 +17,7 @@ export function httpsFetch(ca: string | undefined): Fetch {
         signal: AbortSignal.timeout(MAX_MS),
         agent: trustingAgent(trust, { keepAlive: false }),
       }
-      const asked = get(url, options, answer => {
+      const request = get(url, options, answer => {
         const pieces: Buffer[] = []
         let size = 0
         answer.on('data', (piece: Buffer) => {
@@ -34,6 +34,6 @@ export function httpsFetch(ca: string | undefined): Fetch {
           }),
         )
       })
-      asked.on('error', reject)
+      request.on('error', reject)
     })
 }

@@ -147,11 +147,11 @@ function tryParse(bytes: Buffer): Json | undefined {
 
 /** The message of Kubernetes' clients for a response without a Status. */
 function generic(status: number, body: string, method: string, { resource, path }: Attributes): StatusError {
-  const told = failureOf({ status, body, contentType: '' }) ?? ''
+  const explanation = failureOf({ status, body, contentType: '' }) ?? ''
   const name = resource?.name ? ` ${resource.name}` : ''
   const about = resource ? `${resource.plural}${resource.group === '' ? '' : `.${resource.group}`}${name}` : path
   const reason = status === 404 ? 'NotFound' : status === 503 ? 'ServiceUnavailable' : status === 409 ? 'Conflict' : ''
-  return new StatusError(status, reason, `${told} (${method.toLowerCase()} ${about})`)
+  return new StatusError(status, reason, `${explanation} (${method.toLowerCase()} ${about})`)
 }
 
 type Kinded = DiscoveredResource & { readonly kind: string }

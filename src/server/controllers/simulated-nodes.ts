@@ -68,8 +68,8 @@ export const kindsOfNodes = (config: Config): readonly Kind<any>[] => (simulated
 export function nodeSources(client: Client): Readonly<Record<string, VirtualSource>> {
   const load = () => import('../../nodes/usage/metrics.ts')
   return {
-    'node usage': async asked => (await load()).nodeMetrics(client, asked),
-    'pod usage': async asked => (await load()).podMetrics(client, asked),
+    'node usage': async request => (await load()).nodeMetrics(client, request),
+    'pod usage': async request => (await load()).podMetrics(client, request),
   }
 }
 

@@ -45,9 +45,9 @@ users:
 
 /** The access of a context in a kubeconfig; undefined when it has no such context with a certificate. */
 export function accessIn(kubeconfig: JsonObject, name: string): Access | undefined {
-  const entry = (list: string, of: string, wanted: unknown): JsonObject | undefined => {
+  const entry = (list: string, of: string, expectedName: unknown): JsonObject | undefined => {
     const all = kubeconfig[list]
-    const found = Array.isArray(all) ? all.find(each => isObject(each) && each['name'] === wanted) : undefined
+    const found = Array.isArray(all) ? all.find(each => isObject(each) && each['name'] === expectedName) : undefined
     const value = isObject(found) ? found[of] : undefined
     return isObject(value) ? value : undefined
   }

@@ -59,7 +59,7 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
   if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
   const keep = shared ? sharedKeys(shared) : folder === undefined ? memoryKeeper(memory) : keeper(folder, saves)
-  const wanted = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
+  const allNames = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
     'ca',
     pair => isFresh(pair, now),
@@ -68,8 +68,8 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
   const isOurs = (pair: KeyPair) => isFresh(pair, now) && isIssuedBy(pair, authority)
   const server = keep(
     'server',
-    pair => isOurs(pair) && covers(pair, wanted),
-    () => issueServer(authority, 'keelson', { names: wanted, ...leafValidity(now, authority) }),
+    pair => isOurs(pair) && covers(pair, allNames),
+    () => issueServer(authority, 'keelson', { names: allNames, ...leafValidity(now, authority) }),
   )
   const admin = keep(
     'admin',

@@ -265,8 +265,10 @@ class Copy {
       resource => !this.#ttls.has(resource) && (found.get(resource) ?? 0) !== (this.#counts.get(resource) ?? 0),
     )
     if (wrong.length === 0) return
-    const told = wrong.slice(0, NAMED).map(resource => `${resource} ${found.get(resource) ?? 0} of ${this.#counts.get(resource) ?? 0}`)
-    throw new ConfigError(`the copy is not complete (${told.join(', ')}); run the command again`)
+    const differences = wrong
+      .slice(0, NAMED)
+      .map(resource => `${resource} ${found.get(resource) ?? 0} of ${this.#counts.get(resource) ?? 0}`)
+    throw new ConfigError(`the copy is not complete (${differences.join(', ')}); run the command again`)
   }
 }
 

@@ -97,14 +97,14 @@ async function ensureSlice(client: Client, { port, replicas }: OwnService, ips: 
   const stored = slices.get(NAMED)
   const addressType = stored?.addressType ?? (ips[0]?.includes(':') ? 'IPv6' : 'IPv4')
   const isOfType = (ip: string) => ip.includes(':') === (addressType === 'IPv6')
-  const wanted = {
+  const desired = {
     addressType,
     endpoints: ips.filter(isOfType).map(ip => ({ addresses: [ip], conditions: { ready: true } })),
     ports: replicas && stored?.ports?.length ? stored.ports : [{ name: 'https', port, protocol: 'TCP' }],
   }
-  if (!stored) await slices.create({ metadata: { ...NAMED, labels }, ...wanted })
-  else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints ?? [], ports: stored.ports ?? [] }, wanted))
-    await slices.patch(NAMED, { metadata: { labels }, ...wanted })
+  if (!stored) await slices.create({ metadata: { ...NAMED, labels }, ...desired })
+  else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints ?? [], ports: stored.ports ?? [] }, desired))
+    await slices.patch(NAMED, { metadata: { labels }, ...desired })
 }
 
 /** An address at which others reach this machine: the configured one, the one listened on, or its first of the services' family. */

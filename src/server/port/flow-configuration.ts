@@ -84,11 +84,11 @@ export const flowSchemaConditions = defineController({
         const schema = schemas.get({ name })
         if (!schema) return
         const level = schema.spec.priorityLevelConfiguration.name
-        const wanted = danglingOf(level, levels.exists({ name: level }))
-        const stored = schema.status?.conditions?.find(({ type }) => type === wanted.type)
-        if (stored?.status === wanted.status && stored.reason === wanted.reason && stored.message === wanted.message) return
+        const desired = danglingOf(level, levels.exists({ name: level }))
+        const stored = schema.status?.conditions?.find(({ type }) => type === desired.type)
+        if (stored?.status === desired.status && stored.reason === desired.reason && stored.message === desired.message) return
         const lastTransitionTime = timestampOf(client.now)
-        const status = { conditions: [{ ...wanted, lastTransitionTime }] }
+        const status = { conditions: [{ ...desired, lastTransitionTime }] }
         await schemas.apply({ metadata: { name }, status }, { subresource: 'status' })
       },
     }
