@@ -6,9 +6,8 @@ import { openEnvelope } from '../src/codec/protobuf-envelope.ts'
 import { kubernetesFormat } from '../src/etcd-format/kubernetes-format.ts'
 import { builtinKinds } from '../src/kinds/all.ts'
 import { Catalog } from '../src/registry/catalog.ts'
-import { ObjectMeta } from '../src/schema/object-meta.ts'
 import { resourcesOf } from '../src/schema/resource.ts'
-import { message } from '../src/schema/types.ts'
+import { message, string } from '../src/schema/types.ts'
 import { startServer } from '../src/server/start.ts'
 import { configOf } from '../src/start-options.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
@@ -55,6 +54,11 @@ const NP = {
   },
   status: { loadBalancer: {} },
 }
+
+/** Fields of any record that are written even though they are empty. */
+const ANY_RECORD = message('Any', {
+  metadata: [1, message('ObjectMeta', { selfLink: [4, string.optional()], resourceVersion: [6, string.optional()] })],
+})
 
 const formatOf = () =>
   kubernetesFormat({
@@ -164,7 +168,7 @@ function contentOf(key: string, bytes: Buffer) {
     return { as: `${apiVersion} ${kind}`, ...object, metadata: others }
   }
   const { apiVersion, kind, raw } = openEnvelope(bytes)
-  const { metadata: stored } = fromProtobuf(message('Any', { metadata: [1, ObjectMeta] }), raw) as { metadata: Record<string, unknown> }
+  const { metadata: stored } = fromProtobuf(ANY_RECORD, raw) as { metadata: Record<string, unknown> }
   assert.equal(stored['resourceVersion'], '')
   assert.equal(stored['selfLink'], '')
   return { as: `${apiVersion} ${kind}`, ...object, metadata: others }

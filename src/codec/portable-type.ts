@@ -3,16 +3,19 @@ import type { AnyType, Shape } from '../schema/types.ts'
 
 /** As much of a type as reading protobuf needs, as plain data that can be sent to a worker. */
 export function portableType(type: AnyType): AnyType {
-  const copies = new Map<Shape, { shape: object }>()
-  const copy = ({ shape }: AnyType): { shape: object } => {
+  const copies = new Map<Shape, object>()
+  const copyShape = (shape: Shape): object => {
     const known = copies.get(shape)
     if (known) return known
     // Known before it is complete: types may refer to themselves.
-    const made: { shape: object } = { shape: { kind: shape.kind } }
+    const made = { kind: shape.kind }
     copies.set(shape, made)
-    Object.assign(made.shape, contentOf(shape, copy))
-    return made
+    return Object.assign(made, contentOf(shape, copy))
   }
+  const copy = ({ shape, flags: { optional, always, orEmpty } }: AnyType) => ({
+    shape: copyShape(shape),
+    flags: { ...(optional && { optional }), ...(always && { always }), ...(orEmpty && { orEmpty }) },
+  })
   return copy(type) as AnyType
 }
 

@@ -19,6 +19,8 @@ const FIXED32 = 5
 const MAX_DEPTH = 256
 
 export class ProtobufReader {
+  /** How many values may be read. */
+  readonly limit: number
   readonly #bytes: Buffer
   #at = 0
   /** The end of the part being read. */
@@ -30,7 +32,8 @@ export class ProtobufReader {
   #high = 0
   #wireType = 0
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, limit: number = LIMITS.decodedNodes) {
+    this.limit = limit
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#end = bytes.byteLength
   }
@@ -59,7 +62,7 @@ export class ProtobufReader {
 
   /** Counts a value that was read; throws a StatusError when there are too many. */
   count(): void {
-    if (++this.#values > LIMITS.decodedNodes) throw tooManyValues()
+    if (++this.#values > this.limit) throw tooManyValues(this.limit)
   }
 
   /** Throws unless the field at hand has this wire type. */
@@ -87,7 +90,28 @@ export class ProtobufReader {
     const length = this.#length()
     const from = this.#at
     this.#at += length
-    return this.#bytes.toString('utf8', from, this.#at)
+    return length > MAX_KNOWN_LENGTH ? this.#bytes.toString('utf8', from, this.#at) : this.#shortString(from, this.#at)
+  }
+
+  /** Most short strings come again and again: the last ones read are compared in less time than a call into the engine takes. */
+  #shortString(from: number, to: number): string {
+    const bytes = this.#bytes
+    let hash = 0
+    let bits = 0
+    for (let i = from; i < to; i++) {
+      const byte = bytes[i]!
+      bits |= byte
+      hash = (Math.imul(hash, 31) + byte) | 0
+    }
+    if (bits >= 0x80) return bytes.toString('utf8', from, to)
+    const index = (hash ^ (hash >>> 15)) & (KNOWN_STRINGS - 1)
+    const known = knownStrings[index]!
+    if (known.length === to - from) {
+      let i = 0
+      while (i < known.length && known.charCodeAt(i) === bytes[from + i]) i++
+      if (i === known.length) return known
+    }
+    return (knownStrings[index] = bytes.toString('latin1', from, to))
   }
 
   /** The bytes of a length-delimited part; they share memory with the whole. */
@@ -152,6 +176,15 @@ export class ProtobufReader {
 
   /** Up to 64 bits into two signed halves; what a tenth byte has beyond that is lost, as Go loses it. */
   #varint(): void {
+    if (this.#at < this.#end) {
+      const byte = this.#bytes[this.#at]!
+      if (byte < 0x80) {
+        this.#at++
+        this.#low = byte
+        this.#high = 0
+        return
+      }
+    }
     let low = 0
     let high = 0
     for (let shift = 0; ; shift += 7) {
@@ -168,5 +201,10 @@ export class ProtobufReader {
     this.#high = high
   }
 }
+
+/** ASCII strings that were read, each at an index that follows from its bytes; the next one with the same index replaces it. */
+const KNOWN_STRINGS = 4096
+const MAX_KNOWN_LENGTH = 32
+const knownStrings: string[] = new Array(KNOWN_STRINGS).fill('')
 
 const truncated = () => new ProtobufError('unexpected EOF')

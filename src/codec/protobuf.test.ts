@@ -25,8 +25,8 @@ test('what kubectl sends for a config map is read', () => {
   assert.deepEqual([kind, apiVersion, contentType], ['ConfigMap', 'v1', ''])
   const { type } = resourceOf(ConfigMap, 'k8s.io')
   const value = fromProtobuf(type, raw)
-  assert.deepEqual(conform(type, value).value, { metadata: { name: 'c1' }, data: { a: 'b' } })
-  const written = envelope({ kind, apiVersion }, toProtobuf(type, conform(type, value).value))
+  assert.deepEqual(value, { metadata: { name: 'c1' }, data: { a: 'b' } })
+  const written = envelope({ kind, apiVersion }, toProtobuf(type, value))
   // The same but for the zeros that are left out.
   assert.equal(
     written.toString('hex'),
@@ -79,7 +79,7 @@ test('lists inside maps have a message of their own', () => {
   const extra = t.mapOf(t.atomic(t.string))
   assert.equal(there(extra, { k: ['a', 'b'] }), '0a0b0a016b12060a01610a0162')
   assert.deepEqual(back(extra, '0a0b0a016b12060a01610a0162'), { k: ['a', 'b'] })
-  assert.deepEqual(back(extra, '0a050a016b1200'), { k: [] })
+  assert.deepEqual(back(extra, '0a050a016b1200'), { k: null }, 'as Go writes a list without elements')
 })
 
 test('scalars of lists may come packed, fields may come twice, and unknown ones are passed over', () => {
@@ -91,6 +91,53 @@ test('scalars of lists may come packed, fields may come twice, and unknown ones 
   assert.equal(back(t.string, `${unknown} 0a0161 ${unknown}`), 'a')
 })
 
+test('a message that comes in parts is merged, wherever the parts are', () => {
+  const inner = t.message('Inner', { list: [1, t.atomic(t.string)], map: [2, t.mapOf(t.string)], deep: [3, only(t.string)] })
+  const type = t.message('Outer', { a: [1, inner], ...t.inlined(2, { b: [1, inner] }), c: [3, t.atomic(inner)] })
+  const part = (text: string) => `0a01${text} 1207 0a0161 1202${text}${text} 1a03 0a01${text}`.replaceAll(' ', '')
+  const of = (number: string, content: string) => number + Buffer.from([content.length / 2]).toString('hex') + content
+  const merged = { list: ['x', 'y'], map: { a: 'yy' }, deep: { x: 'y' } }
+  const [x, y] = [part('78'), part('79')]
+  assert.deepEqual(fromProtobuf(type, hex(of('0a', x) + of('12', of('0a', x)) + of('0a', y) + of('12', of('0a', y)))), {
+    a: merged,
+    b: merged,
+  })
+  assert.deepEqual((fromProtobuf(type, hex(of('1a', x) + of('1a', y)))['c'] as object[]).length, 2, 'elements of a list are not')
+})
+
+test('zero values are left out where the type says so, and fields are in declared order', () => {
+  const type = t.message('Outer', {
+    kind: [0, t.string],
+    plain: [3, t.string],
+    optional: [2, t.int32.optional()],
+    always: [1, t.bool.always()],
+    inner: [4, only(t.string).orEmpty()],
+    list: [5, t.atomic(t.int32)],
+    kept: [6, t.atomic(t.int32).always()],
+    bytes: [7, t.bytes.always()],
+  })
+  assert.deepEqual(fromProtobuf(type, hex('')), { always: false, inner: {}, kept: null, bytes: null })
+  const zeros = fromProtobuf(type, hex('0800 1000 1a00 2200 2a00 3200 3a00'))
+  assert.deepEqual(zeros, { optional: 0, always: false, inner: {}, kept: [], bytes: '' })
+  assert.deepEqual(Object.keys(fromProtobuf(type, hex('0801 1001 1a0161 0800'))), ['plain', 'optional', 'always', 'inner', 'kept', 'bytes'])
+  const given = { kind: 'Outer', plain: undefined, inner: { x: '' } }
+  assert.deepEqual(fromProtobuf(type, hex('1a0161 22030a0161'), { given }), {
+    kind: 'Outer',
+    always: false,
+    inner: { x: '' },
+    kept: null,
+    bytes: null,
+  })
+})
+
+test('a quantity is canonical, and one that is none is refused', () => {
+  const quantity = (text: string) => back(t.quantity, toProtobuf(only(only(t.string)), { x: { x: text } }).toString('hex'))
+  assert.equal(quantity('1000m'), '1')
+  assert.equal(quantity('1000m'), '1', 'also when it is known')
+  assert.throws(() => quantity('x'), { name: 'ProtobufError', message: /quantities must match/ })
+  assert.throws(() => back(t.quantity, '0a040a02a031'), { name: 'ProtobufError', message: /quantities must match/ }, 'no UTF-8')
+})
+
 test('keys of maps are plain data, whatever they are', () => {
   const read = back(t.mapOf(t.string), there(t.mapOf(t.string), JSON.parse('{"__proto__":"x","constructor":"y"}'))) as object
   assert.deepEqual(Object.entries(read), [
@@ -98,7 +145,7 @@ test('keys of maps are plain data, whatever they are', () => {
     ['constructor', 'y'],
   ])
   assert.equal(Object.getPrototypeOf(read), Object.prototype)
-  assert.deepEqual(back(t.mapOf(t.int32), '0a00'), { '': null })
+  assert.deepEqual(back(t.mapOf(t.int32), '0a00'), { '': 0 })
 })
 
 test('a raw value is JSON, also in an envelope that says so, and nothing else', () => {
@@ -113,13 +160,16 @@ test('a raw value is JSON, also in an envelope that says so, and nothing else', 
   assert.deepEqual(back(t.raw, inEnvelope('{"a":1}', 'application/json')), { a: 1 })
   assert.throws(() => back(t.raw, inEnvelope('x', 'application/vnd.kubernetes.protobuf')), /must be JSON/)
   assert.throws(() => back(t.raw, '0a030a017b'), ProtobufError)
-  assert.equal(back(t.raw, '0a00'), null)
+  assert.equal(back(t.raw, '0a00'), undefined)
 })
 
 test('times are rounded as kube-apiserver does and refused where JSON has no year for them', () => {
   assert.equal(back(t.time, '0a07080110ffc1d72f'), '1970-01-01T00:00:01Z')
   assert.equal(back(t.microTime, '0a07080110ffc7ff7f'), '1970-01-01T00:00:01.268428Z')
-  assert.equal(back(t.time, '0a00'), null)
+  assert.equal(back(t.time, '0a00'), undefined)
+  assert.equal(back(t.time, '0a0b088092b8c398feffffff01'), undefined, 'the zero time of Go')
+  assert.equal(back(t.time, '0a021001'), undefined, 'nanoseconds are no part of it')
+  assert.throws(() => back(t.time, '0a0b0880808080808080808001'), /year outside of range/)
   assert.throws(() => back(t.time, '0a0a08ffffffffffffffff7f'), /year outside of range/)
 })
 
@@ -136,6 +186,8 @@ test('broken input is refused in the words of Go', () => {
     ['17', 'proto: illegal wireType 7'],
     ['13', 'unexpected EOF'],
     ['11 00', 'unexpected EOF'],
+    ['0a0161 12', 'unexpected EOF'],
+    ['0affffffff010801', 'unexpected EOF'],
   ]
   for (const [bytes, message] of cases) assert.throws(() => back(t.string, bytes), { name: 'ProtobufError', message }, bytes)
 })
@@ -150,7 +202,26 @@ test('messages that are nested without end are rejected before the stack overflo
   assert.doesNotThrow(() => fromProtobuf(only(t.string), Buffer.from('13'.repeat(10_000) + '14'.repeat(10_000), 'hex')))
 })
 
-test('no bytes make the reader fail in any other way', () => {
+test('strings are the same however often and in whatever order they are read', () => {
+  const type = t.message('M', { x: [1, t.atomic(t.string)] })
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.string({ maxLength: 40 }), fc.string({ maxLength: 12, unit: 'binary' }))), texts => {
+      const x = [...texts, ...texts]
+      assert.deepEqual(fromProtobuf(type, toProtobuf(type, { x })), texts.length === 0 ? {} : { x })
+    }),
+  )
+})
+
+test('more values than the limit are refused, packed ones and those in raw JSON too', () => {
+  const refused = { message: /limit is 3 values/ }
+  const read = (type: t.AnyType, bytes: string) => fromProtobuf(only(type), hex(bytes), { values: 3 })
+  assert.deepEqual(read(t.atomic(t.int32), '080108010801'), { x: [1, 1, 1] })
+  assert.throws(() => read(t.atomic(t.int32), '0801080108010801'), refused)
+  assert.throws(() => read(t.atomic(t.int32), '0a0401010101'), refused)
+  assert.throws(() => read(t.raw, `0a0b0a09${Buffer.from('[1,2,3,4]').toString('hex')}`), refused)
+})
+
+test('no bytes make the reader fail in any other way, and what it reads is conformed', () => {
   const type = resourceOf(ConfigMap, 'k8s.io').type
   const start = toProtobuf(type, {
     metadata: { name: 'a', labels: { a: 'b' }, creationTimestamp: '2026-01-01T00:00:00Z' },
@@ -160,11 +231,14 @@ test('no bytes make the reader fail in any other way', () => {
     fc.property(fc.array(fc.tuple(fc.nat(start.length - 1), fc.nat(255))), fc.uint8Array({ maxLength: 20 }), (changes, tail) => {
       const bytes = Buffer.concat([start, tail])
       for (const [at, byte] of changes) bytes[at] = byte
+      let value: Json
       try {
-        fromProtobuf(type, bytes)
+        value = fromProtobuf(type, bytes)
       } catch (error) {
         assert.ok(error instanceof ProtobufError, String(error))
+        return
       }
+      assert.deepEqual(conform(type, value).value, value)
     }),
   )
 })

@@ -1,15 +1,14 @@
 /** The records of one built-in kind: from what etcd holds to stored bytes, and back. */
-import { parseJson, stringifyJson } from '../codec/json.ts'
-import { fromProtobuf } from '../codec/protobuf-decode.ts'
+import { JsonError, parseJson, stringifyJson } from '../codec/json.ts'
+import { fromProtobuf, type ProtobufOptions } from '../codec/protobuf-decode.ts'
 import { type Around, toCompleteProtobuf } from '../codec/protobuf-encode.ts'
 import { type Enveloped, envelope, isEnveloped, openEnvelope } from '../codec/protobuf-envelope.ts'
-import { ProtobufError } from '../codec/protobuf-reader.ts'
-import { type JsonOfProtobuf, jsonOfProtobuf } from '../codec/protobuf-to-json.ts'
+import { DELIMITED, ProtobufError } from '../codec/protobuf-reader.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { ConformError, conform } from '../schema/conform.ts'
-import { fillDefaults, hasDefaults } from '../schema/defaults.ts'
+import { fillDefaults } from '../schema/defaults.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
@@ -46,54 +45,63 @@ export function storedKind(described: Described, options: StoredKindOptions): St
   return layout.encoding === 'json' ? new JsonKind(described, options) : new ProtobufKind(described, options)
 }
 
-/** Runs what reads a record; what is wrong with the record becomes its fault. */
-function reading(read: () => Buffer): Decoded {
+/** Runs a reader of a record; what is wrong with the record becomes its fault. */
+function decodedBy(read: () => Decoded): Decoded {
   try {
-    return { value: read() }
+    return read()
   } catch (error) {
-    // Limits of sizes are StatusErrors.
-    if (error instanceof Unreadable || error instanceof ProtobufError || error instanceof ConformError || error instanceof StatusError)
-      return { fault: error.message }
-    if (error instanceof Error && (error.name === 'JsonError' || error instanceof SyntaxError)) return { fault: error.message }
+    if (FAULTS.some(fault => error instanceof fault)) return { fault: (error as Error).message }
     throw error
   }
 }
+/** Errors of records. Limits of sizes are StatusErrors. */
+const FAULTS = [Unreadable, ProtobufError, ConformError, StatusError, JsonError]
 
 class ProtobufKind implements StoredKind {
   readonly #described: Described
   readonly #options: StoredKindOptions
-  /** What every record that kube-apiserver writes today begins with. */
-  readonly #head: Buffer
   /** The envelope of a record. */
   readonly #around: Around
-  readonly #hasDefaults: boolean
-  #toJson: JsonOfProtobuf | undefined
+  readonly #reading: ProtobufOptions
 
   constructor(described: Described, options: StoredKindOptions) {
     this.#described = described
     this.#options = options
-    this.#hasDefaults = options.setDefaults !== undefined || hasDefaults(described.type)
-    const { apiVersion } = options.layout
-    const empty = envelope({ kind: described.kind, apiVersion }, new Uint8Array(0))
-    // Up to the length of the message, which comes next.
-    this.#head = empty.subarray(0, -1 - TAIL_LENGTH)
-    // The head ends with the tag of the message.
-    this.#around = { before: this.#head.subarray(0, -1), number: MESSAGE, after: TAIL }
+    const { kind, apiVersion } = described
+    const empty = envelope({ kind, apiVersion: options.layout.apiVersion }, NO_MESSAGE)
+    // The message comes between its length, which is 0 here, and the tail.
+    this.#around = { before: empty.subarray(0, -TAIL.length - 2), number: MESSAGE, after: TAIL }
+    this.#reading = { ...ANY_SIZE, given: { kind, apiVersion, metadata: { selfLink: undefined, resourceVersion: '' } } }
   }
 
   decode(stored: Uint8Array): Decoded {
-    return this.#decodeUsual(stored) ?? reading(() => this.#decodeAny(stored))
+    return decodedBy(() => this.#read(stored))
   }
 
   encode(value: Value, object: AnyObject = parseObject(bytesOf(value))): Uint8Array {
     return toCompleteProtobuf(this.#described.type, asKept(object), this.#around)
   }
 
-  /** The fast way, for records as kube-apiserver writes them. */
-  #decodeUsual(stored: Uint8Array): Decoded | undefined {
-    const head = this.#head
-    for (let i = 0; i < head.length; i++) if (stored[i] !== head[i]) return undefined
-    let at = head.length
+  #read(stored: Uint8Array): Decoded {
+    const message = this.#messageIn(stored)
+    if (message) return this.#readMessage(message)
+    if (!isEnveloped(stored)) {
+      // kube-apiserver can be configured to store JSON, and always reads it.
+      if (stored[0] === OPEN_BRACE) return readJson(stored, this.#described, this.#options)
+      throw new Unreadable(unknownEncoding(stored))
+    }
+    const opened = openEnvelope(stored)
+    const other = versionOf(opened, this.#described, this.#options)
+    if (other) return storedFrom(convertedFrom(other, fromProtobuf(other.type, opened.raw, ANY_SIZE)), this.#described, this.#options)
+    return this.#readMessage(opened.raw)
+  }
+
+  /** The message of a record in the envelope that kube-apiserver writes today; undefined for any other. */
+  #messageIn(stored: Uint8Array): Uint8Array | undefined {
+    const { before } = this.#around
+    for (let i = 0; i < before.length; i++) if (stored[i] !== before[i]) return undefined
+    let at = before.length
+    if (stored[at++] !== MESSAGE * 8 + DELIMITED) return undefined
     let length = 0
     for (let shift = 0; ; shift += 7) {
       const byte = stored[at++]
@@ -101,40 +109,23 @@ class ProtobufKind implements StoredKind {
       length |= (byte & 0x7f) << shift
       if (byte < 0x80) break
     }
-    // An empty encoding and an empty content type are all that comes after the message.
     const end = at + length
-    if (stored.length !== end + TAIL_LENGTH || stored[end] !== 0x1a || stored[end + 1] !== 0 || stored[end + 2] !== 0x22) return undefined
-    this.#toJson ??= this.#compile()
-    const value = this.#toJson(stored, at, end)
-    if (value === undefined) return undefined
-    if (!this.#hasDefaults) return { value }
-    try {
-      return withDefaults(value, this.#described, this.#options)
-    } catch {
-      // Something inside is not JSON: the general decoder says what.
-      return undefined
-    }
+    if (stored.length !== end + TAIL.length) return undefined
+    for (let i = 0; i < TAIL.length; i++) if (stored[end + i] !== TAIL[i]) return undefined
+    return stored.subarray(at, end)
   }
 
-  #compile(): JsonOfProtobuf {
-    const { kind, apiVersion, type } = this.#described
-    const head = `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)}`
-    return jsonOfProtobuf(type, { head, metadata: { selfLink: '', resourceVersion: '"resourceVersion":""' } }) ?? (() => undefined)
-  }
-
-  #decodeAny(stored: Uint8Array): Buffer {
-    const { type } = this.#described
-    if (!isEnveloped(stored)) {
-      // kube-apiserver can be configured to store JSON, and always reads it.
-      if (stored[0] === OPEN_BRACE) return storedBytes(readJson(stored, this.#described, this.#options), this.#described, this.#options)
-      throw new Unreadable(unknownEncoding(stored))
-    }
-    const opened = openEnvelope(stored)
-    const other = versionOf(opened, this.#described, this.#options)
-    if (other) return storedBytes(convertedFrom(other, fromProtobuf(other.type, opened.raw)), this.#described, this.#options)
-    return storedBytes(fromProtobuf(type, opened.raw), this.#described, this.#options)
+  #readMessage(message: Uint8Array): Decoded {
+    const object = fromProtobuf(this.#described.type, message, this.#reading) as unknown as AnyObject
+    fill(object, this.#described, this.#options)
+    // Its fields are in the order of stored bytes already.
+    return { value: Buffer.from(stringifyJson(object as unknown as Json)), object }
   }
 }
+const NO_MESSAGE = new Uint8Array(0)
+/** What is stored is read, however many values it holds: kube-apiserver limits only its bytes. */
+const ANY_SIZE = { values: Number.POSITIVE_INFINITY }
+
 /** A record does not hold its own revision. A new object has none, and need not be copied. */
 function asKept(object: AnyObject): AnyObject {
   if (object.metadata.resourceVersion === undefined && object.metadata.selfLink === undefined) return object
@@ -146,7 +137,6 @@ function asKept(object: AnyObject): AnyObject {
 const MESSAGE = 2
 /** An empty encoding and an empty content type. */
 const TAIL = Buffer.from([0x1a, 0, 0x22, 0])
-const TAIL_LENGTH = TAIL.length
 const OPEN_BRACE = 0x7b
 
 /** Kinds that are stored as JSON. Only definitions are stored in another version than the one that is served. */
@@ -160,9 +150,9 @@ class JsonKind implements StoredKind {
   }
 
   decode(stored: Uint8Array): Decoded {
-    return reading(() => {
+    return decodedBy(() => {
       if (stored[0] !== OPEN_BRACE) throw new Unreadable(unknownEncoding(stored))
-      return storedBytes(readJson(stored, this.#described, this.#options), this.#described, this.#options)
+      return readJson(stored, this.#described, this.#options)
     })
   }
 
@@ -175,52 +165,29 @@ class JsonKind implements StoredKind {
   }
 }
 
-/** The stored bytes of a value that was read from a record. */
-function storedBytes(value: JsonObject, described: Described, options: StoredKindOptions): Buffer {
+/** The stored bytes of a value that a record holds in another form. */
+function storedFrom(value: JsonObject, described: Described, options: StoredKindOptions): Decoded {
   const { kind, apiVersion, type } = described
   const object = { ...conform(type, value).value, kind, apiVersion } as AnyObject
-  fillDefaults(type, object)
-  options.setDefaults?.(object)
-  return encodeStored(object)
+  fill(object, described, options)
+  return { value: encodeStored(object), object }
 }
 
-/** Fills defaults that a record lacks, because it was written before they were there. */
-function withDefaults(value: Buffer, { type }: Described, { setDefaults }: StoredKindOptions): Decoded {
-  const object = JSON.parse(value.toString()) as AnyObject
-  const before = countMembers(object)
+/** Fills the defaults that a record lacks because it was written before they existed. */
+function fill(object: AnyObject, { type }: Described, { setDefaults }: StoredKindOptions): void {
   fillDefaults(type, object)
   setDefaults?.(object)
-  if (countMembers(object) === before) return { value, object }
-  // Again from the text, where all numbers are exact.
-  const exact = parseObject(value)
-  fillDefaults(type, exact)
-  setDefaults?.(exact)
-  return { value: encodeStored(exact) }
 }
 
-/** How many values there are that are not null: defaults only ever add some. */
-function countMembers(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let count = 0
-  if (Array.isArray(value)) for (const item of value) count += typeof item === 'object' ? countMembers(item) : 0
-  else
-    for (const name in value) {
-      const member = (value as Record<string, unknown>)[name]
-      if (member === null) continue
-      count++
-      if (typeof member === 'object') count += countMembers(member)
-    }
-  return count
-}
-
-function readJson(stored: Uint8Array, described: Described, options: StoredKindOptions): JsonObject {
+function readJson(stored: Uint8Array, described: Described, options: StoredKindOptions): Decoded {
   const { value } = parseJson(stored)
   if (!isObject(value)) throw new Unreadable(`couldn't get version/kind; json parse error: the record is no object`)
   const { kind = '', apiVersion = '' } = value as Record<string, string>
   const other = versionOf({ kind, apiVersion }, described, options)
-  if (other) return convertedFrom(other, value)
+  if (other) return storedFrom(convertedFrom(other, value), described, options)
   // Of all kinds that are stored as JSON only definitions have an older version.
-  return options.layout.encoding === 'json' && apiVersion.endsWith('/v1beta1') ? fromV1beta1(value) : value
+  const isOld = options.layout.encoding === 'json' && apiVersion.endsWith('/v1beta1')
+  return storedFrom(isOld ? fromV1beta1(value) : value, described, options)
 }
 
 /** The other served version that a record is in; undefined when it is in the stored one. Refuses what is neither. */

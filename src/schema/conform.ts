@@ -163,16 +163,19 @@ function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
   }
 }
 
-/** The value of an absent field. */
-function absent(type: AnyType, walk: Walk): any {
-  if (type.flags.orEmpty) return readerOf(type)({}, walk)
+/** The value of an absent field; undefined for none. */
+const absent = (type: AnyType, walk: Walk): any => (type.flags.orEmpty ? readerOf(type)({}, walk) : absentValue(type))
+
+/** The value of an absent field that is no empty message; undefined for none. */
+export function absentValue(type: AnyType): Json | undefined {
   if (!type.flags.always) return undefined
   // A field that distinguishes absent from zero and is always written is written as null. So are bytes, which are a slice in Go.
   const isBytes = type.shape.kind === 'scalar' && type.shape.name === 'bytes'
   return type.flags.optional || isBytes ? null : zeroOf(type)
 }
 
-function zeroOf({ shape }: AnyType): any {
+/** The zero value of a type; null for those that are no scalars. */
+export function zeroOf({ shape }: AnyType): any {
   if (shape.kind !== 'scalar') return null
   switch (shape.name) {
     case 'bool':
