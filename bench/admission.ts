@@ -45,7 +45,7 @@ const NON_MATCHING_POLICIES: readonly (readonly [what: string, (i: number) => ob
 
 export async function admission({ quick }: { readonly quick: boolean }): Promise<AdmissionFigures> {
   const [bare, usual] = [await startKeelson(undefined, ['--disable-admission-plugins', PLUGINS.join(',')]), await startKeelson()]
-  const rounds = quick ? 2 : 5
+  const rounds = quick ? 2 : 4
   try {
     const without: number[] = []
     const byDefault: number[] = []
@@ -94,7 +94,7 @@ async function sent(target: Target, load: Pick<Load, 'request' | 'connections' |
 
 async function microsOfCreate({ target, pid }: Running, quick: boolean): Promise<number> {
   const before = cpuSeconds(pid)
-  const { requests } = await sent(target, { request: create, connections: 16, seconds: 60, requests: quick ? 2000 : 6000 })
+  const { requests } = await sent(target, { request: create, connections: 16, seconds: 60, requests: quick ? 1000 : 2000 })
   return ((cpuSeconds(pid) - before) / requests) * 1e6
 }
 
@@ -157,7 +157,7 @@ async function throughWebhook({ target }: Running, quick: boolean): Promise<Admi
     }
     await once(target, 'POST', '/api/v1/namespaces/default/secrets', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'read' } })
     await once(target, 'POST', `${ADMISSION}/validatingwebhookconfigurations`, webhookConfiguration([webhook]))
-    const seconds = quick ? 2 : 6
+    const seconds = quick ? 1 : 3
     const get = requestBytes('GET', '/api/v1/namespaces/default/secrets/read')
     const reads = () => sent(target, { request: () => get, connections: 1, seconds })
     const { p99: alone } = await reads()

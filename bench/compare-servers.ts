@@ -110,7 +110,7 @@ async function pass(start: Start, { starts, quick, say }: Passing): Promise<Pass
     for (const protocol of [HTTP1, HTTP2]) {
       await prepareDeployments(subject.target, protocol)
       for (const operation of operationsIn(protocol)) {
-        const [cost] = await costs([{ ...subject, operation }], protocol, lengths)
+        const [cost] = await costs([{ ...subject, protocol, operation }], lengths)
         measured.push({ name: operation.name, protocol: protocol.name, cost: cost! })
         say(`${operation.name}, ${protocol.name}: ${cost!.totalMicros.toFixed(0)} µs, ${cost!.perSecond.toFixed(0)}/s`)
       }

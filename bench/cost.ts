@@ -21,23 +21,19 @@ export type Cost = {
 export type Measured = { readonly target: Target; readonly pids: readonly number[] }
 export type Rounds = { readonly rounds: number; readonly seconds: number; readonly warmUpSeconds: number }
 
-/** The costs of one operation at each server. Servers may be sent different requests. */
-export async function costs(
-  all: readonly (Measured & { readonly operation: Operation })[],
-  protocol: Protocol,
-  { rounds, seconds, warmUpSeconds }: Rounds,
-): Promise<readonly Cost[]> {
+/** Requests that a server is sent. */
+export type Sending = Measured & { readonly protocol: Protocol; readonly operation: Operation }
+
+/** The costs of each in turn: of one operation at several servers, or in several protocols. */
+export async function costs(all: readonly Sending[], { rounds, seconds, warmUpSeconds }: Rounds): Promise<readonly Cost[]> {
   const measured = all.map(() => [] as Cost[])
-  for (const each of all) await round(each, protocol, warmUpSeconds)
-  for (let i = 0; i < rounds; i++) for (const [at, each] of all.entries()) measured[at]!.push(await round(each, protocol, seconds))
+  for (const each of all) await round(each, warmUpSeconds)
+  for (let i = 0; i < rounds; i++) for (const [at, each] of all.entries()) measured[at]!.push(await round(each, seconds))
   return measured.map(medianCost)
 }
 
-async function round(
-  { target, pids, operation: { name, lanes: count, request } }: Measured & { readonly operation: Operation },
-  protocol: Protocol,
-  seconds: number,
-): Promise<Cost> {
+async function round({ target, pids, protocol, operation }: Sending, seconds: number): Promise<Cost> {
+  const { name, lanes: count, request } = operation
   const lanes = await protocol.lanes(target, count)
   // The server has read the certificate of each client before it counts.
   await drive(lanes, { request, seconds: 60, requests: count })

@@ -49,7 +49,7 @@ export async function onEtcd({ quick }: { readonly quick: boolean }): Promise<Et
   if (program === undefined) return undefined
   const dir = newFolder()
   const embedded = { ...(await startKeelson(dir)), dir }
-  const lengths = { seconds: quick ? 2 : 5, rounds: quick ? 1 : 3 }
+  const lengths = { seconds: quick ? 1 : 2, rounds: quick ? 1 : 3 }
   const three = await onMembers({ program, members: 3 }, bench => writesOn({ ...bench, ...lengths }, embedded))
   return onMembers({ program, members: 1 }, async members => {
     const bench = { ...members, ...lengths }

@@ -63,6 +63,17 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
         percent(keelson.perSecond, ceiling.perSecond),
       ]),
     ),
+  plain: ({ costs }) =>
+    table(
+      ['main thread, over TLS', 'direct', 'by node:http', 'saved', 'HTTP/2'],
+      costs.map(({ name, direct, streams, http2 }) => [
+        name,
+        micros(direct),
+        micros(streams),
+        percent(streams - direct, streams),
+        micros(http2),
+      ]),
+    ),
   store: ({ creates }) =>
     table(
       ['creates over HTTPS, durable', 'Keelson', 'the store alone', 'share', 'target'],
@@ -273,6 +284,7 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   machine: ({ start }) => (start === undefined ? NOT_MEASURED : `\nMeasured with ${machineText(start.machine)}\n`),
   start: block('start'),
   requests: block('requests'),
+  plain: block('plain'),
   store: block('store'),
   growth: block('growth'),
   tests: block('tests'),

@@ -116,6 +116,19 @@ export const HTTP1: Protocol = {
   },
 }
 
+/** What the direct reader leaves to node:http, with all that follows on the connection (`src/http/listener/direct.ts`). */
+const CHUNKED = Buffer.from('GET /version HTTP/1.1\r\nHost: bench\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
+
+/** HTTP/1.1 on connections that Keelson reads by means of node:http and its streams. */
+export const HTTP1_STREAMS: Protocol = {
+  ...HTTP1,
+  async lanes(target, count) {
+    const lanes = await HTTP1.lanes(target, count)
+    await Promise.all(lanes.map(lane => lane.send(CHUNKED)))
+    return lanes
+  },
+}
+
 /** The body that a path is answered with. */
 export async function bodyOf(target: Target, path: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -77,7 +77,7 @@ class Session {
   /** Bytes that may be sent and are left to receive before the window is renewed. */
   #sendWindow = FIRST_WINDOW
   #received = 0
-  #unsent: Buffer[] = []
+  #unsent: { readonly bytes: Buffer; readonly data: number }[] = []
   /** The received part of a frame; frames other than data are handled whole. */
   #partial: Buffer | undefined
   /** The stream of a data frame, and its remaining bytes. */
@@ -118,16 +118,22 @@ class Session {
     this.#nextStream += 2
     this.#waiting.set(id, waiting)
     const bytes = Buffer.from(request)
-    for (let at = 0; at < bytes.length; at += FRAME_HEAD + bytes.readUIntBE(at, 3)) bytes.writeUInt32BE(id, at + 5)
-    this.#unsent.push(bytes)
+    let data = 0
+    for (let at = 0; at < bytes.length; ) {
+      const length = bytes.readUIntBE(at, 3)
+      if (bytes[at + 3] === FRAME.data) data += length
+      bytes.writeUInt32BE(id, at + 5)
+      at += FRAME_HEAD + length
+    }
+    this.#unsent.push({ bytes, data })
     this.#flush()
   }
 
-  /** The head of a request counts here, too, which does no harm. */
+  /** Sends what the window of the server has room for; only data counts. */
   #flush(): void {
-    while (this.#unsent.length > 0 && this.#unsent[0]!.length <= this.#sendWindow) {
-      const bytes = this.#unsent.shift()!
-      this.#sendWindow -= bytes.length
+    while (this.#unsent.length > 0 && this.#unsent[0]!.data <= this.#sendWindow) {
+      const { bytes, data } = this.#unsent.shift()!
+      this.#sendWindow -= data
       this.#socket.write(bytes)
     }
   }

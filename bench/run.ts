@@ -2,7 +2,7 @@
  * `npm run bench`: each figure beside its ceiling, measured alternately in the same run.
  *
  *   npm run bench -- --all                  everything; writes bench/figures.json and the pages that show it
- *   npm run bench -- --only start,requests  some parts: start, requests, store, growth, tests, workloads, admission, devices, etcd,
+ *   npm run bench -- --only start,requests  some parts: start, requests, plain, store, growth, tests, workloads, admission, devices, etcd,
  *                                           fairness, scale; prints only, unless --write is added
  *   npm run bench -- --quick                everything in short rounds; prints only
  *   npm run bench -- --pages                measures nothing, writes the pages again

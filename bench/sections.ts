@@ -10,7 +10,7 @@ import { type Fair, fairness } from './fairness.ts'
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, operationsIn, prepare, prepareDeployments } from './operations.ts'
-import { bodyOf, HTTP1, type Protocol, requestBytes, run, type Target } from './raw-client.ts'
+import { bodyOf, HTTP1, HTTP1_STREAMS, type Protocol, requestBytes, run, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
 import { type Scale, scale } from './scale.ts'
 import { bareStore, newFolder, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
@@ -27,6 +27,8 @@ export type StartFigures = {
 
 /** A request at Keelson, and at a bare server that sends the same bytes or stores the same body. */
 export type RequestFigure = { readonly name: string; readonly protocol: Protocol['name']; readonly keelson: Cost; readonly ceiling: Cost }
+/** A request that is answered directly, the same by node:http, and over HTTP/2: main thread, microseconds. */
+export type PlainFigure = { readonly name: string; readonly direct: number; readonly streams: number; readonly http2: number }
 export type StoreFigure = { readonly writers: number; readonly perSecond: number; readonly storeAlone: number }
 export type GrowthFigure = Readonly<Record<'objects' | 'get' | 'page' | 'create' | 'patch' | 'residentMB', number>>
 export type TestFigure = Took & { readonly what: string; readonly targetMs?: number }
@@ -45,6 +47,7 @@ export type ScaleFigures = Scale & { readonly objects: number; readonly watches:
 export type Measurements = {
   readonly start: StartFigures
   readonly requests: { readonly costs: readonly RequestFigure[] }
+  readonly plain: { readonly costs: readonly PlainFigure[] }
   readonly store: { readonly creates: readonly StoreFigure[] }
   readonly growth: { readonly sizes: readonly GrowthFigure[] }
   readonly tests: { readonly took: readonly TestFigure[]; readonly mbEach: number }
@@ -62,6 +65,7 @@ export type Sections = { readonly [Name in keyof Measurements]: (quick: boolean)
 export const SECTIONS: Sections = {
   start: starts,
   requests,
+  plain,
   store,
   growth,
   tests,
@@ -117,8 +121,8 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
         measured.push({ name, protocol: protocol.name, keelson: mine!, ceiling: bare! })
       for (const operation of operationsIn(protocol)) {
         const bare = operation.path === undefined ? writes : reads
-        const theirs = { target: bare.at(protocol), pids: [bare.pid], operation }
-        add(operation.name, await costs([{ ...ours, operation }, theirs], protocol, lengths))
+        const theirs = { target: bare.at(protocol), pids: [bare.pid], protocol, operation }
+        add(operation.name, await costs([{ ...ours, protocol, operation }, theirs], lengths))
       }
       const bare = {
         target: reads.at(protocol),
@@ -132,6 +136,24 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
   } finally {
     await Promise.all([keelson, reads, writes].map(server => server.stop()))
   }
+}
+
+/** What plain requests over HTTP/1.1 cost, and would cost if node:http answered them (docs/decisions/006-plain-requests.md). */
+async function plain(quick: boolean): Promise<Measurements['plain']> {
+  const { target, pid, stop } = await startKeelson(newFolder(), NO_CONTROLLERS)
+  await prepare(target)
+  const lengths: Rounds = quick ? { rounds: 2, seconds: 0.3, warmUpSeconds: 0.5 } : { rounds: 6, seconds: 0.3, warmUpSeconds: 1 }
+  const measured: PlainFigure[] = []
+  for (const name of ['GET one object', 'create']) {
+    const sent = [HTTP1, HTTP1_STREAMS, HTTP2].map(protocol => {
+      const operation = operationsIn(protocol).find(operation => operation.name === name)!
+      return { target, pids: [pid], protocol, operation }
+    })
+    const [direct, streams, http2] = (await costs(sent, lengths)).map(({ mainMicros }) => mainMicros)
+    measured.push({ name, direct: direct!, streams: streams!, http2: http2! })
+  }
+  await stop()
+  return { costs: measured }
 }
 
 /** Creates with many writers and with one, beside the store doing the same durable commits without anything around it. */

@@ -19,7 +19,7 @@ export type Workloads = {
 
 const PATH = '/apis/apps/v1/namespaces/default/deployments'
 const PODS_EACH = 10
-const IDLE_SECONDS = 20
+const IDLE_SECONDS = 10
 
 export async function workloads(quick: boolean): Promise<Workloads> {
   const { share: idleShare, mb: idleMB } = await idle(quick ? 5 : IDLE_SECONDS)

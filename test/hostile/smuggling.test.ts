@@ -55,18 +55,37 @@ class Received {
   }
 }
 
-/** How a connection gets to each of its readers: they have read this request before. */
-const READERS = {
-  'the direct one': 'GET /first HTTP/1.1\r\nHost: a\r\n\r\n',
-  'node:http': 'GET /first HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+const PLAIN = 'GET /first HTTP/1.1\r\nHost: a\r\n\r\n'
+
+type Delivery = {
+  /** Requests that are answered before the text is sent: they decide which reader has the connection. */
+  readonly first?: string
+  /** A plain request that is still being answered when the text comes. */
+  readonly during?: true
+  /** The pieces in which the text is sent; one if there is no other way. */
+  readonly pieces?: (text: string) => readonly string[]
+}
+
+const cutAt = (text: string, at: number) => (at > 0 && at < text.length ? [text.slice(0, at), text.slice(at)] : [text])
+
+/** How a text reaches each of the two readers of HTTP/1.1. */
+const DELIVERIES: Readonly<Record<string, Delivery>> = {
+  'the direct one': { first: PLAIN },
+  'the direct one, as the first text of a connection': {},
+  'the direct one, while it answers an earlier request': { during: true },
+  'the direct one, cut behind the head': { first: PLAIN, pieces: text => cutAt(text, text.indexOf('\r\n\r\n') + 4) },
+  'the direct one, cut within the end of the head': { first: PLAIN, pieces: text => cutAt(text, text.indexOf('\r\n\r\n') + 2) },
+  'node:http': { first: 'GET /first HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' },
 }
 
 assert.ok(TEXTS.length >= 82)
-for (const [reader, first] of Object.entries(READERS))
+for (const [reader, { first, during, pieces = text => [text] }] of Object.entries(DELIVERIES))
   test(`texts that are requests in more than one way, read by ${reader}`, patient, async t => {
     const begun: string[] = []
-    await using server = await serverFor(request => {
+    let release = () => {}
+    await using server = await serverFor(async request => {
       begun.push(`${request.method} ${request.target}`)
+      if (request.target === '/held') await new Promise<void>(resolve => (release = resolve))
       return echo(request)
     })
     for (const { name, text, read, after } of TEXTS)
@@ -74,11 +93,28 @@ for (const [reader, first] of Object.entries(READERS))
         const socket = connect({ host: '127.0.0.1', port: server.address.port, ca: authority.cert, ALPNProtocols: ['http/1.1'] })
         inner.after(() => socket.destroy())
         const received = new Received(socket)
-        socket.write(first)
-        await received.until(() => received.requests.length === 1)
-        received.text = ''
+        const isBegun = async (request: string) => {
+          while (!begun.includes(request)) await new Promise(setImmediate)
+        }
+        if (first !== undefined) {
+          socket.write(first)
+          await received.until(() => received.requests.length === 1)
+          received.text = ''
+        }
         begun.length = 0
-        socket.write(text, 'latin1')
+        if (during) {
+          socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+          await isBegun('GET /held')
+        }
+        for (const piece of pieces(text)) {
+          await new Promise(written => socket.write(piece, 'latin1', written))
+          await new Promise(setImmediate)
+        }
+        if (during) {
+          release()
+          await received.until(() => received.requests.length > 0)
+          received.text = received.text.slice(received.text.indexOf('<GET /held 0>') + '<GET /held 0>'.length)
+        }
         await received.until(
           () => received.statuses.length === Math.max(read.length, 1) && (after !== 'kept' || received.requests.length === read.length),
         )
@@ -87,7 +123,14 @@ for (const [reader, first] of Object.entries(READERS))
         await received.until(() => received.requests.includes('GET /after 0'))
         const expected = [...read, ...(after === 'kept' ? ['GET /after 0'] : [])]
         assert.deepEqual(received.requests, expected, received.text.slice(0, 1000))
-        assert.deepEqual(received.statuses, [...expected.map(() => 200), ...(typeof after === 'number' ? [after] : [])])
+        const refusals = received.statuses.slice(expected.length)
+        // Once the earlier request has been answered, there is room for a refusal of what follows it.
+        if (after === 'closed' && pieces(text).length > 1) assert.ok(refusals.length <= 1 && refusals.every(status => status === 400))
+        else assert.deepEqual(refusals, typeof after === 'number' ? [after] : [])
+        assert.deepEqual(
+          received.statuses.slice(0, expected.length),
+          expected.map(() => 200),
+        )
         assert.equal(received.isClosed, after !== 'kept')
         assert.ok(!begun.includes('GET /hidden') || read.includes('GET /hidden 0'), 'nothing is begun that is not answered')
       })

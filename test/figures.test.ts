@@ -1,0 +1,36 @@
+// Figures: pages show what bench/figures.json has, and no others.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { readFigures } from '../bench/figures.ts'
+import { CHART, chartOf, PAGES, pageText } from '../bench/pages.ts'
+import { SECTIONS } from '../bench/sections.ts'
+
+const textOf = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+const figures = readFigures()
+
+test('every part of the benchmarks has figures, and says on which machine they were measured', () => {
+  for (const name of [...Object.keys(SECTIONS), 'compare'] as (keyof typeof figures)[])
+    assert.match(figures[name]?.machine.node ?? '', /^\d+/, name)
+})
+
+for (const page of PAGES) test(`${page} shows the figures of bench/figures.json`, () => assert.equal(textOf(page), pageText(page, figures)))
+
+test(`${CHART} shows the figures of bench/figures.json`, () => assert.equal(textOf(CHART), chartOf(figures)))
+
+// What a console prints in an example is no claim.
+for (const page of ['README.md', 'docs/comparison.md'])
+  test(`${page} has no figures of speed and memory but those`, () => {
+    const prose = textOf(page)
+      .replaceAll(/<!-- figures [\s\S]*?<!-- \/figures -->/g, '')
+      .replaceAll(/```[\s\S]*?```/g, '')
+    assert.deepEqual(prose.match(/[\d.,]+ ?(?:µs|ms|MB|GB|\/s)\b|not measured|told to us|creates a second/g), null)
+  })
+
+test('every request is measured over HTTP/1.1 and HTTP/2', () => {
+  for (const requests of [figures.requests!.costs, figures.compare!.requests]) {
+    const names = (protocol: string) => requests.filter(each => each.protocol === protocol).map(({ name }) => name)
+    assert.deepEqual(names('HTTP/2'), names('HTTP/1.1'))
+    assert.ok(names('HTTP/2').length >= 8)
+  }
+})
