@@ -44,7 +44,7 @@ const SETTLED_MS = 3000
 
 export async function compareServers(
   programs: Programs,
-  { quick, say }: { readonly quick: boolean; say(text: string): void },
+  { quick, passes: count, say }: { readonly quick: boolean; readonly passes: number; say(text: string): void },
 ): Promise<Comparison> {
   // Its certificates serve both.
   const dir = newFolder()
@@ -54,7 +54,7 @@ export async function compareServers(
   const starts = quick ? 1 : 3
   const whole = await standing(keelson([]), starts)
   const passes = { keelson: [] as Pass[], kubeApiserver: [] as Pass[] }
-  for (let i = 0; i < (quick ? 1 : 2); i++) {
+  for (let i = 0; i < count; i++) {
     passes.keelson.push(await pass(keelson(['--controllers=none']), { starts, quick, say: text => say(`Keelson: ${text}`) }))
     const real = () => startKubeApiserver(programs, dir, first.target)
     passes.kubeApiserver.push(await pass(real, { starts, quick, say: text => say(`kube-apiserver and etcd: ${text}`) }))
@@ -106,7 +106,7 @@ async function pass(start: Start, { starts, quick, say }: Passing): Promise<Pass
   const measured: Pass['costs'][number][] = []
   try {
     await prepare(subject.target)
-    const lengths: Rounds = quick ? { rounds: 2, seconds: 0.3, warmUpSeconds: 0.5 } : { rounds: 4, seconds: 0.5, warmUpSeconds: 1.2 }
+    const lengths: Rounds = quick ? { rounds: 2, requests: 100, warmUp: 300 } : { rounds: 3, requests: 300, warmUp: 1000 }
     for (const protocol of [HTTP1, HTTP2]) {
       await prepareDeployments(subject.target, protocol)
       for (const operation of operationsIn(protocol)) {

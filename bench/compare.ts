@@ -2,6 +2,7 @@
  * `npm run bench:compare`: kube-apiserver with etcd beside Keelson; start, memory, processor time and rates of the same requests.
  *
  *   npm run bench:compare -- --kube-apiserver PATH --etcd PATH    writes bench/figures.json and the pages that show it
+ *   npm run bench:compare -- --passes 1                           measures each server once instead of twice in turns
  *   npm run bench:compare -- --quick                              short rounds, prints only
  */
 import { compareServers } from './compare-servers.ts'
@@ -17,7 +18,7 @@ const quick = args.includes('--quick')
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
 try {
-  const compare = await compareServers(programsOf(flag), { quick, say })
+  const compare = await compareServers(programsOf(flag), { quick, passes: Number(flag('passes') ?? (quick ? 1 : 2)), say })
   process.stdout.write(`${comparisonText(rounded(compare))}\n`)
   if (!quick) writePages(keepFigures({ compare }))
 } catch (error) {

@@ -19,30 +19,31 @@ export type Cost = {
 
 /** A server that is running, as one process or several; the first one answers. */
 export type Measured = { readonly target: Target; readonly pids: readonly number[] }
-export type Rounds = { readonly rounds: number; readonly seconds: number; readonly warmUpSeconds: number }
+/** Requests, not seconds: until code has run often enough, it is interpreted, and a busy machine must not change how warm it is. */
+export type Rounds = { readonly rounds: number; readonly requests: number; readonly warmUp: number }
 
 /** Requests that a server is sent. */
 export type Sending = Measured & { readonly protocol: Protocol; readonly operation: Operation }
 
 /** The costs of each in turn: of one operation at several servers, or in several protocols. */
-export async function costs(all: readonly Sending[], { rounds, seconds, warmUpSeconds }: Rounds): Promise<readonly Cost[]> {
+export async function costs(all: readonly Sending[], { rounds, requests, warmUp }: Rounds): Promise<readonly Cost[]> {
   const measured = all.map(() => [] as Cost[])
-  for (const each of all) await round(each, warmUpSeconds)
-  for (let i = 0; i < rounds; i++) for (const [at, each] of all.entries()) measured[at]!.push(await round(each, seconds))
+  for (const each of all) await round(each, warmUp)
+  for (let i = 0; i < rounds; i++) for (const [at, each] of all.entries()) measured[at]!.push(await round(each, requests))
   return measured.map(medianCost)
 }
 
-async function round({ target, pids, protocol, operation }: Sending, seconds: number): Promise<Cost> {
-  const { name, lanes: count, request } = operation
+async function round({ target, pids, protocol, operation }: Sending, requests: number): Promise<Cost> {
+  const { name, lanes: count, weight, request } = operation
   const lanes = await protocol.lanes(target, count)
   // The server has read the certificate of each client before it counts.
   await drive(lanes, { request, seconds: 60, requests: count })
   const before = processorTimes(pids)
-  const { requests, failures, perSecond } = await drive(lanes, { request, seconds })
+  const { requests: sent, failures, perSecond } = await drive(lanes, { request, seconds: 600, requests: Math.ceil(requests / weight) })
   const after = processorTimes(pids)
   for (const lane of lanes) lane.close()
-  if (failures > 0) throw new Error(`${name}: ${failures} of ${requests} requests failed`)
-  return { ...costOf(before, after, requests), perSecond }
+  if (failures > 0) throw new Error(`${name}: ${failures} of ${sent} requests failed`)
+  return { ...costOf(before, after, sent), perSecond }
 }
 
 const WATCHERS = 100

@@ -71,14 +71,19 @@ export async function startKubeApiserver(programs: Programs, keelsonDir: string,
   ]
   const child = spawn(programs.kubeApiserver, flags, { stdio: ['ignore', log, log] })
   const target = { ...like, port }
-  await ready(target, child, join(folder, 'kube-apiserver.log'))
-  const readyMs = performance.now() - began
+  const ended = new Promise(resolve => child.once('exit', resolve))
   const stop = async () => {
-    const ended = new Promise(resolve => child.once('exit', resolve))
     child.kill('SIGKILL')
     await ended
     await etcd[Symbol.asyncDispose]()
   }
+  try {
+    await ready(target, child, join(folder, 'kube-apiserver.log'))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const readyMs = performance.now() - began
   return { target, pid: child.pid!, pids: [child.pid!, etcd.members[0]!.pid], readyMs, stop }
 }
 

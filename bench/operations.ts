@@ -11,6 +11,8 @@ export type Operation = {
   readonly name: string
   /** How many are under way at a time. */
   readonly lanes: number
+  /** How many of the others take as long: so many fewer are sent. */
+  readonly weight: number
   /** The path that is read; without one it is a write. */
   readonly path?: string
   readonly request: (iteration: number) => Buffer
@@ -19,20 +21,22 @@ export type Operation = {
 /** Every write changes something, and no two creates are of the same name. */
 let turn = 0
 
+const LIGHT = { lanes: 16, weight: 1 }
+
 export function operationsIn(protocol: Protocol): readonly Operation[] {
-  const read = (name: string, lanes: number, path: string): Operation => {
+  const read = (name: string, path: string, { lanes = 16, weight = 1 } = {}): Operation => {
     const bytes = protocol.request('GET', path)
-    return { name, lanes, path, request: () => bytes }
+    return { name, lanes, weight, path, request: () => bytes }
   }
   const deployed = (iteration: number) => `web-${iteration % DEPLOYED}`
   return [
-    read('GET one object', 16, `${CONFIG_MAPS}/cm-7`),
-    read('page of 100', 16, `${CONFIG_MAPS}?limit=100`),
-    read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, 4, CONFIG_MAPS),
-    { name: 'create', lanes: 16, request: () => protocol.request('POST', CONFIG_MAPS, configMap(`new-${++turn}`)) },
+    read('GET one object', `${CONFIG_MAPS}/cm-7`),
+    read('page of 100', `${CONFIG_MAPS}?limit=100`),
+    read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, CONFIG_MAPS, { lanes: 4, weight: 8 }),
+    { name: 'create', ...LIGHT, request: () => protocol.request('POST', CONFIG_MAPS, configMap(`new-${++turn}`)) },
     {
       name: 'merge patch',
-      lanes: 16,
+      ...LIGHT,
       request: iteration =>
         protocol.request(
           'PATCH',
@@ -43,13 +47,13 @@ export function operationsIn(protocol: Protocol): readonly Operation[] {
     },
     {
       name: 'replace, 5 KiB Deployment',
-      lanes: 16,
+      ...LIGHT,
       request: iteration =>
         protocol.request('PUT', `${DEPLOYMENTS}/${deployed(iteration)}`, JSON.stringify(deployment(deployed(iteration), ++turn))),
     },
     {
       name: 'apply, 5 KiB Deployment, 3 managers',
-      lanes: 16,
+      ...LIGHT,
       request(iteration) {
         const { spec, ...rest } = deployment(deployed(iteration), ++turn)
         const { replicas: _, ...own } = spec

@@ -111,7 +111,7 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
   for (const path of paths) bodies[path] = (await bodyOf(keelson.target, path)).toString()
   bodies['/watch'] = `{"type":"ADDED","object":${bodies[`${CONFIG_MAPS}/cm-7`]}}\n`
   const [reads, writes] = [await startBare(dir, bodies, keelson.target), await startBareWrites(dir, keelson.target)]
-  const lengths: Rounds = quick ? { rounds: 2, seconds: 0.3, warmUpSeconds: 0.5 } : { rounds: 6, seconds: 0.4, warmUpSeconds: 1 }
+  const lengths: Rounds = quick ? { rounds: 2, requests: 100, warmUp: 300 } : { rounds: 7, requests: 400, warmUp: 1500 }
   const measured: RequestFigure[] = []
   try {
     for (const protocol of [HTTP1, HTTP2]) {
@@ -142,7 +142,7 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
 async function plain(quick: boolean): Promise<Measurements['plain']> {
   const { target, pid, stop } = await startKeelson(newFolder(), NO_CONTROLLERS)
   await prepare(target)
-  const lengths: Rounds = quick ? { rounds: 2, seconds: 0.3, warmUpSeconds: 0.5 } : { rounds: 6, seconds: 0.3, warmUpSeconds: 1 }
+  const lengths: Rounds = quick ? { rounds: 2, requests: 200, warmUp: 1000 } : { rounds: 15, requests: 400, warmUp: 4000 }
   const measured: PlainFigure[] = []
   for (const name of ['GET one object', 'create']) {
     const sent = [HTTP1, HTTP1_STREAMS, HTTP2].map(protocol => {

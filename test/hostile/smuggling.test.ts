@@ -79,7 +79,7 @@ const DELIVERIES: Readonly<Record<string, Delivery>> = {
 }
 
 assert.ok(TEXTS.length >= 82)
-for (const [reader, { first, during, pieces = text => [text] }] of Object.entries(DELIVERIES))
+for (const [reader, { first, during, pieces = (text: string) => [text] }] of Object.entries(DELIVERIES))
   test(`texts that are requests in more than one way, read by ${reader}`, patient, async t => {
     const begun: string[] = []
     let release = () => {}
