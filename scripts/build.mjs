@@ -18,8 +18,8 @@ import {
 import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { deflateRawSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { SHARED, workerDefinitions } from './build-workers.mjs'
 import { bundleLmdb } from './bundle-lmdb.mjs'
 import { lazyBuiltins } from './lazy-builtins.mjs'
 
@@ -34,18 +34,7 @@ const newestSource = () =>
 if (process.argv.includes('--if-stale') && existsSync('dist/cli.cjs') && statSync('dist/cli.cjs').mtimeMs >= newestSource()) process.exit(0)
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-const shared = {
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  // Native code cannot be bundled; rarely used modules are loaded from their own packages.
-  external: ['lmdb', 'pino', 'ws'],
-  define: { KEELSON_VERSION: JSON.stringify(version) },
-  legalComments: 'none',
-  logLevel: 'warning',
-  // The bundle's comments name its parts by path: with symbolic links to packages they would contain a path of this machine.
-  preserveSymlinks: true,
-}
+const shared = { ...SHARED, define: { KEELSON_VERSION: JSON.stringify(version) } }
 // Sources that change from here on are not in this build.
 const begun = new Date()
 // Everything is built in a temporary folder and then moved file by file: a process that runs the last build never finds an incomplete one.
@@ -59,27 +48,8 @@ try {
   rmSync(aside, { recursive: true, force: true })
 }
 
-/** The program of a worker, as a string: one file is simpler to ship, and to bundle again, than one that has to find another. */
-async function workerText(entry) {
-  const { outputFiles } = await build({
-    ...shared,
-    entryPoints: [entry],
-    format: 'cjs',
-    minify: true,
-    write: false,
-  })
-  return outputFiles[0].text
-}
-
-/** Compressed, since every start would read code that few servers need. */
-function packed(text) {
-  return deflateRawSync(text, { level: 9 }).toString('base64')
-}
-
 async function bundle(folder) {
-  shared.define.KEELSON_TRANSCODE_WORKER = JSON.stringify(await workerText('src/codec/transcode-worker.ts'))
-  shared.define.KEELSON_VALIDATION_WORKER = JSON.stringify(packed(await workerText('src/server/validation/validation-worker.ts')))
-  shared.define.KEELSON_COMMAND_WORKER = JSON.stringify(packed(await workerText('src/nodes/script/command-worker.ts')))
+  Object.assign(shared.define, await workerDefinitions(shared.define))
   // Only unbundled sources look for a file beside them.
   shared.define['import.meta.url'] = '""'
   // CommonJS starts faster, can use V8's compile cache, and can be loaded by every version of Node and every test runner.

@@ -1,55 +1,206 @@
-// Everything `npm test` stands for: format and lint, types, the build, then every test. Arguments narrow the test files.
+// Format and lint, types, the build, then test files: those of `npm test`, with --all every one (`npm run test:all`), with --rest those that
+// `npm test` leaves out (scripts/test-sets.mjs). Arguments narrow the files, whatever their set: those whose path contains one of them.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { bundleTests } from './test-bundle.mjs'
+import { runFiles } from './test-pool.mjs'
+import { ALONE, LEFT_OUT } from './test-sets.mjs'
 
-const run = (command, args, env = {}) => spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1
-const mustSucceed = (command, args) => {
-  const status = run(command, args)
-  if (status !== 0) process.exit(status)
+/** Something is said at least this often. */
+const PROGRESS_MS = 10_000
+/** As many of the slowest files are named. */
+const SLOWEST = 10
+/** Enough of an error to see its cause. */
+const MAX_REASON = 6_000
+
+const begun = performance.now()
+const options = process.argv.slice(2).filter(arg => arg.startsWith('--'))
+const wanted = process.argv.slice(2).filter(arg => !arg.startsWith('--'))
+const isEverything = options.includes('--all') || options.includes('--rest')
+for (const option of options) if (!['--all', '--rest'].includes(option)) stop(`there is no option ${option}; there are --all and --rest`)
+
+const all = testFiles()
+const leftOut = Object.values(LEFT_OUT).flat()
+for (const file of [...leftOut, ...Object.keys(ALONE)])
+  if (!all.includes(file)) stop(`scripts/test-sets.mjs names ${file}, which there is not`)
+const files = inOrder(all.filter(isWanted))
+if (files.length === 0) stop(`no test file has ${wanted.join(' or ')} in its path`)
+
+const steps = []
+if (wanted.length === 0 && !options.includes('--rest')) {
+  step('format and lint', 'node_modules/.bin/biome', ['check', '.'])
+  step('types', 'node_modules/.bin/tsc', [])
 }
-const wanted = process.argv.slice(2)
-const tests = ['src', 'test']
-  .filter(existsSync)
-  .flatMap(dir => readdirSync(dir, { recursive: true, encoding: 'utf8' }).map(file => join(dir, file)))
-  .filter(file => file.endsWith('.test.ts') && !file.includes('node_modules'))
-  .filter(file => wanted.length === 0 || wanted.some(text => file.includes(text)))
-  .sort()
+step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
 
-if (wanted.length === 0) {
-  mustSucceed('npx', ['biome', 'check', '.'])
-  mustSucceed('npx', ['tsc'])
-}
-mustSucceed('node', ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
+mkdirSync('.cache', { recursive: true })
+const folder = mkdtempSync(resolve('.cache/tests-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
+const noted = join(folder, 'not-run')
+const bundle = await bundleTests(files, folder)
 
-const folder = mkdtempSync(join(tmpdir(), 'keelson-tests-'))
-const collected = join(folder, 'not-run')
-const failed = join(folder, 'failed')
-const reporters = [
-  ['--test-reporter', process.stdout.isTTY ? 'spec' : 'tap', '--test-reporter-destination', 'stdout'],
-  ['--test-reporter', './scripts/failures-reporter.mjs', '--test-reporter-destination', failed],
-].flat()
-const status = run('node', ['--import', 'tsx', '--test', '--test-concurrency=2', ...reporters, ...tests], {
-  KEELSON_TESTS_NOT_RUN: collected,
+const counts = { passed: 0, failed: 0, skipped: 0, files: 0 }
+const failures = []
+const skipped = []
+const ended = []
+const running = new Set()
+/** By file, the failure that what a test tells belongs to: it comes right after the test. */
+const lastFailures = new Map()
+let said = performance.now()
+const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
+await runFiles(files, {
+  bundle,
+  // Some tests wait more than they work, so two processes keep two processors less than busy; a third would disturb those that measure.
+  processes: Number(process.env.KEELSON_TEST_PROCESSES ?? Math.min(Math.max(availableParallelism(), 2), 4)),
+  isAlone: file => file in ALONE,
+  showsOutput: wanted.length > 0,
+  env: {
+    ...process.env,
+    KEELSON_TESTS_NOT_RUN: noted,
+    // Properties are tried with more values where nobody waits for the result (test/kits/properties.ts).
+    ...((isEverything || process.env.CI === 'true') && { KEELSON_PROPERTY_RUNS: process.env.KEELSON_PROPERTY_RUNS ?? '1' }),
+  },
+  report,
 })
-const notRun = existsSync(collected)
-  ? readFileSync(collected, 'utf8')
-      .trim()
-      .split('\n')
-      .map(line => JSON.parse(line))
-  : []
-const failures = existsSync(failed) ? readFileSync(failed, 'utf8') : ''
-rmSync(folder, { recursive: true })
-if (failures !== '') console.error(`\nFAILED:\n${failures}`)
-if (notRun.length > 0) console.error(`\n${notRunLine(notRun)}`)
-// In CI every test has to run; elsewhere a missing program is only reported.
-const isIncomplete = notRun.some(({ isOptional }) => !isOptional)
-process.exit(isIncomplete && process.env.CI === 'true' ? status || 1 : status)
+clearInterval(ticking)
+process.exit(summarize())
 
-/** One line about tests that were not run (test/programs.ts records them), and how to run them. */
-function notRunLine(tests) {
+/** Every test file, sorted. */
+function testFiles() {
+  return ['src', 'test']
+    .filter(existsSync)
+    .flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => join(folder, file)))
+    .filter(file => file.endsWith('.test.ts') && !file.includes('node_modules'))
+    .sort()
+}
+
+function isWanted(file) {
+  if (wanted.length > 0) return wanted.some(text => file.includes(text))
+  if (options.includes('--all')) return true
+  return options.includes('--rest') === leftOut.includes(file)
+}
+
+/** The longest first, so that no process works alone at the end: what is left out of `npm test`, end-to-end tests, units. */
+function inOrder(tests) {
+  const rank = file => (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
+  return tests.sort((a, b) => rank(a) - rank(b))
+}
+
+function step(name, program, args) {
+  const start = performance.now()
+  const { status, error } = spawnSync(program, args, { stdio: 'inherit' })
+  if (error) stop(String(error))
+  if (status !== 0) stop(`${name}: FAILED`, status ?? 1)
+  steps.push(`${name} ${duration(performance.now() - start)}`)
+  console.log(`${name}: ok (${duration(performance.now() - start)})`)
+}
+
+function report(event) {
+  const { type, file } = event
+  if (type === 'begin') running.add(file)
+  if (type === 'passed') {
+    counts.passed++
+    if (wanted.length > 0) console.log(`✔ ${event.name}  (${file})`)
+  }
+  if (type === 'skipped') {
+    counts.skipped++
+    skipped.push(event)
+  }
+  if (type === 'failed') {
+    counts.failed++
+    const text = `✖ ${event.name || 'the file itself'}\n  ${file}\n${indented(inSources(event.reason).slice(0, MAX_REASON))}`
+    const failure = { text }
+    failures.push(failure)
+    lastFailures.set(file, failure)
+    // What it printed is told once, here.
+    console.log(`\n${text}${wanted.length === 0 && event.output ? `\n    output of the file so far:\n${indented(event.output)}` : ''}\n`)
+  }
+  if (type === 'diagnostic') {
+    const failure = lastFailures.get(file)
+    if (failure) failure.text += `\n    ${event.text}`
+    if (failure || wanted.length > 0) console.log(`    ${event.text}`)
+  } else if (type !== 'failed') lastFailures.delete(file)
+  if (type === 'end') {
+    running.delete(file)
+    counts.files++
+    ended.push(event)
+  }
+}
+
+function say() {
+  said = performance.now()
+  const now = [...running].join(', ')
+  console.log(`${duration(said - begun)}  ${counts.files} of ${files.length} files, ${tally()}  now: ${now}`)
+}
+
+/** The closing lines; the result is the exit code. */
+function summarize() {
+  const slowest = ended.sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
+  const cpu = ended.every(file => file.cpu !== undefined) ? ended.reduce((sum, file) => sum + file.cpu, 0) : undefined
+  console.log(`\nslowest files${cpu === undefined ? '' : ', with processor time'}:`)
+  for (const { file, seconds, cpu } of slowest)
+    console.log(`${seconds.toFixed(1).padStart(7)} s${cpu === undefined ? '' : `${cpu.toFixed(1).padStart(7)} s`}  ${file}`)
+  if (failures.length > 0) console.error(`\nFAILED:\n${failures.map(({ text }) => text).join('\n')}`)
+  const total = cpu === undefined ? '' : `, ${duration(cpu * 1000)} of processor time`
+  console.log(`\n${counts.files} files, ${tally()}, in ${duration(performance.now() - begun)} (${[...steps, 'tests'].join(', ')}${total})`)
+  const [missing, unexplained] = notRun()
+  if (wanted.length === 0 && !isEverything) console.log(`not run: ${leftOut.length} files of npm run test:all`)
+  for (const { file, name, reason } of unexplained) console.error(`NOT RUN: ${name}  (${file}): ${reason}`)
+  if (missing.length > 0) console.error(`\n${missingLine(missing)}`)
+  // In CI every test has to run; elsewhere a missing program is only reported.
+  const isIncomplete = unexplained.length > 0 || missing.some(({ isOptional }) => !isOptional)
+  return counts.failed > 0 || (isIncomplete && process.env.CI === 'true') ? 1 : 0
+}
+
+/** Tests that were not run: for want of something that test/programs.ts has noted, and for another reason. */
+function notRun() {
+  const notes = existsSync(noted)
+    ? readFileSync(noted, 'utf8')
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line))
+    : []
+  const isNoted = ({ name }) => notes.some(({ title }) => name === title || name.endsWith(` > ${title}`))
+  return [notes, skipped.filter(test => !isNoted(test))]
+}
+
+/** One line about tests that were not run, and how to run them. */
+function missingLine(tests) {
   const programs = [...new Map(tests.map(({ program, hint }) => [program, `${program} (${hint})`])).values()]
   const count = tests.length === 1 ? '1 TEST WAS' : `${tests.length} TESTS WERE`
   return `${count} NOT RUN, because this machine lacks ${programs.join(', ')}`
+}
+
+/** A stack with the places in the sources instead of those in the bundle. */
+function inSources(stack) {
+  if (!stack.includes(bundle)) return stack
+  inSources.map ??= new SourceMap(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')))
+  const escaped = bundle.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  return stack.replace(new RegExp(`${escaped}:(\\d+):(\\d+)`, 'g'), (place, line, column) => {
+    const { originalSource, originalLine, originalColumn } = inSources.map.findEntry(line - 1, column - 1)
+    return originalSource === undefined ? place : `${resolve(folder, originalSource)}:${originalLine + 1}:${originalColumn + 1}`
+  })
+}
+
+function tally() {
+  const skips = counts.skipped === 0 ? '' : `, ${counts.skipped} not run`
+  return `${counts.passed} tests passed, ${counts.failed} failed${skips}`
+}
+
+function duration(ms) {
+  const seconds = Math.round(ms / 1000)
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`
+}
+
+function indented(text) {
+  return text.replace(/^/gm, '    ')
+}
+
+function stop(why, code = 1) {
+  console.error(why)
+  process.exit(code)
 }

@@ -1,9 +1,9 @@
 // Admission webhooks on real ports: every way in which one can respond, fail or not be called at all.
 import assert from 'node:assert/strict'
-import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from './kit.ts'
 import { allow, deny, patch, pem, reviewing, strangers, type Webhook, webhook } from './kits/webhooks.ts'
+import { testWith } from './programs.ts'
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
 const CONFIG_MAP_RULE = { apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }
@@ -464,13 +464,8 @@ test('a webhook for one version of a custom kind sees what was sent in another',
   )
 })
 
-test('a service is reached at an endpoint of its slices, by its own name', patient, async t => {
+testWith('own address', 'a service is reached at an endpoint of its slices, by its own name', patient, async (t, address) => {
   const server = await startInProcess(t)
-  // Endpoints must not be loopback addresses.
-  const address = Object.values(networkInterfaces())
-    .flatMap(all => all ?? [])
-    .find(({ internal, family }) => !internal && family === 'IPv4')?.address
-  if (!address) return t.skip('this machine has no address but the loopback')
   const hook = await webhook(t, deny('by service'), { names: ['hook.default.svc'], host: address })
   const { caBundle } = hook.clientConfig
   const clientConfig = { caBundle, service: { namespace: 'default', name: 'hook', path: '/check', port: 8443 } } as never

@@ -5,10 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, eventually, patient, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
-import { APISERVICES, apiService, availability, create, ownAddress, slice, startAggregatedApi } from './kits/aggregated-api.ts'
+import { APISERVICES, apiService, availability, create, slice, startAggregatedApi } from './kits/aggregated-api.ts'
 import { testWith } from './programs.ts'
 
-const networked = { ...patient, skip: ownAddress === undefined && 'this machine has no address that a Service may have' }
 const QUICK = { horizontalPodAutoscalerSyncMs: 200, horizontalPodAutoscalerDownscaleStabilizationMs: 500 }
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 const AUTOSCALERS = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers'
@@ -187,7 +186,7 @@ const external = (name: string) => ({
   external: { metric: { name }, target: { type: 'AverageValue', averageValue: '10' } },
 })
 
-test('custom and external metrics come from whoever serves them', networked, async t => {
+testWith('own address', 'custom and external metrics come from whoever serves them', patient, async t => {
   const now = () => new Date().toISOString().replace(/\.\d+/, '')
   const amounts = { rate: '5', depth: '3', queue: '0' }
   const seen: string[] = []
@@ -299,7 +298,7 @@ test('whatever has a scale subresource is scaled, custom kinds among them', pati
   )
 })
 
-test('a metrics server that is registered takes over from the simulated nodes, until it is gone', networked, async t => {
+testWith('own address', 'a metrics server that is registered takes over from the simulated nodes, until it is gone', patient, async t => {
   const more = ({ url = '' }: IncomingMessage, response: ServerResponse): boolean => {
     if (!url.startsWith(METRICS)) return false
     response

@@ -1,13 +1,12 @@
 // Deletion step by step: a pod and a namespace are marked before they are removed, and watchers see it.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import type { ObjectMeta } from '../src/schema/object-meta.ts'
-import { ask, patient, type Scope, startInProcess, Watching } from './kit.ts'
+import { ask, patient, type Scope, serverOfFile, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const NAMESPACES = '/api/v1/namespaces'
-/** One server for all tests; it ends after the last. */
-const server = await startInProcess({ after }, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
+const server = serverOfFile({ store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
 
 const pod = (name: string, spec: object = {}) => ({
   apiVersion: 'v1',

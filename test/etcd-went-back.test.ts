@@ -10,7 +10,7 @@ import { startServer } from '../src/server/start.ts'
 import { configOf } from '../src/start-options.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
 import { type EtcdMember, startEtcd } from './kits/etcd.ts'
-import { programsNamed, testWith } from './programs.ts'
+import { testWith, testWithAll } from './programs.ts'
 
 async function serve(t: Scope, endpoints: readonly string[], more: StartOptions = {}): Promise<Target> {
   const config = { store: 'etcd', etcdServers: endpoints, controllers: ['none'], nodes: 0, logLevel: 'silent', ...more } as const
@@ -40,64 +40,67 @@ async function endOf(watching: Watching): Promise<number> {
   }
 }
 
-testWith('etcdctl', 'servers notice that etcd was restored from a backup, also one that nobody asks', patient, async (t, etcdctl) => {
-  const [program] = programsNamed('etcd')
-  if (program === undefined) return t.skip('there is no etcd')
-  const folder = mkdtempSync(join(tmpdir(), 'keelson-back-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const { endpoints, members, ...etcd } = await startEtcd({ program })
-  t.after(() => etcd[Symbol.asyncDispose]())
-  const [member] = members as [EtcdMember]
-  const control = (...args: string[]) =>
-    promisify(execFile)(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3', ETCDCTL_ENDPOINTS: endpoints[0] } })
-  const [one, idle] = [await serve(t, endpoints), await serve(t, endpoints)]
-  const kept = await make(one, CONFIG_MAPS, configMap('kept', { a: '1' }))
-  const backup = join(folder, 'backup.db')
-  await control('snapshot', 'save', backup)
-  for (let i = 0; i < 5; i++) await make(one, CONFIG_MAPS, configMap(`later-${i}`))
-  const RBAC = '/apis/rbac.authorization.k8s.io/v1'
-  await make(one, `${RBAC}/clusterroles`, {
-    metadata: { name: 'late' },
-    rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['*'] }],
-  })
-  await make(one, `${RBAC}/clusterrolebindings`, {
-    metadata: { name: 'late' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'late' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'eve' }],
-  })
-  const asEve = { headers: { 'impersonate-user': 'eve' } }
-  const allowed = (target: Target) =>
-    eventually('eve may', async () => ((await ask(target, CONFIG_MAPS, asEve)).status === 200 ? true : undefined))
-  await Promise.all([allowed(one), allowed(idle)])
-  assert.equal((await ask(one, `${CONFIG_MAPS}/kept`, { method: 'DELETE' })).status, 200)
-  const page = (await ask(one, `${CONFIG_MAPS}?limit=2`)).json.metadata
-  const watches = await Promise.all(
-    [one, idle].map(target => Watching.open(t, target, `${CONFIG_MAPS}?watch=true&resourceVersion=${page.resourceVersion}`)),
-  )
+testWithAll(
+  ['etcd', 'etcdctl'],
+  'servers notice that etcd was restored from a backup, also one that nobody asks',
+  patient,
+  async (t, { etcd: program, etcdctl }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'keelson-back-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const { endpoints, members, ...etcd } = await startEtcd({ program })
+    t.after(() => etcd[Symbol.asyncDispose]())
+    const [member] = members as [EtcdMember]
+    const control = (...args: string[]) =>
+      promisify(execFile)(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3', ETCDCTL_ENDPOINTS: endpoints[0] } })
+    const [one, idle] = [await serve(t, endpoints), await serve(t, endpoints)]
+    const kept = await make(one, CONFIG_MAPS, configMap('kept', { a: '1' }))
+    const backup = join(folder, 'backup.db')
+    await control('snapshot', 'save', backup)
+    for (let i = 0; i < 5; i++) await make(one, CONFIG_MAPS, configMap(`later-${i}`))
+    const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+    await make(one, `${RBAC}/clusterroles`, {
+      metadata: { name: 'late' },
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['*'] }],
+    })
+    await make(one, `${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'late' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'late' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'eve' }],
+    })
+    const asEve = { headers: { 'impersonate-user': 'eve' } }
+    const allowed = (target: Target) =>
+      eventually('eve may', async () => ((await ask(target, CONFIG_MAPS, asEve)).status === 200 ? true : undefined))
+    await Promise.all([allowed(one), allowed(idle)])
+    assert.equal((await ask(one, `${CONFIG_MAPS}/kept`, { method: 'DELETE' })).status, 200)
+    const page = (await ask(one, `${CONFIG_MAPS}?limit=2`)).json.metadata
+    const watches = await Promise.all(
+      [one, idle].map(target => Watching.open(t, target, `${CONFIG_MAPS}?watch=true&resourceVersion=${page.resourceVersion}`)),
+    )
 
-  await member.kill()
-  rmSync(member.dataDir, { recursive: true })
-  await control('snapshot', 'restore', backup, ...member.restoreFlags, '--data-dir', member.dataDir)
-  await member.restart()
+    await member.kill()
+    rmSync(member.dataDir, { recursive: true })
+    await control('snapshot', 'restore', backup, ...member.restoreFlags, '--data-dir', member.dataDir)
+    await member.restart()
 
-  // At 6256f0f1 both went on with the five, without the one, for good; watches stayed open, and eve's role was in force.
-  for (const watching of watches) assert.equal(await endOf(watching), 410)
-  for (const target of [one, idle]) {
-    await ready(target)
-    assert.deepEqual(await names(target), ['kept'])
-    assert.deepEqual((await ask(target, `${CONFIG_MAPS}/kept`)).json, kept)
-    assert.equal((await ask(target, CONFIG_MAPS, asEve)).status, 403)
-    const exact = await ask(target, `${CONFIG_MAPS}?resourceVersion=${page.resourceVersion}&resourceVersionMatch=Exact`)
-    assert.deepEqual([exact.status, exact.json.reason], [410, 'Expired'])
-    const next = await ask(target, `${CONFIG_MAPS}?limit=2&continue=${encodeURIComponent(page.continue)}`)
-    assert.deepEqual([next.status, next.json.reason], [410, 'Expired'])
-    const watch = await ask(target, `${CONFIG_MAPS}?watch=true&resourceVersion=${page.resourceVersion}&timeoutSeconds=5`)
-    assert.equal(JSON.parse(watch.text.split('\n')[0]!).object.code, 410)
-  }
-  // At 6256f0f1 this was a 409.
-  await make(one, CONFIG_MAPS, configMap('later-0'))
-  assert.deepEqual(await names(idle), ['kept', 'later-0'])
-})
+    // At 6256f0f1 both went on with the five, without the one, for good; watches stayed open, and eve's role was in force.
+    for (const watching of watches) assert.equal(await endOf(watching), 410)
+    for (const target of [one, idle]) {
+      await ready(target)
+      assert.deepEqual(await names(target), ['kept'])
+      assert.deepEqual((await ask(target, `${CONFIG_MAPS}/kept`)).json, kept)
+      assert.equal((await ask(target, CONFIG_MAPS, asEve)).status, 403)
+      const exact = await ask(target, `${CONFIG_MAPS}?resourceVersion=${page.resourceVersion}&resourceVersionMatch=Exact`)
+      assert.deepEqual([exact.status, exact.json.reason], [410, 'Expired'])
+      const next = await ask(target, `${CONFIG_MAPS}?limit=2&continue=${encodeURIComponent(page.continue)}`)
+      assert.deepEqual([next.status, next.json.reason], [410, 'Expired'])
+      const watch = await ask(target, `${CONFIG_MAPS}?watch=true&resourceVersion=${page.resourceVersion}&timeoutSeconds=5`)
+      assert.equal(JSON.parse(watch.text.split('\n')[0]!).object.code, 410)
+    }
+    // At 6256f0f1 this was a 409.
+    await make(one, CONFIG_MAPS, configMap('later-0'))
+    assert.deepEqual(await names(idle), ['kept', 'later-0'])
+  },
+)
 
 testWith('etcd', 'servers notice that etcd was emptied', patient, async (t, program) => {
   const { endpoints, members, ...etcd } = await startEtcd({ program })

@@ -5,6 +5,7 @@ import { Agent, type RequestOptions, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
@@ -132,6 +133,17 @@ export async function startInProcess(t: Scope, options: StartOptions = {}): Prom
   const server = await start({ ...(options.nodes ? {} : { controllers: CONTROLLERS.split(','), nodes: 0 }), ...options })
   t.after(() => server.close())
   return { ...server, ...targetOf(server.kubeconfig) }
+}
+
+/** A server inside this process for all tests of a file, closed after the last. Call it where tests are declared. */
+export function serverOfFile(options: StartOptions = {}): RunningServer & Target {
+  const server = {} as RunningServer & Target
+  const untilTheEnd = { after() {} }
+  before(async () => {
+    Object.assign(server, await startInProcess(untilTheEnd, options))
+  })
+  after(() => server.close())
+  return server
 }
 
 /** The URL and credentials of a server, from its kubeconfig. */

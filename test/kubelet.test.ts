@@ -5,14 +5,13 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { WebSocket, WebSocketServer } from 'ws'
 import { ask, patient, type Scope, startInProcess, type Target, temporaryDirectory } from './kit.ts'
-import { testWith } from './programs.ts'
+import { noteNotRun, OWN_ADDRESS, testWith } from './programs.ts'
 
 type Seen = {
   readonly url: string
@@ -190,10 +189,6 @@ test('a path or a name never leads a request to another host', patient, async t 
   }
 })
 
-const ownAddress = Object.values(networkInterfaces())
-  .flat()
-  .find(address => address?.family === 'IPv4' && !address.internal)?.address
-
 test('pods and services are reached at their own addresses, which are never those of this machine alone', patient, async t => {
   const { server, make } = await open(t, [])
   const upstream = createServer((message, response) =>
@@ -210,8 +205,8 @@ test('pods and services are reached at their own addresses, which are never thos
   await withAddress('127.0.0.1')
   const refused = await ask(server, `${PODS}/web:${port}/proxy/secret`)
   assert.deepEqual([refused.status, refused.json.message], [400, 'address not allowed'])
-  if (!ownAddress) return t.diagnostic('this machine has no address but its loopback: proxies of pods were not tried')
-  await withAddress(ownAddress)
+  if (OWN_ADDRESS === undefined) return void noteNotRun('own address', t.name)
+  await withAddress(OWN_ADDRESS)
   assert.equal((await ask(server, `${PODS}/web:${port}/proxy/a/b?c=d`)).text, 'pod got /a/b?c=d')
   const moved = await ask(server, `${PODS}/http:web:${port}/proxy/moved`)
   assert.equal(moved.headers['location'], `${PODS}/http:web:${port}/proxy/there`)
@@ -231,7 +226,7 @@ test('pods and services are reached at their own addresses, which are never thos
     metadata: { name: 'svc-1', labels: { 'kubernetes.io/service-name': 'svc' } },
     addressType: 'IPv4',
     ports: [{ name: 'http', port }],
-    endpoints: [{ addresses: [ownAddress], targetRef: { kind: 'Pod', namespace: 'default', name: 'web' } }],
+    endpoints: [{ addresses: [OWN_ADDRESS], targetRef: { kind: 'Pod', namespace: 'default', name: 'web' } }],
   })
   assert.equal((await ask(server, '/api/v1/namespaces/default/services/svc:80/proxy/x')).text, 'pod got /x')
 })

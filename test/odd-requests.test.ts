@@ -1,11 +1,10 @@
 // Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of what is not there.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
-import { ask, eventually, patient, startInProcess } from './kit.ts'
+import { test } from 'node:test'
+import { ask, eventually, patient, serverOfFile } from './kit.ts'
 
 const DEFAULT = '/api/v1/namespaces/default'
-/** One server for all tests; it ends after the last. */
-const server = await startInProcess({ after }, { store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
+const server = serverOfFile({ store: 'memory', controllers: ['none'], disableAdmissionPlugins: ['ServiceAccount'] })
 
 /** The response to a request, as `CODE message`. */
 async function told(method: string, path: string, body?: object): Promise<string> {

@@ -11,10 +11,13 @@ const PLATFORM = `${process.platform}-${process.arch}`
 /** A checkout with `npm test` as it is here and one test, which needs kubectl. */
 function smallCheckout(t: Scope): string {
   const folder = temporaryDirectory(t)
-  for (const file of ['scripts/test.mjs', 'scripts/failures-reporter.mjs', 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
+  const scripts = ['test.mjs', 'test-bundle.mjs', 'test-events.mjs', 'test-pool.mjs', 'test-worker.cjs'].map(file => `scripts/${file}`)
+  for (const file of [...scripts, 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   writeFileSync(join(folder, 'scripts/build.mjs'), '')
+  writeFileSync(join(folder, 'scripts/build-workers.mjs'), 'export const workerDefinitions = async () => ({})')
+  writeFileSync(join(folder, 'scripts/test-sets.mjs'), 'export const LEFT_OUT = {}, ALONE = {}')
   writeFileSync(
     join(folder, 'test/one.test.ts'),
     `import { writeFileSync } from 'node:fs'

@@ -1,8 +1,9 @@
 /**
  * Finds the programs that tests run: named in the environment, on PATH, or installed from npm for tests alone
- * (scripts/install-programs.mjs). A test whose program is missing is not run, and `npm test` counts it at its end.
+ * (scripts/install-programs.mjs), and other requirements of a machine. A test that lacks one is not run, and `npm test` says so at its end.
  */
 import { accessSync, appendFileSync, constants, realpathSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -14,11 +15,18 @@ type Program = {
   readonly commands: readonly string[]
   /** Its path among the packages installed from npm. */
   readonly installed?: string
+  /** Finds what is no program. */
+  readonly find?: () => readonly string[]
   /** How to get it. */
   readonly hint: string
   /** CI may run without it where it is not available: the last line still reports it. */
   readonly isOptional?: boolean
 }
+
+/** An IPv4 address of this machine that others can reach. */
+export const OWN_ADDRESS = Object.values(networkInterfaces())
+  .flat()
+  .find(address => address?.family === 'IPv4' && !address.internal)?.address
 
 const PROGRAMS = {
   kubectl: { variable: 'KUBECTL', commands: ['kubectl'], installed: 'bin/kubectl', hint: 'Debian: apt-get install kubernetes-client' },
@@ -63,8 +71,33 @@ const PROGRAMS = {
     hint: 'Debian: apt-get install util-linux; user namespaces must be allowed',
     isOptional: true,
   },
+  prlimit: {
+    variable: 'PRLIMIT',
+    commands: ['prlimit'],
+    hint: 'Debian: apt-get install util-linux',
+    isOptional: process.platform !== 'linux',
+  },
   // Not a program, but a privilege: only root can give files to other users.
-  root: { variable: 'KEELSON_ROOT', commands: [], hint: 'run the tests as root', isOptional: true },
+  root: {
+    variable: 'KEELSON_ROOT',
+    commands: [],
+    find: () => (process.getuid?.() === 0 ? ['root'] : []),
+    hint: 'run the tests as root',
+    isOptional: true,
+  },
+  'another user': {
+    variable: 'KEELSON_USER',
+    commands: [],
+    hint: 'run the tests as another user than root, or where every user may read this checkout',
+    isOptional: true,
+  },
+  // Services and pods must not have loopback addresses.
+  'own address': {
+    variable: 'KEELSON_ADDRESS',
+    commands: [],
+    find: () => (OWN_ADDRESS === undefined ? [] : [OWN_ADDRESS]),
+    hint: 'an IPv4 address beside the loopback',
+  },
 } as const satisfies Record<string, Program>
 
 export type ProgramName = keyof typeof PROGRAMS
@@ -73,7 +106,8 @@ const INSTALLED = join(dirname(fileURLToPath(import.meta.url)), 'programs', `${p
 
 /** Every program of a name, each once, the preferred one first. */
 export function programsNamed(name: ProgramName): string[] {
-  const { variable, commands, installed }: Program = PROGRAMS[name]
+  const { variable, commands, installed, find }: Program = PROGRAMS[name]
+  if (find) return [...find()]
   const named = pathsIn(process.env[variable])
   const onPath = commands.flatMap(command => pathsIn(process.env['PATH']).map(folder => join(folder, command)))
   const fromNpm = installed === undefined ? [] : [join(INSTALLED, installed)]
@@ -92,6 +126,19 @@ export function testWith(
   const [program] = programsNamed(name)
   if (program !== undefined) test(title, options, t => body(t, program))
   else skip(name, title)
+}
+
+/** A test that runs several programs, whose paths it is handed by their names. */
+export function testWithAll<Name extends ProgramName>(
+  names: readonly Name[],
+  title: string,
+  options: { readonly timeout?: number },
+  body: (t: TestContext, programs: Readonly<Record<Name, string>>) => Promise<void>,
+): void {
+  const missing = names.find(name => programsNamed(name).length === 0)
+  const programs = Object.fromEntries(names.map(name => [name, programsNamed(name)[0]])) as Record<Name, string>
+  if (missing === undefined) test(title, options, t => body(t, programs))
+  else skip(missing, title)
 }
 
 /** One test for each program of a name. */
@@ -116,7 +163,7 @@ export function noteNotRun(name: ProgramName, title: string): string {
   const { hint, isOptional = false }: Program = PROGRAMS[name]
   const collected = process.env['KEELSON_TESTS_NOT_RUN']
   if (collected !== undefined) appendFileSync(collected, `${JSON.stringify({ program: name, hint, title, isOptional })}\n`)
-  return `${name} is not on this machine (${hint})`
+  return `this machine lacks ${name} (${hint})`
 }
 
 const pathsIn = (list = '') => list.split(delimiter).filter(path => path !== '')

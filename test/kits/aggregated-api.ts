@@ -2,20 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
 import { ask, eventually, type Scope, type Target } from '../kit.ts'
+import { OWN_ADDRESS } from '../programs.ts'
 
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
 const authority = issueAuthority('aggregated test authority', validity)
 export const strangers = issueAuthority('strangers', validity)
-
-/** An address of this machine that a Service may have; loopback addresses are not allowed. */
-export const ownAddress = Object.values(networkInterfaces())
-  .flat()
-  .find(address => address?.family === 'IPv4' && !address.internal)?.address
 
 export const GROUP = 'wardle.example.com'
 export const VERSION = 'v1alpha1'
@@ -233,7 +228,7 @@ export const NAME = `${VERSION}.${GROUP}`
 export const slice = (port: number) => ({
   metadata: { name: 'wardle-1', labels: { 'kubernetes.io/service-name': 'wardle' } },
   addressType: 'IPv4',
-  endpoints: [{ addresses: [ownAddress] }],
+  endpoints: [{ addresses: [OWN_ADDRESS] }],
   ports: [{ name: 'https', port }],
 })
 

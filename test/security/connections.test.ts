@@ -5,7 +5,6 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer, request } from 'node:https'
 import type { AddressInfo, Server, Socket } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { issueAuthority, issueServer } from '../../src/lib/x509/issue.ts'
@@ -30,15 +29,11 @@ import { configure } from '../kits/admission-objects.ts'
 import { APISERVICES, apiService, availability, FLUNDERS, startAggregatedApi } from '../kits/aggregated-api.ts'
 import { startReplica } from '../kits/replicas.ts'
 import { allow, webhook } from '../kits/webhooks.ts'
+import { noteNotRun, OWN_ADDRESS, testWith } from '../programs.ts'
 
 const DEFAULT = '/api/v1/namespaces/default'
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 const MERGE = { 'content-type': 'application/merge-patch+json' }
-
-const ownAddress = Object.values(networkInterfaces())
-  .flat()
-  .find(address => address?.family === 'IPv4' && !address.internal)?.address
-const networked = { ...patient, skip: ownAddress === undefined && 'this machine has no address but its loopback' }
 
 async function make(server: Target, path: string, body: object, sent: object = {}): Promise<any> {
   const { status, text, json } = await ask(server, path, { method: 'POST', body, ...sent })
@@ -112,7 +107,8 @@ const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
 test('who may create nodes and use their proxy does not become an administrator by a node that is the server', patient, async t => {
   const server = await startInProcess(t, { host: '0.0.0.0' })
   await grantNodes(server)
-  const own = ownAddress === undefined ? [] : [ownAddress, `::ffff:${ownAddress}`]
+  if (OWN_ADDRESS === undefined) noteNotRun('own address', t.name)
+  const own = OWN_ADDRESS === undefined ? [] : [OWN_ADDRESS, `::ffff:${OWN_ADDRESS}`]
   for (const address of ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f.1', '0.0.0.0', '::ffff:127.0.0.1', ...own]) {
     await pointNode(server, address, server.port, EVIL)
     for (const name of ['evil', `https:evil:${server.port}`, `http:evil:${server.port}`]) {
@@ -204,7 +200,7 @@ async function serviceAt(
 }
 
 // At 6256f0f1 any address in Endpoints was connected to.
-test('the proxy of a service reaches pods of its namespace alone', networked, async t => {
+testWith('own address', 'the proxy of a service reaches pods of its namespace alone', patient, async t => {
   const server = await startInProcess(t)
   const { port, connections } = await canary(t)
   const spec = { nodeName: 'real', containers: [{ name: 'main', image: 'x' }] }
@@ -212,7 +208,7 @@ test('the proxy of a service reaches pods of its namespace alone', networked, as
   await make(server, '/api/v1/namespaces', { metadata: { name: 'other' } })
   for (const namespace of ['default', 'other']) {
     await make(server, `/api/v1/namespaces/${namespace}/pods`, { metadata: { name: 'web' }, spec })
-    const ip = namespace === 'default' ? '10.1.2.3' : ownAddress
+    const ip = namespace === 'default' ? '10.1.2.3' : OWN_ADDRESS
     const body = { status: { podIP: ip, podIPs: [{ ip }] } }
     await ask(server, `/api/v1/namespaces/${namespace}/pods/web/status`, { method: 'PATCH', body, headers: MERGE })
   }
@@ -223,8 +219,8 @@ test('the proxy of a service reaches pods of its namespace alone', networked, as
     gone: { kind: 'Pod', namespace: 'default', name: 'gone' },
   }
   for (const [name, targetRef] of Object.entries(targets)) {
-    await serviceAt(server, name, { address: ownAddress!, port, ...(targetRef && { targetRef }) })
-    const addresses = [{ ip: ownAddress, ...(targetRef && { targetRef }) }]
+    await serviceAt(server, name, { address: OWN_ADDRESS!, port, ...(targetRef && { targetRef }) })
+    const addresses = [{ ip: OWN_ADDRESS, ...(targetRef && { targetRef }) }]
     await make(server, `${DEFAULT}/endpoints`, { metadata: { name }, subsets: [{ addresses, ports: [{ name: 'https', port }] }] })
     const answer = await ask(server, `${DEFAULT}/services/${name}:https/proxy/secret`)
     assert.equal(told(answer), `503 no endpoints available for service "${name}:https"`)
@@ -232,35 +228,42 @@ test('the proxy of a service reaches pods of its namespace alone', networked, as
   assert.equal(connections(), 0)
 })
 
-test('webhooks and API servers behind a Service are never this server, nor what only this machine reaches', networked, async t => {
-  const toLoopback: ResolveName = (_, __, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
-  const server = await startResolving(t, toLoopback, { host: '0.0.0.0' })
-  const { port, connections } = await canary(t)
-  const places = {
-    self: { address: ownAddress!, port: server.port },
-    // At 6256f0f1 names in slices were connected to, whatever they meant.
-    named: { address: 'hook.example.com', port, type: 'FQDN' },
-  }
-  for (const [name, place] of Object.entries(places)) {
-    await serviceAt(server, name, place)
-    const group = `${name}.example.com`
-    await make(server, APISERVICES, {
-      ...apiService({ group, service: { namespace: 'default', name }, insecureSkipTLSVerify: true, caBundle: undefined }),
-      metadata: { name: `v1alpha1.${group}` },
-    })
-    const { message } = await availability(server, 'FailedDiscoveryCheck', `v1alpha1.${group}`)
-    assert.match(message, /: (service "self": )?address not allowed$/)
-    const clientConfig = { service: { namespace: 'default', name } } as never
-    await configure(server, 'validating', name, { hook: { clientConfig } })
-    const refused = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('x') })
-    assert.match(
-      told(refused),
-      new RegExp(`failed to call webhook: Post "https://${name}.default.svc:443/\\?timeout=10s": (service "self": )?address not allowed$`),
-    )
-    await ask(server, `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${name}`, { method: 'DELETE' })
-  }
-  assert.equal(connections(), 0)
-})
+testWith(
+  'own address',
+  'webhooks and API servers behind a Service are never this server, nor what only this machine reaches',
+  patient,
+  async t => {
+    const toLoopback: ResolveName = (_, __, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
+    const server = await startResolving(t, toLoopback, { host: '0.0.0.0' })
+    const { port, connections } = await canary(t)
+    const places = {
+      self: { address: OWN_ADDRESS!, port: server.port },
+      // At 6256f0f1 names in slices were connected to, whatever they meant.
+      named: { address: 'hook.example.com', port, type: 'FQDN' },
+    }
+    for (const [name, place] of Object.entries(places)) {
+      await serviceAt(server, name, place)
+      const group = `${name}.example.com`
+      await make(server, APISERVICES, {
+        ...apiService({ group, service: { namespace: 'default', name }, insecureSkipTLSVerify: true, caBundle: undefined }),
+        metadata: { name: `v1alpha1.${group}` },
+      })
+      const { message } = await availability(server, 'FailedDiscoveryCheck', `v1alpha1.${group}`)
+      assert.match(message, /: (service "self": )?address not allowed$/)
+      const clientConfig = { service: { namespace: 'default', name } } as never
+      await configure(server, 'validating', name, { hook: { clientConfig } })
+      const refused = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('x') })
+      assert.match(
+        told(refused),
+        new RegExp(
+          `failed to call webhook: Post "https://${name}.default.svc:443/\\?timeout=10s": (service "self": )?address not allowed$`,
+        ),
+      )
+      await ask(server, `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${name}`, { method: 'DELETE' })
+    }
+    assert.equal(connections(), 0)
+  },
+)
 
 // At 6256f0f1 the endpoints of the Service were tried, which need not be this server.
 test(
@@ -343,8 +346,8 @@ test('a name is judged by what it means when it is connected to, and by all of i
     assert.equal(questions, 1)
   }
   assert.equal(connections(), 0)
-  if (ownAddress === undefined) return t.diagnostic('this machine has no address but its loopback: no connection was tried')
-  answers = [ownAddress]
+  if (OWN_ADDRESS === undefined) return void noteNotRun('own address', t.name)
+  answers = [OWN_ADDRESS]
   questions = 0
   await pointNode(server, 'node.example', 10250)
   assert.equal((await ask(server, `/api/v1/nodes/http:evil:${port}/proxy/`)).text, 'a secret of this machine')
@@ -438,7 +441,7 @@ test('redirects of kubelets and pods lead the client, never the server', patient
   assert.equal(connections(), 0)
 })
 
-test('the path behind a proxy is the one that was authorized, however it is written', networked, async t => {
+testWith('own address', 'the path behind a proxy is the one that was authorized, however it is written', patient, async t => {
   const server = await startInProcess(t)
   const seen: string[] = []
   const { port } = await listening(
@@ -454,7 +457,7 @@ test('the path behind a proxy is the one that was authorized, however it is writ
     metadata: { name: 'proxy' },
     spec: { nodeName: 'proxy', containers: [{ name: 'main', image: 'x', ports: [{ containerPort: port }] }] },
   })
-  const body = { status: { podIP: ownAddress, podIPs: [{ ip: ownAddress }] } }
+  const body = { status: { podIP: OWN_ADDRESS, podIPs: [{ ip: OWN_ADDRESS }] } }
   await ask(server, '/api/v1/namespaces/proxy/pods/proxy/status', { method: 'PATCH', body, headers: MERGE })
   const POD = '/api/v1/namespaces/proxy/pods/proxy'
   // The forwarded path and query: as in kube-apiserver the path is decoded, cleaned and encoded again, and the query is unchanged.

@@ -6,9 +6,10 @@ import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from '../kit.ts'
 import { openProvider, reviewWebhook } from '../kits/access.ts'
-import { availability, FLUNDERS, ownAddress, register, startAggregatedApi } from '../kits/aggregated-api.ts'
+import { availability, FLUNDERS, register, startAggregatedApi } from '../kits/aggregated-api.ts'
 import { makeNamed } from '../kits/chains.ts'
 import { type Issued, pem, reviewing, type Webhook, webhook } from '../kits/webhooks.ts'
+import { testWith } from '../programs.ts'
 
 const names = { dnsNames: ['wardle.default.svc'], addresses: [[127, 0, 0, 1]] }
 /** As Tekton, Knative (one subject) and Pepr (none) make them: nothing but the signature tells that the authority issued the other. */
@@ -74,10 +75,7 @@ for (const [what, issued] of Object.entries(CERTIFICATES)) {
     assert.equal((await ask(server, CONFIG_MAPS, as('any'))).status, 200)
   })
 
-  test(`an aggregated server with ${what}`, {
-    ...patient,
-    skip: ownAddress === undefined && 'no address that a Service may have',
-  }, async t => {
+  testWith('own address', `an aggregated server with ${what}`, patient, async t => {
     const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t, { pair: issued })])
     await register(server, api.port, { spec: { caBundle: pem(issued.ca) } })
     await availability(server, 'Passed')

@@ -1,0 +1,52 @@
+// All test files with all that they import, as one CommonJS file: a process loads it in a moment and runs any of them, without
+// compiling TypeScript as it goes.
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { workerDefinitions } from './build-workers.mjs'
+
+/** Writes the bundle with its source map and returns its path. It exports a function for each file, which loads that file. */
+export async function bundleTests(files, folder) {
+  const outfile = join(folder, 'tests.cjs')
+  await build({
+    stdin: {
+      contents: `module.exports = {\n${files.map(file => `  ${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)}),`).join('\n')}\n}`,
+      resolveDir: resolve('.'),
+      sourcefile: 'tests',
+    },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    outfile,
+    sourcemap: 'external',
+    sourcesContent: false,
+    define: await workerDefinitions(),
+    external: ['lmdb', 'pino', 'ws', 'esbuild', 'typescript'],
+    logLevel: 'warning',
+    plugins: [ownAddresses, fewerRuns],
+  })
+  return outfile
+}
+
+/** Files find others by where they are, not by where the bundle is. */
+const ownAddresses = {
+  name: 'own-addresses',
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\](src|test)[/\\].*\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      if (!text.includes('import.meta.url')) return
+      return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' }
+    })
+  },
+}
+
+/** Properties are tried as often as test/kits/properties.ts says. */
+const fewerRuns = {
+  name: 'fewer-runs',
+  setup({ onResolve }) {
+    const path = resolve('test/kits/properties.ts')
+    onResolve({ filter: /^fast-check$/ }, ({ importer }) => (importer !== path && existsSync(path) ? { path } : undefined))
+  },
+}
