@@ -1,14 +1,55 @@
 // Which test files `npm test` leaves to `npm run test:all`, and which need a process of their own, each with the reason. Every other test
 // file below src/ and test/ is run by `npm test`, among others in one process.
 
-/** Files that `npm test` leaves out: by what they do that takes long, or that needs a machine with more programs. */
+/** Files that `npm test` leaves out, by what they do that takes long or needs more programs than most machines have. */
 export const LEFT_OUT = {
-  'kills servers, again and again': [],
-  'packs, installs and builds': [],
-  'measures what requests cost': [],
-  'repeats what others try once': [],
-  'runs other programs': [],
+  'kills servers again and again': [
+    'src/storage/embedded/crash.test.ts',
+    'src/storage/etcd/failures.test.ts',
+    'test/certificates-crash.test.ts',
+    'test/crash.test.ts',
+    'test/devices.test.ts',
+    'test/etcd-backup.test.ts',
+    'test/etcd-went-back.test.ts',
+    'test/informers.test.ts',
+    'test/replicas-etcd.test.ts',
+    'test/robustness.test.ts',
+    'test/security/damaged-store.test.ts',
+    'test/security/full-disk.test.ts',
+    'test/service-crash.test.ts',
+    'test/workloads/killed-job.test.ts',
+  ],
+  'packs, installs or builds': [
+    'test/action.test.ts',
+    'test/build.test.ts',
+    'test/example-projects.test.ts',
+    'test/lock-file.test.ts',
+    'test/node-versions.test.ts',
+    'test/package.test.ts',
+  ],
+  'measures what requests cost': [
+    'test/hostile/cost.test.ts',
+    'test/hostile/floods.test.ts',
+    'test/hostile/simulated-commands.test.ts',
+    'test/security/long-texts.test.ts',
+    'test/security/memory.test.ts',
+  ],
+  'repeats what other tests do once': ['src/storage/embedded/faults.test.ts', 'test/start-stop.test.ts', 'test/workloads/random.test.ts'],
+  'runs kubectl or another program so often that its processor time is most of the test': [
+    'test/admission/systems.test.ts',
+    'test/ansible.test.ts',
+    'test/controllers.test.ts',
+    'test/custom-manifests.test.ts',
+    'test/envtest.test.ts',
+    'test/examples.test.ts',
+    'test/helm.test.ts',
+    'test/kubectl.test.ts',
+    'test/manifests.test.ts',
+    'test/readme.test.ts',
+  ],
 }
 
-/** Files that need a process of their own. */
-export const ALONE = {}
+/** Files that need a process of their own, with the reason. */
+export const ALONE = {
+  'test/start-stop.test.ts': 'compares all handles of the process, and has its own folder for temporary files',
+}

@@ -13,6 +13,8 @@ import { ALONE, LEFT_OUT } from './test-sets.mjs'
 const PROGRESS_MS = 10_000
 /** As many of the slowest files are named. */
 const SLOWEST = 10
+/** A file of `npm test` that takes more processor time than this is named: it is to be made cheaper, or left to `npm run test:all`. */
+const MAX_FAST_CPU_SECONDS = 15
 /** Enough of an error to see its cause. */
 const MAX_REASON = 6_000
 
@@ -147,6 +149,8 @@ function summarize() {
   if (failures.length > 0) console.error(`\nFAILED:\n${failures.map(({ text }) => text).join('\n')}`)
   const total = cpu === undefined ? '' : `, ${duration(cpu * 1000)} of processor time`
   console.log(`\n${counts.files} files, ${tally()}, in ${duration(performance.now() - begun)} (${[...steps, 'tests'].join(', ')}${total})`)
+  const tooSlow = ended.filter(({ file, cpu }) => cpu > MAX_FAST_CPU_SECONDS && !leftOut.includes(file)).map(({ file }) => file)
+  if (tooSlow.length > 0) console.error(`TOO SLOW FOR npm test (scripts/test-sets.mjs): ${tooSlow.join(', ')}`)
   const [missing, unexplained] = notRun()
   if (wanted.length === 0 && !isEverything) console.log(`not run: ${leftOut.length} files of npm run test:all`)
   for (const { file, name, reason } of unexplained) console.error(`NOT RUN: ${name}  (${file}): ${reason}`)

@@ -1,7 +1,7 @@
 // Explanations of admission for permitted users, and its metrics.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient, startInProcess, type Target } from './kit.ts'
 
 const POLICIES = '/apis/admissionregistration.k8s.io/v1'
 
@@ -37,7 +37,7 @@ const explained = async (target: Target, body: object, more: Parameters<typeof a
 }
 
 test('an explanation lists what admitted, skipped and rejected a request, and why', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await policy(server, 'names', {})
   await policy(server, 'named', { matchConditions: [{ name: 'only-x', expression: "object.metadata.name == 'x'" }] })
   await policy(server, 'labelled', {}, { matchResources: { objectSelector: { matchLabels: { a: 'b' } } } })
@@ -60,7 +60,7 @@ test('an explanation lists what admitted, skipped and rejected a request, and wh
 })
 
 test('a plugin that changed or rejected a request is named', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const pods = '/api/v1/namespaces/default/pods'
   const pod = (spec: object) => ({
     apiVersion: 'v1',
@@ -82,7 +82,7 @@ test('a plugin that changed or rejected a request is named', patient, async t =>
 })
 
 test('an explanation is sent only on request, and only to users with permission', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const plain = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a') })
   assert.equal(plain.headers['keelson-explain'], undefined)
   await created(server, '/apis/rbac.authorization.k8s.io/v1/clusterroles', {

@@ -1,7 +1,7 @@
 // Admission plugins that look at more than the object: nodes, namespaces, everything.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const send = (server: Target, method: string, path: string, body?: unknown) =>
@@ -33,7 +33,7 @@ async function running(server: Target, name: string, { labels = {}, declaredFeat
 }
 
 const open = (t: Parameters<typeof startInProcess>[0]) =>
-  startInProcess(t, { disableAdmissionPlugins: ['ServiceAccount'], controllers: ['none'] })
+  freshServer(t, { disableAdmissionPlugins: ['ServiceAccount'], controllers: ['none'] })
 
 const resize = async (server: Target, name: string, spec: object) => {
   const { status, json } = await send(server, 'PATCH', `${PODS}/${name}/resize`, { spec })

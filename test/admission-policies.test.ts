@@ -1,7 +1,7 @@
 // Policies end to end: the variables of their expressions, their bindings, and their changes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from './kit.ts'
+import { type Answer, ask, CONFIG_MAPS, configMap, eventually, freshServer, patient, startInProcess, type Target } from './kit.ts'
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
 const rule = (resources: string[], more: object = {}) => ({
@@ -52,7 +52,7 @@ const denial = ({ status, json }: Answer) =>
   `${status} ${json.message ?? 'stored'}`.replace(/^(\d+) configmaps "[^"]*" is forbidden: /, '$1 ')
 
 test('variables, messages and reasons decide how a policy denies', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await validating(server, 'p', {
     variables: [
       { name: 'size', expression: 'has(object.data) ? object.data.size() : 0' },
@@ -87,7 +87,7 @@ test('a binding warns or audits instead of denying, and a policy without one doe
 })
 
 test('parameters come by name or by selector, from the namespace of the object or a named one', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const spec = {
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
     matchConditions: [{ name: 'not-a-param', expression: "!has(object.metadata.labels) || !('param' in object.metadata.labels)" }],
@@ -127,7 +127,7 @@ test('parameters come by name or by selector, from the namespace of the object o
 })
 
 test('parameters may be objects of the cluster and of custom kinds', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await made(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -164,7 +164,7 @@ test('parameters may be objects of the cluster and of custom kinds', patient, as
 })
 
 test('expressions see the namespace, the request and what its user may do', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await made(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod', labels: { tier: 'high' } } })
   await validating(server, 'p', {
     matchConditions: [{ name: 'prod', expression: "namespaceObject.metadata.labels[?'tier'].orValue('') == 'high'" }],
@@ -180,7 +180,7 @@ test('expressions see the namespace, the request and what its user may do', pati
 })
 
 test('an expression that fails is left to the failure policy', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const validations = [{ expression: "object.data.missing == 'x'" }]
   await validating(server, 'open', { validations, failurePolicy: 'Ignore' })
   assert.equal((await create(server, 'a')).status, 201)
@@ -192,7 +192,7 @@ test('an expression that fails is left to the failure policy', patient, async t 
 })
 
 test('however many expensive policies there are, none spends the budget of another', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const expression = 'object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != object.metadata.name)))'
   for (let i = 0; i < 12; i++) await validating(server, `p${i}`, { validations: [{ expression }] }, {}, {})
   const data = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`k${i}`, '']))
@@ -203,7 +203,7 @@ test(
   'a mutating policy merges what its expression gives, list items by their keys; an optional without a value changes nothing',
   patient,
   async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     await mutating(server, 'p', {
       matchConstraints: rule(['deployments']),
       mutations: [
@@ -241,7 +241,7 @@ test(
 )
 
 test('a mutating policy is evaluated again when another changed the object after it', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const count = (key: string) =>
     patched(`[JSONPatch{op: 'add', path: '/data/${key}', value: ${`has(object.data.${key}) ? object.data.${key} + '+' : '+'`}}]`)
   await mutating(server, 'a', { mutations: [count('a')], reinvocationPolicy: 'IfNeeded' })
@@ -253,7 +253,7 @@ test('a mutating policy is evaluated again when another changed the object after
 })
 
 test('a mutation that cannot be made is left to the failure policy', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await mutating(server, 'open', { mutations: [patched("[JSONPatch{op: 'remove', path: '/data/none'}]")], failurePolicy: 'Ignore' })
   assert.equal((await create(server, 'a', { x: '' })).status, 201)
   await mutating(server, 'closed', { mutations: [patched("[JSONPatch{op: 'remove', path: '/data/none'}]")] })
@@ -263,7 +263,7 @@ test('a mutation that cannot be made is left to the failure policy', patient, as
 })
 
 test('a policy cannot move an object to another namespace or rename one that is there', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const replace = (field: string, value: string) => [patched(`[JSONPatch{op: 'replace', path: '/metadata/${field}', value: '${value}'}]`)]
   const when = (expression: string) => [{ name: 'when', expression }]
   assert.equal((await create(server, 'there')).status, 201)
@@ -284,7 +284,7 @@ test('a policy cannot move an object to another namespace or rename one that is 
 })
 
 test('what the server alone sets cannot be set by a policy', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await mutating(server, 'p', {
     mutations: [
       patched(
@@ -300,7 +300,7 @@ test('what the server alone sets cannot be set by a policy', patient, async t =>
 })
 
 test('the status of a policy tells what is wrong with the types in its expressions', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const schema = {
     type: 'object',
     properties: { spec: { type: 'object', properties: { size: { type: 'integer' }, any: { 'x-kubernetes-int-or-string': true } } } },

@@ -1,7 +1,7 @@
 // Admission webhooks on real ports: every way in which one can respond, fail or not be called at all.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from './kit.ts'
+import { type Answer, ask, CONFIG_MAPS, configMap, eventually, freshServer, patient, startInProcess, type Target } from './kit.ts'
 import { allow, deny, patch, pem, reviewing, strangers, type Webhook, webhook } from './kits/webhooks.ts'
 import { testWith } from './programs.ts'
 
@@ -37,7 +37,7 @@ const create = (target: Target, name: string, more: object = {}) => send(target,
 const outcome = ({ status, json }: Answer) => `${status} ${json.message ?? 'stored'}`
 
 test('a validating webhook sees the whole request and can reject it with a status of its own', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(
     t,
     reviewing(({ name }) => ({
@@ -92,7 +92,7 @@ test(
   'a webhook is asked about replaces, patches and deletes with the old object, and about each object of a collection',
   patient,
   async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     const hook = await webhook(t, allow)
     await create(server, 'a')
     await configure(server, 'validating', 'a', named('a', hook))
@@ -122,7 +122,7 @@ test(
 )
 
 test('mutating webhooks change the object one after the other, and nobody owns what they set', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const first = await webhook(t, patch({ op: 'add', path: '/data', value: { first: '1' } }))
   const second = await webhook(
     t,
@@ -140,7 +140,7 @@ test('mutating webhooks change the object one after the other, and nobody owns w
 })
 
 test('a mutating webhook is asked again, once, when another changed the object after it', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const counting = (label: string) => (review: any) => [
     {
       op: 'add',
@@ -218,7 +218,7 @@ const broken: [what: string, answer: Parameters<typeof webhook>[1], message: Reg
 ]
 for (const [what, answer, message] of broken)
   test(`a webhook that answers with ${what} fails, which its failure policy judges`, patient, async t => {
-    const server = await startInProcess(t, { logLevel: 'silent' } as never)
+    const server = await freshServer(t, { logLevel: 'silent' } as never)
     const hook = await webhook(t, answer)
     await configure(server, 'validating', 'a', named('a', hook))
     const failed = await create(server, 'x')
@@ -260,7 +260,7 @@ const accepted: [what: string, answer: Parameters<typeof webhook>[1]][] = [
 ]
 for (const [what, answer] of accepted)
   test(`a webhook that answers with ${what} allows the request as it is`, patient, async t => {
-    const server = await startInProcess(t, { logLevel: 'silent' } as never)
+    const server = await freshServer(t, { logLevel: 'silent' } as never)
     await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
     const { status, json, text } = await create(server, 'x')
     assert.equal(status, 201, text)
@@ -310,13 +310,13 @@ const refused: [what: string, answer: Parameters<typeof webhook>[1], message: Re
 ]
 for (const [what, answer, message] of refused)
   test(`a webhook that answers with ${what} does not allow the request`, patient, async t => {
-    const server = await startInProcess(t, { logLevel: 'silent' } as never)
+    const server = await freshServer(t, { logLevel: 'silent' } as never)
     await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
     assert.match(outcome(await create(server, 'x')), message)
   })
 
 test('a webhook that is slower than its timeout fails', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, () => {})
   await configure(server, 'mutating', 'a', named('a', hook, { timeoutSeconds: 1 }))
   assert.match(
@@ -326,7 +326,7 @@ test('a webhook that is slower than its timeout fails', patient, async t => {
 })
 
 test('a certificate is trusted by its authority or by itself, and must be for the name', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, allow)
   const elsewhere = await webhook(t, allow, { names: ['elsewhere.example'] })
   const outcomes: string[] = []
@@ -346,7 +346,7 @@ test('a certificate is trusted by its authority or by itself, and must be for th
 })
 
 test('a dry run asks only webhooks without side effects', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, allow)
   const dry = () => send(server, 'POST', `${CONFIG_MAPS}?dryRun=All`, configMap('x'))
   await configure(server, 'validating', 'a', named('a', hook, { sideEffects: 'NoneOnDryRun' }))
@@ -356,7 +356,7 @@ test('a dry run asks only webhooks without side effects', patient, async t => {
 })
 
 test('selectors and conditions decide which requests a webhook is asked about', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, deny('no'))
   await send(server, 'POST', '/api/v1/namespaces', {
     apiVersion: 'v1',
@@ -413,7 +413,7 @@ test('a condition that fails leaves the request to the failure policy', patient,
 })
 
 test('a webhook that lists it first is asked with a v1beta1 review', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(
     t,
     (review, response) =>
@@ -427,7 +427,7 @@ test('a webhook that lists it first is asked with a v1beta1 review', patient, as
 })
 
 test('a webhook for one version of a custom kind sees what was sent in another', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
   const version = (name: string, storage: boolean) => ({ name, served: true, storage, schema })
   await send(server, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
@@ -465,7 +465,7 @@ test('a webhook for one version of a custom kind sees what was sent in another',
 })
 
 testWith('own address', 'a service is reached at an endpoint of its slices, by its own name', patient, async (t, address) => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, deny('by service'), { names: ['hook.default.svc'], host: address })
   const { caBundle } = hook.clientConfig
   const clientConfig = { caBundle, service: { namespace: 'default', name: 'hook', path: '/check', port: 8443 } } as never
@@ -494,7 +494,7 @@ testWith('own address', 'a service is reached at an endpoint of its slices, by i
 })
 
 test('a webhook that is the server itself ends in an error, not in a loop', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const clientConfig = { url: `${server.url}${CONFIG_MAPS}`, caBundle: pem(server.credentials.ca) }
   await configure(server, 'mutating', 'a', named('a', { clientConfig }))
   const failed = await create(server, 'x')
@@ -503,7 +503,7 @@ test('a webhook that is the server itself ends in an error, not in a loop', pati
 })
 
 test('connections are kept, and one that the webhook has closed meanwhile costs no request', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   let dropped = 0
   const hook = await webhook(t, (review, response, request) => {
     // Closed as if it had timed out while the request was on its way: nothing is answered on the kept connection.
@@ -517,7 +517,7 @@ test('connections are kept, and one that the webhook has closed meanwhile costs 
 })
 
 test('a change of a configuration applies to the next request', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, deny('no'))
   for (let i = 0; i < 10; i++) {
     await configure(server, 'validating', 'a', named('a', hook))
@@ -528,7 +528,7 @@ test('a change of a configuration applies to the next request', patient, async t
 })
 
 test('no webhook is asked about webhook configurations, lest none could be removed', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, deny('no'))
   await configure(
     server,

@@ -1,7 +1,7 @@
 // Admission from a client's view: the default plugins, in their order, with the objects that they look up.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Target } from './kit.ts'
 
 const send = (target: Target, method: string, path: string, body?: unknown) =>
   ask(target, path, { method, ...(body !== undefined && { body }) })
@@ -28,7 +28,7 @@ const pod = (name: string, spec: object = {}) => ({
 })
 
 test('a claim gets the default class and a finalizer, which its creator does not own', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await send(server, 'POST', '/apis/storage.k8s.io/v1/storageclasses', storageClass('slow', false))
   await send(server, 'POST', '/apis/storage.k8s.io/v1/storageclasses', storageClass('fast', true))
   const { json } = await send(server, 'POST', CLAIMS, claim('data'))
@@ -46,7 +46,7 @@ test('a claim gets the default class and a finalizer, which its creator does not
 })
 
 test('a claim grows once it is bound, and where its class lets it', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await send(server, 'POST', '/apis/storage.k8s.io/v1/storageclasses', storageClass('fast', true))
   await send(server, 'POST', CLAIMS, claim('data'))
   await ask(server, `${CLAIMS}/data/status`, {
@@ -74,7 +74,7 @@ test('a claim grows once it is bound, and where its class lets it', patient, asy
 })
 
 test('a pod gets its priority and default tolerations, and both survive an update without them', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { json } = await send(server, 'POST', PODS, pod('a', { priorityClassName: 'system-node-critical' }))
   assert.equal(json.spec.priority, 2_000_001_000)
   assert.equal(json.spec.preemptionPolicy, 'PreemptLowerPriority')
@@ -92,7 +92,7 @@ test('a pod gets its priority and default tolerations, and both survive an updat
 })
 
 test('a node begins as not ready, an ingress with the default class', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const node = await send(server, 'POST', '/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } })
   assert.deepEqual(node.json.spec.taints, [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }])
   await send(server, 'POST', '/apis/networking.k8s.io/v1/ingressclasses', {
@@ -111,7 +111,7 @@ test('a node begins as not ready, an ingress with the default class', patient, a
 })
 
 test('componentstatuses are served with a deprecation warning', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { json, headers } = await ask(server, '/api/v1/componentstatuses')
   assert.deepEqual(json.items, [{ metadata: { name: 'store' }, conditions: [{ type: 'Healthy', status: 'True', message: 'ok' }] }])
   assert.equal(headers['warning'], '299 - "v1 ComponentStatus is deprecated in v1.19+"')

@@ -6,7 +6,7 @@ import { connect } from 'node:http2'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
-import { ask, eventually, patient, type Scope, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Scope, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
 import {
   type AggregatedApi,
   APISERVICES,
@@ -29,7 +29,7 @@ async function open(
   t: Scope,
   options: ApiOptions & { spec?: object; reason?: string } = {},
 ): Promise<{ server: Target; api: AggregatedApi }> {
-  const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t, options)])
+  const [server, api] = await Promise.all([freshServer(t), startAggregatedApi(t, options)])
   await register(server, api.port, { spec: options.spec ?? {} })
   await availability(server, options.reason ?? 'Passed')
   return { server, api }
@@ -285,7 +285,7 @@ testWith('own address', 'OpenAPI documents have the parts of the other server', 
 })
 
 testWith('own address', 'the condition Available says why a server is not available', patient, async t => {
-  const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t)])
+  const [server, api] = await Promise.all([freshServer(t), startAggregatedApi(t)])
   await create(server, APISERVICES, apiService())
   assert.equal((await availability(server, 'ServiceNotFound')).message, 'service/wardle in "default" is not present')
   await create(server, '/api/v1/namespaces/default/services', {

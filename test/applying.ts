@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { parseAllDocuments } from 'yaml'
-import { ask, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, freshServer, run, type Target, temporaryDirectory } from './kit.ts'
 
 export type Written = { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } }
 export type Kubectl = (...args: string[]) => Promise<string>
@@ -35,7 +35,7 @@ export const openKubectl = async (t: TestContext, program: string): Promise<Kube
 export async function openServer(t: TestContext, program: string): Promise<{ server: Target; kubectl: Kubectl }> {
   // Only the controllers that namespaces and pods need: others write the status of applied objects, and the rules of aggregated roles. The
   // webhooks in manifests do not exist here.
-  const server = await startInProcess(t, {
+  const server = await freshServer(t, {
     controllers: ['namespace-controller', 'garbage-collector-controller', 'serviceaccount-controller', 'service-cidr-controller'],
     disableAdmissionPlugins: ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'],
   })

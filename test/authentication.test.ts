@@ -12,6 +12,7 @@ import {
   ask,
   connection,
   eventually,
+  freshServer,
   patient,
   run,
   type ServerProcess,
@@ -70,7 +71,7 @@ test('client libraries request tokens and are authenticated with them as the rig
 })
 
 test('a token is invalid as soon as its account, pod or secret is deleted', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   await post(server, ACCOUNTS, { metadata: { name: 'a' } })
   const plain = await tokenFor(server, 'a')
   const pod = { metadata: { name: 'p' }, spec: { serviceAccountName: 'a', containers: [{ name: 'c', image: 'i' }] } }
@@ -96,7 +97,7 @@ test('a token is invalid as soon as its account, pod or secret is deleted', pati
 })
 
 test('others can verify a token with what the server publishes', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const token = await tokenFor(server, 'default', { audiences: ['vault'] })
   const { json: configuration, headers } = await ask(server, '/.well-known/openid-configuration')
   assert.equal(headers['cache-control'], 'public, max-age=3600')
@@ -207,7 +208,7 @@ testWith('kubectl', 'kubectl acts as others, as far as it may', patient, async (
 })
 
 test('repeated groups arrive as separate values over both protocols', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const { connect } = await import('node:http2')
   const session = connect(server.url, server.credentials)
   t.after(() => session.close())
@@ -259,7 +260,7 @@ test('every namespace has its account and the authority; pods need theirs, where
 })
 
 test('a token secret gets a token that is valid as long as the secret exists', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const secrets = '/api/v1/namespaces/default/secrets'
   const annotations = { 'kubernetes.io/service-account.name': 'default' }
   await post(server, secrets, { metadata: { name: 's', annotations }, type: 'kubernetes.io/service-account-token' })

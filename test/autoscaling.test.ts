@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, eventually, patient, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, eventually, freshServer, patient, run, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 import { APISERVICES, apiService, availability, create, slice, startAggregatedApi } from './kits/aggregated-api.ts'
 import { testWith } from './programs.ts'
 
@@ -82,7 +82,7 @@ test('a deployment grows and shrinks with the processor time that its pods use',
 })
 
 test('simulated nodes tell what they and their pods use', patient, async t => {
-  const server = await startInProcess(t, { nodes: 2 })
+  const server = await freshServer(t, { nodes: 2 })
   await create(server, DEPLOYMENTS, deployment(2, { 'sim.keelson.dev/cpu-usage': '250m', 'main.sim.keelson.dev/memory-usage': '10Mi' }))
   const list = await eventually('the metrics', async () => {
     const json = await read(server, `${METRICS}/namespaces/default/pods?labelSelector=app%3Dweb`)
@@ -116,7 +116,7 @@ test('simulated nodes tell what they and their pods use', patient, async t => {
 })
 
 test('the role view may read metrics', patient, async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await create(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name: 'viewers' },
     subjects: [{ kind: 'User', name: 'jane', apiGroup: 'rbac.authorization.k8s.io' }],
@@ -212,7 +212,7 @@ testWith('own address', 'custom and external metrics come from whoever serves th
     if (pathname.endsWith('/queue')) return json({ items: [value('queue', {})] })
     return json({ kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message: 'there is no such metric' }, 404)
   }
-  const [server, api] = await Promise.all([startInProcess(t, QUICK), startAggregatedApi(t, { more })])
+  const [server, api] = await Promise.all([freshServer(t, QUICK), startAggregatedApi(t, { more })])
   await create(server, '/api/v1/namespaces/default/services', {
     metadata: { name: 'wardle' },
     spec: { ports: [{ name: 'https', port: 443 }] },
@@ -306,7 +306,7 @@ testWith('own address', 'a metrics server that is registered takes over from the
       .end(JSON.stringify({ kind: 'NodeMetricsList', metadata: {}, items: [], theirs: true }))
     return true
   }
-  const [server, api] = await Promise.all([startInProcess(t, { nodes: 1 }), startAggregatedApi(t, { more })])
+  const [server, api] = await Promise.all([freshServer(t, { nodes: 1 }), startAggregatedApi(t, { more })])
   await create(server, '/api/v1/namespaces/default/services', {
     metadata: { name: 'wardle' },
     spec: { ports: [{ name: 'https', port: 443 }] },
@@ -324,7 +324,7 @@ testWith('own address', 'a metrics server that is registered takes over from the
 })
 
 testWith('kubectl', 'kubectl top shows nodes and pods', patient, async (t, kubectl) => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   const kubeconfig = join(temporaryDirectory(t), 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig)
   await create(server, DEPLOYMENTS, deployment(1, { 'sim.keelson.dev/cpu-usage': '250m', 'sim.keelson.dev/memory-usage': '10Mi' }))

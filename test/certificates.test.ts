@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
-import { anonymous, ask, eventually, patient, run, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { anonymous, ask, eventually, freshServer, patient, run, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 import { encodedRequest, type RequestOptions } from './kits/x509.ts'
 import { testWith } from './programs.ts'
 
@@ -75,7 +75,7 @@ async function whoIs(server: Target, cert: string, pair: Pair) {
 }
 
 testWith('kubectl', 'a certificate that kubectl approves works at once', patient, async (t, kubectl) => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const home = temporaryDirectory(t)
   const [kubeconfig, mine] = [join(home, 'admin'), join(home, 'jane')]
   writeFileSync(kubeconfig, server.kubeconfig)
@@ -122,7 +122,7 @@ testWith('kubectl', 'a certificate that kubectl approves works at once', patient
 })
 
 test('a server certificate is not accepted from clients, nor a client certificate from servers', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const [serving, client] = [newPair(), newPair()]
   const node = { organizations: ['system:nodes'], commonName: 'system:node:n' }
   const names = { addresses: [Buffer.from([127, 0, 0, 1])] }
@@ -154,7 +154,7 @@ test('a server certificate is not accepted from clients, nor a client certificat
 })
 
 test('a request that violates the rules of its signer fails with the reason, and is not tried again', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await create(server, { name: 'usage', pair: newPair(), usages: ['server auth'] })
   await create(server, { name: 'nodes', pair: newPair(), signerName: KUBELET_SERVING, usages: SERVING_USAGES })
   for (const name of ['usage', 'nodes']) await decide(server, name)
@@ -233,7 +233,7 @@ test('requests of kubelets are approved as soon as their requestor has permissio
 })
 
 test('the authority of the server is published, and pods and people can check the server with it', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const [bundle, ...more] = await eventually('the bundle', async () => {
     const { items } = await read(
       server,

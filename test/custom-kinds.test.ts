@@ -6,7 +6,18 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
 import { loadPki } from '../src/server/credentials/pki.ts'
-import { ask, eventually, patient, run, type ServerProcess, startProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import {
+  ask,
+  eventually,
+  freshServer,
+  patient,
+  run,
+  type ServerProcess,
+  startProcess,
+  type Target,
+  temporaryDirectory,
+  Watching,
+} from './kit.ts'
 import { testWith } from './programs.ts'
 
 const GROUP = 'stable.example.com'
@@ -168,7 +179,7 @@ test('client-node defines, watches for Established and uses custom objects', pat
 })
 
 test('tables, metadata alone and no protobuf', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   await define(server, definition())
   await create(server, tab('a'))
   const as = (accept: string) => ask(server, TABS, { headers: { accept } })
@@ -204,7 +215,7 @@ test('tables, metadata alone and no protobuf', patient, async t => {
 })
 
 test('a watch of a kind that is redefined ends cleanly and is resumed without a gap', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   await define(server, definition())
   const first = await create(server, tab('a'))
   const from = (revision: string) => Watching.open(t, server, `${TABS}?watch=true&resourceVersion=${revision}`)
@@ -284,7 +295,7 @@ test('a deletion that is cut short is finished by the next server', patient, asy
 })
 
 test('fifty kinds at once', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const kinds = Array.from({ length: 50 }, (_, i) => ({ plural: `kind${i}s`, kind: `Kind${i}`, shortNames: [`k${i}`], categories: [] }))
   const answers = await Promise.all(
     kinds.map(names => ask(server, DEFINITIONS, { method: 'POST', body: definition([version('v1')], names) })),
@@ -303,7 +314,7 @@ test('fifty kinds at once', patient, async t => {
 })
 
 test('hostile schemas do not affect other requests', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const nested = (depth: number): object => (depth === 0 ? { type: 'string' } : { type: 'object', properties: { a: nested(depth - 1) } })
   const wide = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`field${i}`, { type: 'string', default: 'x'.repeat(20) }]))
   const odd = JSON.parse(
@@ -341,7 +352,7 @@ test('hostile schemas do not affect other requests', patient, async t => {
 })
 
 test('versions are converted by a webhook that really listens', patient, async t => {
-  const server = await startProcess(t)
+  const server = await freshServer(t)
   const { authority, server: own } = loadPki({ directory: undefined, names: [], now: new Date() })
   const webhook = createServer({ cert: own.cert, key: own.key }, (request, response) => {
     let text = ''

@@ -1,7 +1,7 @@
 // Clients, kubectl explain and the suites of Kubernetes match how the descriptions of shared fields begin.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, patient, startInProcess } from './kit.ts'
+import { ask, freshServer, patient } from './kit.ts'
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const definition = {
@@ -17,7 +17,7 @@ const definition = {
 }
 
 test('descriptions of the fields that all objects have begin as in Kubernetes', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory' })
+  const server = await freshServer(t)
   assert.equal((await ask(server, DEFINITIONS, { method: 'POST', body: definition })).status, 201)
   let custom: any
   while (custom === undefined) custom = (await ask(server, '/openapi/v3/apis/example.com/v1')).json?.components?.schemas

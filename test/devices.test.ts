@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import test from 'node:test'
-import { ask, eventually, patient, type Scope, type Sent, startInProcess, startProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Scope, type Sent, startProcess, type Target, temporaryDirectory } from './kit.ts'
 
 const API = '/apis/resource.k8s.io/v1'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -64,7 +64,7 @@ async function open(
   t: Scope,
   { nodes = 1, nodeDevices = [`${DRIVER}=2,model=A100,capacity.memory=80Gi`] }: { nodes?: number; nodeDevices?: string[] } = {},
 ) {
-  const server = await startInProcess(t, { store: 'memory', nodes, nodeDevices })
+  const server = await freshServer(t, { store: 'memory', nodes, nodeDevices })
   await create(server, `${API}/deviceclasses`, classOf('gpu'))
   const isPublished = async () => (await read(server, `${API}/resourceslices`)).items?.length >= nodes * nodeDevices.length
   await eventually('slices', async () => ((await isPublished()) ? true : undefined))

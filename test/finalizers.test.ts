@@ -1,12 +1,12 @@
 // Finalizers of most kinds are standard names or have a domain; of some kinds, and of custom kinds, they need none.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, patient, startInProcess } from './kit.ts'
+import { ask, freshServer, patient } from './kit.ts'
 
 const NEITHER = 'name is neither a standard finalizer name nor is it fully qualified'
 
 test('a finalizer without a domain is rejected unless it is a standard one', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory' })
+  const server = await freshServer(t)
   const configMaps = '/api/v1/namespaces/default/configmaps'
   const configMap = (name: string, ...finalizers: string[]) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, finalizers } })
   const rejected = await ask(server, configMaps, { method: 'POST', body: configMap('a', 'example.com/b', 'nodomain') })
@@ -22,7 +22,7 @@ test('a finalizer without a domain is rejected unless it is a standard one', pat
 })
 
 test('kinds that kube-apiserver validates by the generic rules alone accept finalizers without a domain', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory' })
+  const server = await freshServer(t)
   const create = async (path: string, apiVersion: string, kind: string, more: object = {}) => {
     const body = { apiVersion, kind, metadata: { name: 'a', finalizers: ['nodomain'] }, ...more }
     return (await ask(server, path, { method: 'POST', body })).status

@@ -135,6 +135,36 @@ export async function startInProcess(t: Scope, options: StartOptions = {}): Prom
   return { ...server, ...targetOf(server.kubeconfig) }
 }
 
+/** How long a server that nobody uses is kept for the next test. */
+const KEPT_MS = 2_000
+type Kept = { readonly server: RunningServer & Target; readonly closing: NodeJS.Timeout }
+const kept = new Map<string, Kept[]>()
+
+/**
+ * A server inside this process with the state of a fresh one. After the test it is reset and kept for the next test with the same options,
+ * since a start costs more than a reset. Not for tests of starts and ends, of the clock, or of what the server counts.
+ */
+export async function freshServer(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
+  const key = JSON.stringify(options)
+  const idle = kept.get(key) ?? []
+  kept.set(key, idle)
+  const found = idle.pop()
+  clearTimeout(found?.closing)
+  const server = found?.server ?? (await startInProcess({ after() {} }, options))
+  t.after(async () => {
+    await server.reset()
+    const unused: Kept = {
+      server,
+      closing: setTimeout(() => {
+        idle.splice(idle.indexOf(unused), 1)
+        void server.close()
+      }, KEPT_MS),
+    }
+    idle.push(unused)
+  })
+  return server
+}
+
 /** A server inside this process for all tests of a file, closed after the last. Call it where tests are declared. */
 export function serverOfFile(options: StartOptions = {}): RunningServer & Target {
   const server = {} as RunningServer & Target

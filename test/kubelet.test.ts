@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { WebSocket, WebSocketServer } from 'ws'
-import { ask, patient, type Scope, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, freshServer, patient, type Scope, type Target, temporaryDirectory } from './kit.ts'
 import { noteNotRun, OWN_ADDRESS, testWith } from './programs.ts'
 
 type Seen = {
@@ -69,7 +69,7 @@ const PODS = '/api/v1/namespaces/default/pods'
 
 /** Kubelets of these tests are on this machine, which a server reaches only where its configuration says so. */
 async function open(t: Scope, proxyAllowedNetworks = ['127.0.0.0/8']) {
-  const server = await startInProcess(t, { proxyAllowedNetworks })
+  const server = await freshServer(t, { proxyAllowedNetworks })
   const kubelet = await startKubelet(t, server.credentials)
   const make = async (path: string, body: object) => assert.equal((await ask(server, path, { method: 'POST', body })).status, 201)
   await make('/api/v1/nodes', node(kubelet.port))

@@ -1,7 +1,7 @@
 // Large objects are validated as small ones are: whether a write is accepted depends on its content alone.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, patient, startInProcess } from './kit.ts'
+import { ask, freshServer, patient } from './kit.ts'
 
 const TEMPLATES = '/api/v1/namespaces/default/podtemplates'
 const LABELS = 6000
@@ -15,7 +15,7 @@ function template(labels: Record<string, string>) {
 }
 
 test('a large object with one invalid label value is always rejected', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory' })
+  const server = await freshServer(t)
   const labels: Record<string, string> = {}
   for (let i = 0; i < LABELS; i++) labels[`example.com/${'k'.repeat(40)}-${i}`] = `${'v'.repeat(25)}-${i}`
   assert.equal((await ask(server, TEMPLATES, { method: 'POST', body: template(labels) })).status, 201)

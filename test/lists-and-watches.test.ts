@@ -6,13 +6,13 @@ import { request } from 'node:https'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
 import { ACCEPT, openSession, type Representation, watchAlone, watchOver } from './tapes.ts'
 
 const INITIAL = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
 test('a resourceVersion that is never reached is 504 with Retry-After, and in a watch an ERROR event', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const [list, exact, watch] = await Promise.all([
     ask(server, `${CONFIG_MAPS}?resourceVersion=999999`),
     ask(server, `${CONFIG_MAPS}?resourceVersion=999999&resourceVersionMatch=Exact`),
@@ -27,7 +27,7 @@ test('a resourceVersion that is never reached is 504 with Retry-After, and in a 
 })
 
 test('a failure of a watch is its last event, in every representation and over every protocol', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const session = openSession(t, server)
   const future = `${CONFIG_MAPS}?${INITIAL}&resourceVersion=999999&timeoutSeconds=1`
   const tapes = await Promise.all([
@@ -55,13 +55,13 @@ test('pages go on after a restart, as of the first one', patient, async t => {
 })
 
 test('what can be listed but not watched is rejected with a clear error', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { status, json } = await ask(server, '/api/v1/componentstatuses?watch=true')
   assert.deepEqual([status, json.message], [405, 'watch is not supported on resources of kind "componentstatuses"'])
 })
 
 test('watches are JSON or protobuf; YAML is refused with what there is', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { status, json, text } = await ask(server, `${CONFIG_MAPS}?watch=true`, { headers: { accept: 'application/yaml' } })
   assert.equal(status, 406, text)
   assert.match(json?.message ?? text, /application\/json;stream=watch,\s+application\/vnd\.kubernetes\.protobuf;stream=watch/)
@@ -111,7 +111,7 @@ test('the shards of a list are marked in every representation', patient, async t
 })
 
 test('a watch over WebSocket sends each change as a message', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const socket = await openWebSocket(server, `${CONFIG_MAPS}?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`)
   t.after(() => socket.destroy())
   await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('over-websocket', { a: '1' }) })
@@ -125,7 +125,7 @@ test('a watch over WebSocket sends each change as a message', patient, async t =
 })
 
 test('a list requested over WebSocket is answered as a list', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const upgrade = {
     connection: 'Upgrade',
     upgrade: 'websocket',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { anonymous, ask, eventually, patient, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { anonymous, ask, eventually, freshServer, patient, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 import { encodedRequest } from './kits/x509.ts'
 
 const SECRETS = '/api/v1/namespaces/kube-system/secrets'
@@ -128,7 +128,7 @@ test('a bootstrap token leads to a certificate, and an expired one to nothing', 
 })
 
 test('unless it is asked for, tokens are secrets like others, and nobody signs or deletes them', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await prepare(server)
   await create(server, SECRETS, secret(TOKEN, { expiration: '2020-01-01T00:00:00Z' }))
   assert.equal((await ask(server, REQUESTS, bearer(TOKEN))).status, 401)

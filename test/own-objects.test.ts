@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
-import { ask, eventually, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, eventually, freshServer, patient, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
 type Entry = { manager: string; operation: string; subresource?: string; fieldsV1: any }
 
@@ -20,7 +20,7 @@ const managersOf = async (server: Target, path: string) =>
   )
 
 test("the server's own objects have the field managers of kube-apiserver", patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const plain = [
     '/api/v1/namespaces/kube-system',
     '/api/v1/namespaces/default/services/kubernetes',
@@ -45,7 +45,7 @@ test("the server's own objects have the field managers of kube-apiserver", patie
 })
 
 test('a ConfigMap says since when tokens in secrets are tracked', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const path = '/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking'
   assert.match((await get(server, path)).data.since, /^\d{4}-\d{2}-\d{2}$/)
   const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body: { data: { since: 'ever' } } }
@@ -91,7 +91,7 @@ test('a ConfigMap has the client CAs and the proxies that the server trusts', pa
 })
 
 test('an aggregated role without matches has null rules', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
   const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { nothing: 'has-it' } }] }
   const body = { metadata: { name: 'empty' }, aggregationRule, rules: [] }

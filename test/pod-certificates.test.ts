@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { stubRequest } from '../src/lib/x509/certificate-request.ts'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
-import { ask, eventually, patient, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Sent, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 
 const GROUP = '/apis/certificates.k8s.io/v1'
 const NAMESPACE = '/api/v1/namespaces/default'
@@ -100,7 +100,7 @@ test('a pod with a projected certificate starts when it is issued, and the reque
 const BUNDLE = { signerName: 'kubernetes.io/kube-apiserver-serving', labelSelector: {}, path: 'ca.pem' }
 
 test('the certificate of a pod authenticates as its service account', patient, async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   const pod = await createPod(server, 'web', certificate())
   const { spec } = await requestOf(server, 'web')
   for (const type of ['ec', 'ed25519', 'rsa'] as const) {
@@ -133,7 +133,7 @@ test('the certificate of a pod authenticates as its service account', patient, a
 })
 
 test('a pod waits for its trust bundles, and says so as on a kubelet', patient, async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   const named = { clusterTrustBundle: { name: 'mine', path: 'a.pem' } }
   const ofSigner = { clusterTrustBundle: { signerName: 'example.com/s', labelSelector: { matchLabels: { live: 'yes' } }, path: 'b.pem' } }
   await createPod(server, 'web', named, ofSigner)

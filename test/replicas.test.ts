@@ -1,7 +1,7 @@
 // Several servers over one store: a write through one is visible through the others, including objects that decide about requests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, Watching } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, Watching } from './kit.ts'
 import { type Replica, startReplica, startReplicas } from './kits/replicas.ts'
 
 const create = async (replica: Replica, path: string, body: object): Promise<any> => {
@@ -9,25 +9,27 @@ const create = async (replica: Replica, path: string, body: object): Promise<any
   assert.equal(status, 201, text)
   return json
 }
-/** Whether an answer has come by now. */
-const isAnswered = async (answer: Promise<Answer>) => {
-  let isThere = false
-  void answer.then(() => (isThere = true))
-  // A request on the same machine takes a fraction of this.
-  await new Promise(resolve => setTimeout(resolve, 50))
-  return isThere
+/** Sends a read, and resolves when the server has asked its store how far it must be to answer. */
+const readOnItsWay = async (replica: Replica, path: string) => {
+  const { questions } = replica.view
+  const read = { isAnswered: false, answer: ask(replica, path) }
+  void read.answer.then(() => (read.isAnswered = true))
+  await eventually('the question', () => replica.view.questions > questions || undefined)
+  return read
 }
 
 test('a read through one server sees what another has acknowledged, however late its cache is', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   b.view.hold()
   const made = await create(a, CONFIG_MAPS, configMap('new', { a: '1' }))
-  const reads = ['/new', '', '?labelSelector=!none'].map(path => ask(b, CONFIG_MAPS + path))
-  for (const read of reads) assert.equal(await isAnswered(read), false)
+  const reads: Awaited<ReturnType<typeof readOnItsWay>>[] = []
+  for (const path of ['/new', '', '?labelSelector=!none']) reads.push(await readOnItsWay(b, CONFIG_MAPS + path))
+  // Sent after them and answered: they would have been, too.
   const stale = await ask(b, `${CONFIG_MAPS}/new?resourceVersion=0`)
-  assert.equal(stale.status, 404, 'any version will do, and this server knows none')
+  assert.equal(stale.status, 404, 'any revision will do, and this server knows none')
+  for (const read of reads) assert.equal(read.isAnswered, false)
   b.view.release()
-  const [read, list, selected] = await Promise.all(reads)
+  const [read, list, selected] = await Promise.all(reads.map(({ answer }) => answer))
   assert.deepEqual(read!.json, made)
   for (const { json } of [list!, selected!]) assert.deepEqual(json.items.map(nameOf), ['new'])
   const known = await ask(b, `${CONFIG_MAPS}/new?resourceVersion=${made.metadata.resourceVersion}`)

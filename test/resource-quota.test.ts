@@ -1,7 +1,7 @@
 // Quotas from a client's view: usage, refusals, and released usage.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ask, eventually, patient, startInProcess, type Target } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Target } from './kit.ts'
 
 const NAMESPACE = '/api/v1/namespaces/default'
 const QUOTAS = `${NAMESPACE}/resourcequotas`
@@ -48,7 +48,7 @@ async function outcome(target: Target, path: string, object: unknown): Promise<s
 }
 
 /** A server whose pods need no account. */
-const open = (t: TestContext) => startInProcess(t, { disableAdmissionPlugins: ['ServiceAccount'] })
+const open = (t: TestContext) => freshServer(t, { disableAdmissionPlugins: ['ServiceAccount'] })
 
 test('of 200 creates at once exactly as many are accepted as a quota allows', patient, async t => {
   const server = await open(t)
@@ -113,7 +113,7 @@ test('pods must state what a quota limits', patient, async t => {
 })
 
 test('a quota without a status yet rejects the objects that it limits', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   await send(server, 'POST', QUOTAS, named('v1', 'ResourceQuota', 'quota', { spec: { hard: { configmaps: '5', secrets: '5' } } }))
   assert.equal(await outcome(server, `${NAMESPACE}/configmaps`, configMap('a')), 'created')
   await patch(server, `${QUOTAS}/quota/status`, { status: { hard: { configmaps: '5', secrets: '5' }, used: { secrets: '0' } } })
@@ -229,7 +229,7 @@ test('devices are counted by class', patient, async t => {
 })
 
 test('quota of failed writes is released, and a dry run uses none', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const hard = { configmaps: '5' }
   await send(server, 'POST', QUOTAS, named('v1', 'ResourceQuota', 'quota', { spec: { hard } }))
   await patch(server, `${QUOTAS}/quota/status`, { status: { hard, used: { configmaps: '3' } } })

@@ -1,11 +1,11 @@
 // Pods get nodes, by a real server over HTTPS, with the rights of kube-scheduler and no more.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { ask, eventually, patient, type Scope, startInProcess, type Target } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Scope, type Target } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 
-const open = (t: Scope, controllers = ['*', 'scheduler']) => startInProcess(t, { store: 'memory', port: 0, nodes: 0, controllers })
+const open = (t: Scope, controllers = ['*', 'scheduler']) => freshServer(t, { store: 'memory', port: 0, nodes: 0, controllers })
 
 async function create(server: Target, path: string, body: object): Promise<any> {
   const { status, json } = await ask(server, path, { method: 'POST', body })

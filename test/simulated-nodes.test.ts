@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { encodeStored, parseObject } from '../src/codec/stored-bytes.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
-import { ask, eventually, patient, type Sent, startInProcess, startProcess, type Target, Watching } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Sent, startInProcess, startProcess, type Target, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const NODE = 'simulated-1'
@@ -56,7 +56,7 @@ test('there are as many nodes as were asked for, labelled, with addresses of the
 
 test('with none of the controllers there are no nodes', async t => {
   const server = await startInProcess(t, { nodes: 2, controllers: ['none'] })
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await server.settled()
   assert.deepEqual((await read(server, '/api/v1/nodes')).items, [])
 })
 
@@ -87,7 +87,7 @@ test('pods become ready with addresses of their own, under every authorization m
 })
 
 test('a pod that is deleted ends and is gone; a finalizer keeps it with its last status', async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await nodeReady(server)
   await createPod(server, { name: 'p' })
   await podIn(server, 'p', phase('Running'))
@@ -105,7 +105,7 @@ test('a pod that is deleted ends and is gone; a finalizer keeps it with its last
 })
 
 test('a pod waits for what it refers to, and goes on when that comes', async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await nodeReady(server)
   const volumes = [{ name: 'v', configMap: { name: 'files' } }]
   const env = [{ name: 'X', valueFrom: { secretKeyRef: { name: 'secret', key: 'k' } } }]
@@ -155,7 +155,7 @@ test('an invalid script of a running pod is reported once, and again when it is 
 })
 
 test('the log of a container is the text of its script, as much of it as is asked for', async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await nodeReady(server)
   const annotations = { [`${SIM}/log`]: 'one\ntwo\nthree', [`init.${SIM}/log`]: 'set up' }
   await createPod(server, { name: 'p', annotations, spec: { initContainers: [{ name: 'init', image: 'i' }] } })
@@ -183,7 +183,7 @@ test('the log of a container is the text of its script, as much of it as is aske
 })
 
 test('commands see the environment and the files of their container', async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await nodeReady(server)
   const map = { metadata: { name: 'settings' }, data: { color: 'blue' } }
   assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps', { method: 'POST', body: map })).status, 201)
@@ -265,10 +265,11 @@ test('a log that is followed ends with the run', async t => {
   await podIn(server, 'p', phase('Succeeded'))
   await createPod(server, { name: 'q', annotations: { [`${SIM}/log`]: 'on' } })
   await podIn(server, 'q', phase('Running'))
-  const following = ask(server, `${PODS}/q/log?follow=true`)
-  await new Promise(resolve => setTimeout(resolve, 100))
+  const following = await server.fetch(`${PODS}/q/log?follow=true`)
+  const reader = following.body!.getReader()
+  assert.equal(Buffer.from((await reader.read()).value!).toString(), 'on\n')
   await server.close()
-  assert.equal((await following).text, 'on\n')
+  assert.deepEqual(await reader.read(), { done: true, value: undefined })
 })
 
 test('what needs a process is refused with a reason', async t => {
@@ -328,7 +329,7 @@ test('a node tells what a kubelet tells of itself and its pods', async t => {
 })
 
 test('a Node that is created with the label is simulated; one of a real kubelet is left alone', async t => {
-  const server = await startInProcess(t, { nodes: 1 })
+  const server = await freshServer(t, { nodes: 1 })
   await nodeReady(server)
   const given = { metadata: { name: 'big', labels: { 'keelson.dev/simulated': 'true', zone: 'a' } }, status: { capacity: { cpu: '128' } } }
   await ask(server, '/api/v1/nodes', { method: 'POST', body: given })
@@ -347,7 +348,7 @@ test('a Node that is created with the label is simulated; one of a real kubelet 
 })
 
 test('a node that fails does nothing until it is back, and one that is deleted stays away', async t => {
-  const server = await startInProcess(t, { nodes: 2 })
+  const server = await freshServer(t, { nodes: 2 })
   await nodeReady(server)
   await nodeReady(server, 'simulated-2')
   await ask(server, `/api/v1/nodes/${NODE}`, patch({ metadata: { annotations: { [`${SIM}/failure`]: 'true' } } }))
@@ -368,7 +369,7 @@ test('a node that fails does nothing until it is back, and one that is deleted s
     return states.includes('Ready=False') && states.includes('DiskPressure=True') ? true : undefined
   })
   await ask(server, '/api/v1/nodes/simulated-2', { method: 'DELETE' })
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await server.settled()
   assert.equal((await ask(server, '/api/v1/nodes/simulated-2')).status, 404)
 })
 

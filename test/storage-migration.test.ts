@@ -8,6 +8,7 @@ import {
   configMap,
   connection,
   eventually,
+  freshServer,
   patient,
   run,
   startInProcess,
@@ -134,7 +135,7 @@ test('objects of a definition are converted by its webhook and stored in the new
 })
 
 test('migrations of one resource run one after another, and what cannot be migrated fails', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory', port: 0 })
+  const server = await freshServer(t)
   await send(server, 'POST', CONFIG_MAPS, configMap('a'))
   for (const name of ['first', 'second']) await send(server, 'POST', MIGRATIONS, migrationOf(name, 'configmaps'))
   await send(server, 'POST', MIGRATIONS, migrationOf('reviews', 'tokenreviews', 'authentication.k8s.io'))
@@ -151,7 +152,7 @@ test('migrations of one resource run one after another, and what cannot be migra
 
 test('what controllers write of an object that is stored in an older version keeps all that it says', patient, async t => {
   const hook = await painting(t)
-  const server = await startInProcess(t, { store: 'memory', port: 0 })
+  const server = await freshServer(t)
   const conversion = { strategy: 'Webhook', webhook: { clientConfig: hook.clientConfig, conversionReviewVersions: ['v1'] } }
   await send(server, 'POST', DEFINITION.slice(0, DEFINITION.lastIndexOf('/')), definition('v1', conversion))
   await eventually('the kind', async () => ((await ask(server, widgets('v1'))).status === 200 ? true : undefined))
@@ -168,7 +169,7 @@ test('what controllers write of an object that is stored in an older version kee
 })
 
 test('an object that cannot be written ends the migration, and the old version stays', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory', port: 0 })
+  const server = await freshServer(t)
   await send(server, 'POST', DEFINITION.slice(0, DEFINITION.lastIndexOf('/')), definition('v1'))
   await eventually('the kind', async () => ((await ask(server, widgets('v1'))).status === 200 ? true : undefined))
   for (const name of ['good', 'bad']) await send(server, 'POST', widgets('v1'), widget(name))

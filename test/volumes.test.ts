@@ -3,18 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import test from 'node:test'
-import {
-  ask,
-  connection,
-  eventually,
-  patient,
-  run,
-  type Scope,
-  startInProcess,
-  startProcess,
-  type Target,
-  temporaryDirectory,
-} from './kit.ts'
+import { ask, connection, eventually, freshServer, patient, run, type Scope, startProcess, type Target, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims'
@@ -64,7 +53,7 @@ const told = (server: Target, name: string, event: RegExp) =>
   eventually(`an event ${event}`, async () => (await eventsAbout(server, name)).find(each => event.test(each)))
 
 const simulated = async (t: Scope) => {
-  const server = await startInProcess(t, { store: 'memory', port: 0, nodes: 2 })
+  const server = await freshServer(t, { store: 'memory', port: 0, nodes: 2 })
   await until(server, `${CLASSES}/standard`, ({ kind }) => kind === 'StorageClass')
   return server
 }
@@ -162,7 +151,7 @@ test(
 )
 
 test('without nodes there is no class; claims wait, or take volumes that somebody has made', patient, async t => {
-  const server = await startInProcess(t, { store: 'memory', port: 0 })
+  const server = await freshServer(t)
   await send(server, 'POST', CLAIMS, claimOf('data', '1Gi'))
   await told(
     server,

@@ -1,7 +1,7 @@
 // Writes from a client's view: evictions, the scale of an object, reviews, and the options of creates.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, patient, startInProcess, type Target } from './kit.ts'
+import { ask, freshServer, patient, type Target } from './kit.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -11,7 +11,7 @@ const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
 const send = (target: Target, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   ask(target, path, { method, headers, ...(body !== undefined && { body }) })
-const server = (t: Parameters<typeof startInProcess>[0]) => startInProcess(t, { controllers: ['none'] })
+const server = (t: Parameters<typeof freshServer>[0]) => freshServer(t, { controllers: ['none'] })
 const template = (labels: object) => ({
   metadata: { labels },
   spec: { automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i' }] },

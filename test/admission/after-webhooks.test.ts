@@ -1,7 +1,7 @@
 // Objects after webhooks have changed them, and the deadlines of webhooks: the cases of Kubernetes' integration tests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient, type Target } from '../kit.ts'
 import { configure, podRule, ruleFor } from '../kits/admission-objects.ts'
 import { allow, reviewing, webhook } from '../kits/webhooks.ts'
 
@@ -26,7 +26,7 @@ const patching = (operations: (object: any) => object[]) =>
 
 test('owner references that a webhook repeats are removed, with a warning', patient, async t => {
   // Without controllers nobody collects what has no owner.
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const owner = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: '1c8bd8e6-1c9b-4e1c-a7ae-6c5f1e3f8d11' }
   const { json } = await send(server, 'POST', PODS, pod('p', { ownerReferences: [owner] }))
   const hook = await webhook(
@@ -48,7 +48,7 @@ test('owner references that a webhook repeats are removed, with a warning', pati
 })
 
 test('managedFields that a webhook breaks are restored, with a warning', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { json } = await send(server, 'POST', PODS, pod('p'))
   const hook = await webhook(
     t,
@@ -64,7 +64,7 @@ test('managedFields that a webhook breaks are restored, with a warning', patient
 })
 
 test('a webhook is told how long it has: its own time, or what is left of that of the request', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, allow)
   for (const type of ['mutating', 'validating'] as const)
     await configure(server, type, 'a', { hook, timeoutSeconds: 20 }, { hook, timeoutSeconds: 5 })
@@ -76,7 +76,7 @@ test('a webhook is told how long it has: its own time, or what is left of that o
 })
 
 test('when the time of the request is over, webhooks that may fail do not save it', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, () => {})
   await configure(server, 'mutating', 'a', { hook, failurePolicy: 'Ignore' }, { hook, failurePolicy: 'Ignore' })
   const late = await send(server, 'POST', `${CONFIG_MAPS}?timeout=1s`, configMap('a'))
@@ -165,7 +165,7 @@ const reinvocations: {
 ]
 for (const { what, priorityClassName, webhooks, calls, labels, error } of reinvocations)
   test(`mutating webhooks are asked again about ${what}`, patient, async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     for (const [name, value] of [
       ['low', 1],
       ['high', 10],
@@ -189,7 +189,7 @@ for (const { what, priorityClassName, webhooks, calls, labels, error } of reinvo
   })
 
 test('what a webhook adds gets its defaults and is validated like the rest', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(
     t,
     patching(({ spec }) => [
@@ -207,7 +207,7 @@ test('what a webhook adds gets its defaults and is validated like the rest', pat
 })
 
 test('a webhook about one of the two kinds of events sees those that are sent as the other', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, allow)
   await configure(server, 'validating', 'a', { hook, rules: [ruleFor(['events'], { version: 'v1' })] })
   const made = await send(server, 'POST', '/apis/events.k8s.io/v1/namespaces/default/events', {

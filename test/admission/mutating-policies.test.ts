@@ -1,7 +1,7 @@
 // Mutating policies change objects: the cases of Kubernetes' integration tests, on a built-in and on a custom kind.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, eventually, patient, startInProcess, type Target } from '../kit.ts'
+import { ask, eventually, freshServer, patient, type Target } from '../kit.ts'
 import { make, makePolicy, ruleFor } from '../kits/admission-objects.ts'
 
 const ENDPOINTS = '/api/v1/namespaces/default/endpoints'
@@ -197,7 +197,7 @@ const cases: readonly Case[] = [
 ]
 
 test('a mutating policy', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   for (const { what, policies, params = [], sent = {}, expected } of cases)
     await t.test(what, async () => {
       for (const body of params) await make(server, CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', ...body })
@@ -220,7 +220,7 @@ test('a mutating policy', patient, async t => {
 })
 
 test('a mutating policy changes the status of an object through its own path', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await make(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
   const condition = 'Object.status.conditions{type: "NamespaceDeletionContentFailure", message: "mutated"}'
   await makePolicy(server, 'Mutating', 'p', {
@@ -323,7 +323,7 @@ const custom: readonly { readonly what: string; readonly mutation: object; reado
 ]
 
 test('a mutating policy about a custom kind', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await definePandas(server)
   for (const { what, mutation, sent, expected } of custom)
     await t.test(what, async () => {

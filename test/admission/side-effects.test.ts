@@ -1,7 +1,7 @@
 // Dry runs and webhooks with side effects, for every verb; configurations that change under load; writes that wait for a webhook.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, ask, CONFIG_MAPS, configMap, connection, patient, startInProcess, type Target } from '../kit.ts'
+import { type Answer, ask, CONFIG_MAPS, configMap, connection, freshServer, patient, type Target } from '../kit.ts'
 import { ADMISSION, configure, make, ruleFor } from '../kits/admission-objects.ts'
 import { allow, deny, reviewing, webhook } from '../kits/webhooks.ts'
 
@@ -89,7 +89,7 @@ async function makeAll(server: Target): Promise<void> {
 const everything = [ruleFor(['*/*'], { group: '*' })]
 
 test('a dry run of every verb reaches webhooks without side effects, and changes nothing', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   await makeAll(server)
   const hook = await webhook(t, allow)
   for (const type of ['mutating', 'validating'] as const)
@@ -108,7 +108,7 @@ test('a dry run of every verb reaches webhooks without side effects, and changes
 for (const sideEffects of ['Some', 'Unknown'])
   for (const type of ['mutating', 'validating'] as const)
     test(`a ${type} webhook cannot be given side effects ${sideEffects}`, patient, async t => {
-      const server = await startInProcess(t, { controllers: ['none'] })
+      const server = await freshServer(t, { controllers: ['none'] })
       const hook = await webhook(t, allow)
       await configure(server, type, 'all', { hook, rules: everything, sideEffects: 'None', failurePolicy: 'Ignore' })
       const path = `${ADMISSION}/${type}webhookconfigurations/all`
@@ -125,7 +125,7 @@ for (const sideEffects of ['Some', 'Unknown'])
     })
 
 test('while configurations change under load, each request meets the one that was acknowledged before it began', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const hook = await webhook(t, deny('no'))
   let isOn = false
   let stop = false
@@ -152,7 +152,7 @@ test('while configurations change under load, each request meets the one that wa
 })
 
 test('other requests are answered while two hundred writes wait for a webhook', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   let release = () => {}
   const opened = new Promise<void>(resolve => (release = resolve))
   let waiting = 0

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type Finished, patient, ROOT, run, startInProcess, temporaryDirectory } from '../kit.ts'
+import { type Finished, freshServer, patient, ROOT, run, temporaryDirectory } from '../kit.ts'
 import { type Answer, pem, type Webhook, webhook } from '../kits/webhooks.ts'
 import { testWith } from '../programs.ts'
 
@@ -24,7 +24,7 @@ const patched = (...operations: object[]) =>
   operations.length === 0 ? { allowed: true } : { allowed: true, patchType: 'JSONPatch', patch: base64(operations) }
 
 async function open(t: TestContext, program: string, answers: Readonly<Record<string, Respond>>): Promise<Bench> {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const answer: Answer = (review, response, request) => {
     const path = (request.url ?? '').split('?')[0]!
     const respond = answers[path]

@@ -1,7 +1,7 @@
 // Decisions of validating policies, in the cases of Kubernetes' integration and end-to-end tests.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target } from '../kit.ts'
+import { type Answer, ask, CONFIG_MAPS, configMap, eventually, freshServer, patient, type Target } from '../kit.ts'
 import { make, makePolicy, ruleFor } from '../kits/admission-objects.ts'
 
 const NAMESPACES = '/api/v1/namespaces'
@@ -182,7 +182,7 @@ const cases: readonly { readonly what: string; readonly spec: object; readonly b
 ]
 
 test('a validating policy', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   for (const { what, spec, bindings, denied } of cases)
     await t.test(what, async () => {
       const undo = await makePolicy(server, 'Validating', 'p', { spec: { ...ofNamespaces, ...spec }, ...(bindings && { bindings }) })
@@ -204,7 +204,7 @@ test('a validating policy', patient, async t => {
 })
 
 test('a policy about everything leaves policies and bindings alone', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await makePolicy(server, 'Validating', 'p', {
     spec: {
       matchConstraints: { resourceRules: [ruleFor(['*/*'], { group: '*', operations: ['*'] })] },
@@ -224,7 +224,7 @@ test('a policy about everything leaves policies and bindings alone', patient, as
 })
 
 test('changes of a policy, its binding, its parameter and its kind of parameters apply at once', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const prefixed = { validations: [{ expression: 'object.metadata.name.startsWith(params.kind.lowerAscii())' }] }
   const paramRef = (name: string) => ({ paramRef: { name, namespace: 'default', parameterNotFoundAction: 'Deny' } })
   await make(server, CONFIG_MAPS, configMap('param'))
@@ -251,7 +251,7 @@ test('changes of a policy, its binding, its parameter and its kind of parameters
 })
 
 test('a policy about one version of a kind is evaluated for the others, unless it wants an exact match', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
   await make(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -281,7 +281,7 @@ test('a policy about one version of a kind is evaluated for the others, unless i
 })
 
 test('the types of expressions are checked, and what is wrong is told in the status', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const deployments = {
     matchConstraints: { resourceRules: [ruleFor(['deployments'], { group: 'apps', version: 'v1', operations: ['CREATE'] })] },
   }

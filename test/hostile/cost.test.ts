@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import type { Agent } from 'node:https'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ask, CONFIG_MAPS, configMap, connection, patient, type ServerProcess, startProcess } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, connection, freshServer, patient, type ServerProcess, startProcess } from '../kit.ts'
 import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts'
-import { costs, FACTOR, MEASURED, MOST_BLOCKED_MS, MOST_CPU_MS } from './costs.ts'
+import { assertWithin, costs, MEASURED, MOST_BLOCKED_MS, MOST_CPU_MS } from './costs.ts'
 
 const MOST_ANSWER = 1024 * 1024
 
@@ -33,8 +33,8 @@ test('no request costs the server much or blocks others, and none is a failure o
       if (answer.status === 201) await served(server, request, t.signal)
       if (answer.status >= 400) assert.ok(answer.text.length <= MOST_ANSWER, `the answer has ${answer.text.length} characters`)
       const cost = request.inWorker ? worked : used
-      assert.ok(cost < MOST_CPU_MS * FACTOR, `it took ${cost.toFixed(0)} ms`)
-      assert.ok(blocked < MOST_BLOCKED_MS * FACTOR, `it blocked others for ${blocked.toFixed(0)} ms`)
+      assertWithin('took', cost, MOST_CPU_MS)
+      assertWithin('blocked others for', blocked, MOST_BLOCKED_MS)
     })
   assert.deepEqual(await server.stop(), { code: 0, signal: null })
 })
@@ -42,17 +42,19 @@ test('no request costs the server much or blocks others, and none is a failure o
 test('forty expensive bodies at once are refused one after the other, and others are served', patient, async t => {
   const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
   const body = `a: [${'b,'.repeat(700_000)}]`
-  const attack = Array.from({ length: 40 }, () =>
-    send(server, { name: '', method: 'POST', path: CONFIG_MAPS, type: 'application/yaml', body }),
+  const attack = Promise.all(
+    Array.from({ length: 40 }, () => send(server, { name: '', method: 'POST', path: CONFIG_MAPS, type: 'application/yaml', body })),
   )
+  // One that fails is reported where it is waited for.
+  attack.catch(() => {})
   const meanwhile = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('other', { a: 'b' }) })
   assert.equal(meanwhile.status, 201)
-  for (const { status } of await Promise.all(attack)) assert.ok(status === 413 || status === 429, String(status))
+  for (const { status } of await attack) assert.ok(status === 413 || status === 429, String(status))
   assert.equal((await ask(server, '/readyz')).text, 'ok')
 })
 
 test('an update of 6,000 labels to one that is not valid is always refused', patient, async t => {
-  const server = await startProcess(t, { flags: ['--store', 'memory', '--controllers', 'none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const templates = '/api/v1/namespaces/default/podtemplates'
   const template = (value: string) => {
     const labels = Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`label-${i}.example.com/${'x'.repeat(50)}`, 'value']))

@@ -1,14 +1,16 @@
 /** The costs of a server that loads `blocked-time.mjs`, and their limits. */
+import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { KEELSON, ROOT, type ServerProcess } from '../kit.ts'
+import { slowness } from './machine.ts'
 
-/** The limit of a request's processor time on an otherwise idle machine, and of the time that it blocks the event loop. */
+/**
+ * The limit of a request's processor time, and of the time that it blocks the event loop, on the machine that `slowness` compares with. Slower
+ * machines get that many times as much.
+ */
 export const MOST_CPU_MS = 500
 export const MOST_BLOCKED_MS = 100
-/** The allowed slowdown of a machine that runs tests. */
-export const FACTOR = Number(process.env['KEELSON_HOSTILE_FACTOR'] ?? 5)
-
 /** The command of a server whose costs are measured. */
 export const MEASURED = [process.execPath, '--import', join(ROOT, 'test/hostile/blocked-time.mjs'), KEELSON] as const
 
@@ -25,4 +27,14 @@ export async function costs(server: ServerProcess): Promise<Costs> {
   while (reports().length === length) await delay(1)
   const [blocked, worked, used] = reports().at(-1)!.slice(1).map(Number) as [number, number, number]
   return { blocked, worked, used }
+}
+
+/** Fails if something took longer than it may. The machine is measured only then: what is quick enough on any machine is in order. */
+export function assertWithin(what: string, ms: number, most: number): void {
+  if (ms < most) return
+  const slow = slowness()
+  assert.ok(
+    ms < most * slow,
+    `it ${what} ${ms.toFixed(0)} ms, and ${(most * slow).toFixed(0)} ms are the most at a slowness of ${slow.toFixed(1)}`,
+  )
 }

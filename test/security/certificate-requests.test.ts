@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { ask, eventually, patient, startInProcess } from '../kit.ts'
+import { ask, eventually, freshServer, patient } from '../kit.ts'
 import { type Attack, NS, runAttacks, startArena } from '../kits/attacks.ts'
 import { encodedRequest, type RequestOptions } from '../kits/x509.ts'
 
@@ -241,7 +241,7 @@ const UNSIGNED: readonly Asked[] = [
 ]
 
 test('a signer keeps its rules for requests that were approved', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['*'] })
+  const server = await freshServer(t, { controllers: ['*'] })
   for (const [i, { name, signerName, usages, options }] of UNSIGNED.entries())
     await t.test(name, async () => {
       const path = `${REQUESTS}/r${i}`

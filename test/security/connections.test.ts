@@ -18,6 +18,7 @@ import {
   ask,
   CONFIG_MAPS,
   configMap,
+  freshServer,
   patient,
   type Scope,
   startInProcess,
@@ -130,7 +131,7 @@ const INWARD = [
 
 // At 6256f0f1 the answer was that of the service: `http:evil:30090` reached every port of the machine.
 test('no address of a node reaches a service of this machine', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { port, connections } = await canary(t)
   for (const address of INWARD) {
     await pointNode(server, address, port)
@@ -165,7 +166,7 @@ const upgrading = (server: Target, path: string): Promise<string> =>
 
 // At 6256f0f1 all but the proxy of the pod connected.
 test('logs, exec, attach, port-forward and the proxy of a pod reach no special address', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { port, connections } = await canary(t)
   const spec = { nodeName: 'evil', containers: [{ name: 'main', image: 'x', ports: [{ containerPort: port }] }] }
   await make(server, `${DEFAULT}/pods`, { metadata: { name: 'web' }, spec })
@@ -201,7 +202,7 @@ async function serviceAt(
 
 // At 6256f0f1 any address in Endpoints was connected to.
 testWith('own address', 'the proxy of a service reaches pods of its namespace alone', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const { port, connections } = await canary(t)
   const spec = { nodeName: 'real', containers: [{ name: 'main', image: 'x' }] }
   await make(server, '/api/v1/nodes', { metadata: { name: 'real' } })
@@ -270,7 +271,7 @@ test(
   'the Service `kubernetes` is this server to a webhook, as with kube-apiserver, and nobody in particular calls it',
   patient,
   async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     const service = { namespace: 'default', name: 'kubernetes', path: '/apis/example.com/v1/reviews' }
     const caBundle = Buffer.from(server.credentials.ca).toString('base64')
     await configure(server, 'validating', 'a', { hook: { clientConfig: { caBundle, service } as never } })
@@ -281,7 +282,7 @@ test(
 
 // At 6256f0f1 APIServices refused a loopback address that webhooks were allowed.
 test('a Service of type ExternalName leads webhooks and API servers alike to this machine', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, allow, { names: ['hook.default.svc'] })
   const api = await startAggregatedApi(t)
   for (const [name, port] of Object.entries({ hook: hook.port, wardle: api.port }))
@@ -300,7 +301,7 @@ test('a Service of type ExternalName leads webhooks and API servers alike to thi
 })
 
 test('an API server that cannot be reached is named by its Service, with the port once', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   await make(server, `${DEFAULT}/services`, { metadata: { name: 'wardle' }, spec: { type: 'LoadBalancer', ports: [{ port: 444 }] } })
   await make(server, APISERVICES, apiService())
   const url = 'https://wardle.default.svc:443/apis/wardle.example.com/v1alpha1'
@@ -442,7 +443,7 @@ test('redirects of kubelets and pods lead the client, never the server', patient
 })
 
 testWith('own address', 'the path behind a proxy is the one that was authorized, however it is written', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const seen: string[] = []
   const { port } = await listening(
     t,

@@ -6,7 +6,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { anonymous, ask, CONFIG_MAPS, configMap, patient, startInProcess, type Target, temporaryDirectory } from '../kit.ts'
+import { anonymous, ask, CONFIG_MAPS, configMap, freshServer, patient, startInProcess, type Target, temporaryDirectory } from '../kit.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -71,7 +71,7 @@ async function headOf({ port, credentials }: Target, text: string): Promise<stri
 
 for (const [protocol, write] of Object.entries(WRITERS))
   test(`a page of another site does not write with its visitor's certificate: ${protocol}`, patient, async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     // At 6256f0f1 each of these stored an object.
     for (const [i, [page, headers]] of FOREIGN.entries()) assert.equal(await write(server, `foreign-${i}`, headers), 403, page)
     assert.deepEqual((await ask(server, CONFIG_MAPS)).json.items, [])
@@ -106,7 +106,7 @@ test('a page of another site is answered for its token, and told so without one'
 })
 
 test('a link to the server may be followed, and its answer is not framed', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const followed = { ...BROWSER, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   assert.equal((await ask(server, CONFIG_MAPS, { headers: followed })).status, 200)
   assert.equal((await ask(server, CONFIG_MAPS, { headers: { ...followed, 'sec-fetch-dest': 'iframe' } })).status, 403)
@@ -116,7 +116,7 @@ test('a link to the server may be followed, and its answer is not framed', patie
 })
 
 test('a page of another site opens no WebSocket with its visitor’s certificate', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const opened = async (headers: Headers, host = `localhost:${server.port}`) => {
     const handshake = {
       ...{ host, connection: 'Upgrade', upgrade: 'websocket' },

@@ -1,7 +1,7 @@
 // Endpoints beside objects, and access that outlives a permission: the server's own paths, explanations, pages, history and watches.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { anonymous, ask, patient, startInProcess, targetOf, Watching } from '../kit.ts'
+import { anonymous, ask, freshServer, patient, targetOf, Watching } from '../kit.ts'
 import { type Attack, NS, runAttacks, startArena, tokenOf } from '../kits/attacks.ts'
 
 const FAULTS = '/keelson/faults'
@@ -161,7 +161,7 @@ test(
   'a right that is taken away counts at once, for history too; open watches go on until they end, as in Kubernetes',
   patient,
   async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     const reader = targetOf(server.kubeconfigFor('reader'))
     const RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
     const own = '/api/v1/namespaces/default/configmaps'

@@ -1,7 +1,7 @@
 // Authors of admission policies must not read through their parameters objects that they may not read themselves.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, type Scope, startInProcess } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient, type Scope } from '../kit.ts'
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
 const SECRET = { apiVersion: 'v1', kind: 'Secret' }
@@ -25,7 +25,7 @@ const SPECS = {
 type Type = keyof typeof SPECS
 
 async function open(t: Scope) {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const send = (method: string, path: string, body: unknown, user?: string) =>
     ask(server, path, {
       method,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { ask, eventually, patient, type Scope, startInProcess, type Target } from '../kit.ts'
+import { ask, eventually, freshServer, patient, type Scope, startInProcess, type Target } from '../kit.ts'
 import { webhook } from '../kits/webhooks.ts'
 
 const CORE = '/api/v1/namespaces/default'
@@ -166,7 +166,7 @@ test('addresses that objects report lead to nothing that only this machine shoul
 })
 
 test('an endpoint at a special address is refused when it is written', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   for (const address of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1'])
     await t.test(address, async () => {
       const slice = { metadata: { name: 's' }, addressType: 'IPv4', endpoints: [{ addresses: [address] }], ports: [{ port: 80 }] }
@@ -180,7 +180,7 @@ test('an endpoint at a special address is refused when it is written', patient, 
 })
 
 test('a webhook that redirects leads nowhere', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const { port, visits } = await openCanary(t)
   const { clientConfig, calls } = await webhook(t, (_, response) => {
     response.writeHead(307, { location: `http://127.0.0.1:${port}/stolen` }).end()
@@ -212,7 +212,7 @@ test('a webhook that redirects leads nowhere', patient, async t => {
 })
 
 test('addresses of webhooks are those of HTTPS, without credentials', patient, async t => {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await freshServer(t, { controllers: ['none'] })
   const urls = [
     'http://127.0.0.1/',
     'file:///etc/passwd',

@@ -4,7 +4,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, type Target, temporaryDirectory } from '../kit.ts'
+import {
+  anonymous,
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  freshServer,
+  patient,
+  startInProcess,
+  type Target,
+  temporaryDirectory,
+} from '../kit.ts'
 import { openProvider, reviewWebhook } from '../kits/access.ts'
 import { availability, FLUNDERS, register, startAggregatedApi } from '../kits/aggregated-api.ts'
 import { makeNamed } from '../kits/chains.ts'
@@ -45,7 +56,7 @@ for (const [what, issued] of Object.entries(CERTIFICATES)) {
   })
 
   test(`an admission webhook with ${what}`, patient, async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     const hook = await webhook(
       t,
       reviewing(() => ({ allowed: false, status: { message: 'was asked' } })),
@@ -56,7 +67,7 @@ for (const [what, issued] of Object.entries(CERTIFICATES)) {
   })
 
   test(`a conversion webhook with ${what}`, patient, async t => {
-    const server = await startInProcess(t)
+    const server = await freshServer(t)
     const hook = await webhook(t, convert, { issued })
     await defineConverted(server, hook)
     const { status, json } = await ask(server, '/apis/example.com/v2/namespaces/default/tabs/a')
@@ -76,7 +87,7 @@ for (const [what, issued] of Object.entries(CERTIFICATES)) {
   })
 
   testWith('own address', `an aggregated server with ${what}`, patient, async t => {
-    const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t, { pair: issued })])
+    const [server, api] = await Promise.all([freshServer(t), startAggregatedApi(t, { pair: issued })])
     await register(server, api.port, { spec: { caBundle: pem(issued.ca) } })
     await availability(server, 'Passed')
     assert.equal((await ask(server, FLUNDERS)).status, 200)
@@ -93,7 +104,7 @@ for (const [what, issued] of Object.entries(CERTIFICATES)) {
 }
 
 test('a server with the names of a trusted one and another signature is sent nothing', patient, async t => {
-  const server = await startInProcess(t)
+  const server = await freshServer(t)
   const hook = await webhook(t, convert, { issued: FORGED })
   await defineConverted(server, hook)
   assert.match((await ask(server, '/apis/example.com/v2/namespaces/default/tabs/a')).json.message, UNTRUSTED)

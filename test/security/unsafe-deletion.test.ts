@@ -1,14 +1,14 @@
 // An object that cannot be read is thrown away without its finalizers; that takes a right of its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, CONFIG_MAPS, configMap, patient, startInProcess } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, freshServer, patient } from '../kit.ts'
 
 const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential'
 const VERB = 'unsafe-delete-ignore-read-errors'
 
 for (const on of [true, false])
   test(`deleting what cannot be read needs the verb ${VERB}, with the gate ${on ? 'on' : 'off'}`, patient, async t => {
-    const server = await startInProcess(t, on ? {} : { featureGates: 'AllowUnsafeMalformedObjectDeletion=false' })
+    const server = await freshServer(t, on ? {} : { featureGates: 'AllowUnsafeMalformedObjectDeletion=false' })
     const post = async (path: string, body: object) => assert.equal((await ask(server, path, { method: 'POST', body })).status, 201)
     for (const name of ['a', 'b']) await post(CONFIG_MAPS, configMap(name))
     const RBAC = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
