@@ -1,35 +1,21 @@
 // Programs that tests need are found; missing ones are reported at the end of `npm test`, and fail in CI.
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { deflateRawSync } from 'node:zlib'
-import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
+import { patient, ROOT, type Scope, temporaryDirectory } from './kit.ts'
+import { smallCheckout } from './kits/small-checkout.ts'
 
 const PLATFORM = `${process.platform}-${process.arch}`
 
-/** A checkout with `npm test` as it is here and one test, which needs kubectl. */
-function smallCheckout(t: Scope): string {
-  const folder = temporaryDirectory(t)
-  const scripts = ['test.mjs', 'test-bundle.mjs', 'test-events.mjs', 'test-pool.mjs', 'test-worker.cjs'].map(file => `scripts/${file}`)
-  for (const file of [...scripts, 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  writeFileSync(join(folder, 'scripts/build.mjs'), '')
-  writeFileSync(join(folder, 'scripts/build-workers.mjs'), 'export const workerDefinitions = async () => ({})')
-  writeFileSync(join(folder, 'scripts/test-sets.mjs'), 'export const LEFT_OUT = {}, ALONE = {}')
-  writeFileSync(
-    join(folder, 'test/one.test.ts'),
-    `import { writeFileSync } from 'node:fs'
-     import { testWith } from './programs.ts'
-     testWith('kubectl', 'kubectl runs', {}, async (_, program) => writeFileSync('found', program))`,
-  )
-  return folder
-}
-
-/** Runs `npm test one` there, as from another shell: the environment of this test must not be visible. */
-const runTests = (cwd: string, more: NodeJS.ProcessEnv = {}) =>
-  run(process.execPath, ['scripts/test.mjs', 'one'], { cwd, env: { PATH: dirname(process.execPath), HOME: cwd, ...more } })
+/** A checkout with one test, which needs a program. */
+const checkoutWith = (t: Scope, program: string) =>
+  smallCheckout(t, {
+    'test/one.test.ts': `import { writeFileSync } from 'node:fs'
+      import { testWith } from './programs.ts'
+      testWith('${program}', '${program} runs', {}, async (_, program) => writeFileSync('found', program))`,
+  })
 
 /** A folder with an executable of a name. */
 function withProgram(folder: string, name: string): string {
@@ -46,31 +32,27 @@ function onlyNode(t: Scope): string {
 }
 
 test('a missing program is named in the last line, and is a failure in CI', patient, async t => {
-  const folder = smallCheckout(t)
+  const checkout = checkoutWith(t, 'kubectl')
   const PATH = onlyNode(t)
-  const here = await runTests(folder, { PATH })
+  const here = await checkout.test(['one'], { PATH })
   assert.equal(here.code, 0, here.stdout + here.stderr)
   assert.match(here.stderr, /\n1 TEST WAS NOT RUN, because this machine lacks kubectl \(Debian: apt-get install kubernetes-client\)\n$/)
-  const inCi = await runTests(folder, { PATH, CI: 'true' })
+  const inCi = await checkout.test(['one'], { PATH, CI: 'true' })
   assert.equal(inCi.code, 1)
   assert.equal(inCi.stderr, here.stderr)
 })
 
 test('a program that CI can do without is named as well, and is no failure', patient, async t => {
-  const folder = smallCheckout(t)
-  const PATH = onlyNode(t)
-  const text = readFileSync(join(folder, 'test/one.test.ts'), 'utf8')
-  writeFileSync(join(folder, 'test/one.test.ts'), text.replace("'kubectl', 'kubectl runs'", "'ansible-playbook', 'Ansible runs'"))
-  const inCi = await runTests(folder, { PATH, CI: 'true' })
+  const inCi = await checkoutWith(t, 'ansible-playbook').test(['one'], { PATH: onlyNode(t), CI: 'true' })
   assert.equal(inCi.code, 0, inCi.stdout + inCi.stderr)
   assert.match(inCi.stderr, /\n1 TEST WAS NOT RUN, because this machine lacks ansible-playbook /)
 })
 
 test('a program is taken from its variable, else from PATH, else from what npm installed', patient, async t => {
-  const folder = smallCheckout(t)
+  const { folder, test } = checkoutWith(t, 'kubectl')
   const PATH = onlyNode(t)
   const found = async (env: NodeJS.ProcessEnv) => {
-    const { code, stdout, stderr } = await runTests(folder, env)
+    const { code, stdout, stderr } = await test(['one'], env)
     assert.deepEqual([code, stderr], [0, ''], stdout)
     return readFileSync(join(folder, 'found'), 'utf8')
   }
