@@ -218,7 +218,7 @@ const broken: [what: string, answer: Parameters<typeof webhook>[1], message: Reg
 ]
 for (const [what, answer, message] of broken)
   test(`a webhook that answers with ${what} fails, which its failure policy judges`, patient, async t => {
-    const server = await freshServer(t, { logLevel: 'silent' } as never)
+    const server = await startInProcess(t, { logLevel: 'silent' } as never)
     const hook = await webhook(t, answer)
     await configure(server, 'validating', 'a', named('a', hook))
     const failed = await create(server, 'x')
@@ -260,7 +260,7 @@ const accepted: [what: string, answer: Parameters<typeof webhook>[1]][] = [
 ]
 for (const [what, answer] of accepted)
   test(`a webhook that answers with ${what} allows the request as it is`, patient, async t => {
-    const server = await freshServer(t, { logLevel: 'silent' } as never)
+    const server = await startInProcess(t, { logLevel: 'silent' } as never)
     await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
     const { status, json, text } = await create(server, 'x')
     assert.equal(status, 201, text)
@@ -310,7 +310,7 @@ const refused: [what: string, answer: Parameters<typeof webhook>[1], message: Re
 ]
 for (const [what, answer, message] of refused)
   test(`a webhook that answers with ${what} does not allow the request`, patient, async t => {
-    const server = await freshServer(t, { logLevel: 'silent' } as never)
+    const server = await startInProcess(t, { logLevel: 'silent' } as never)
     await configure(server, 'mutating', 'a', named('a', await webhook(t, answer)))
     assert.match(outcome(await create(server, 'x')), message)
   })

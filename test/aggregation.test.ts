@@ -285,7 +285,7 @@ testWith('own address', 'OpenAPI documents have the parts of the other server', 
 })
 
 testWith('own address', 'the condition Available says why a server is not available', patient, async t => {
-  const [server, api] = await Promise.all([freshServer(t), startAggregatedApi(t)])
+  const [server, api] = await Promise.all([startInProcess(t), startAggregatedApi(t)])
   await create(server, APISERVICES, apiService())
   assert.equal((await availability(server, 'ServiceNotFound')).message, 'service/wardle in "default" is not present')
   await create(server, '/api/v1/namespaces/default/services', {

@@ -212,7 +212,7 @@ testWith('own address', 'custom and external metrics come from whoever serves th
     if (pathname.endsWith('/queue')) return json({ items: [value('queue', {})] })
     return json({ kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message: 'there is no such metric' }, 404)
   }
-  const [server, api] = await Promise.all([freshServer(t, QUICK), startAggregatedApi(t, { more })])
+  const [server, api] = await Promise.all([startInProcess(t, QUICK), startAggregatedApi(t, { more })])
   await create(server, '/api/v1/namespaces/default/services', {
     metadata: { name: 'wardle' },
     spec: { ports: [{ name: 'https', port: 443 }] },
@@ -306,7 +306,7 @@ testWith('own address', 'a metrics server that is registered takes over from the
       .end(JSON.stringify({ kind: 'NodeMetricsList', metadata: {}, items: [], theirs: true }))
     return true
   }
-  const [server, api] = await Promise.all([freshServer(t, { nodes: 1 }), startAggregatedApi(t, { more })])
+  const [server, api] = await Promise.all([startInProcess(t, { nodes: 1 }), startAggregatedApi(t, { more })])
   await create(server, '/api/v1/namespaces/default/services', {
     metadata: { name: 'wardle' },
     spec: { ports: [{ name: 'https', port: 443 }] },
