@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url'
 const MAX_MEMORY = 1.5 * 1024 ** 3
 /** A process that tells nothing for so long hangs: every test has a shorter deadline of its own. */
 const MAX_SILENCE_MS = 25 * 60_000
+/** A server that dies leaves one such error for each of its connections. */
+const MAX_STRAYS = 3
 /** Output of a file that is kept for the case that it fails. */
 const MAX_OUTPUT = 20_000
 
@@ -39,6 +41,7 @@ export async function runFiles(files, { bundle, processes, isAlone, showsOutput,
       const cpuBefore = cpuSecondsOf(child.pid)
       const tests = { passed: 0, failed: 0, skipped: 0 }
       let output = ''
+      let strays = 0
       let silence
       const listen = () => {
         clearTimeout(silence)
@@ -47,6 +50,8 @@ export async function runFiles(files, { bundle, processes, isAlone, showsOutput,
       const fail = (name, reason) => {
         tests.failed++
         report({ type: 'failed', file, name, reason, output })
+        // It is shown once.
+        output = ''
       }
       const onOutput = text => {
         if (showsOutput) process.stdout.write(text)
@@ -65,7 +70,7 @@ export async function runFiles(files, { bundle, processes, isAlone, showsOutput,
       const onMessage = message => {
         listen()
         if (message.type === 'end') return end()
-        if (message.type === 'stray') return fail('', `an error that no test has caught: ${message.reason}`)
+        if (message.type === 'stray') return strays++ < MAX_STRAYS && fail('', `an error that no test has caught: ${message.reason}`)
         if (message.type === 'failed') return fail(message.name, message.reason)
         if (message.type in tests) tests[message.type]++
         report({ ...message, file })
