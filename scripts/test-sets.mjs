@@ -12,6 +12,7 @@ export const LEFT_OUT = {
     'test/etcd-backup.test.ts',
     'test/etcd-went-back.test.ts',
     'test/informers.test.ts',
+    'test/migrate.test.ts',
     'test/replicas-etcd.test.ts',
     'test/robustness.test.ts',
     'test/security/damaged-store.test.ts',
@@ -22,6 +23,7 @@ export const LEFT_OUT = {
   'packs, installs or builds': [
     'test/action.test.ts',
     'test/build.test.ts',
+    'test/cel-package.test.ts',
     'test/example-projects.test.ts',
     'test/lock-file.test.ts',
     'test/node-versions.test.ts',
