@@ -252,8 +252,12 @@ export function comparisonText({ versions, whole, keelson, kubeApiserver, reques
 
 const total = (each: readonly number[]) => each.reduce((sum, one) => sum + one, 0)
 
-const machineText = ({ node, arch, processor, cores }: Machine) =>
-  `Node ${node} on ${arch} (${processor}), ${cores} cores; client and servers share them.`
+const machineText = ({ node, arch, processor, cores, load }: Machine) => {
+  // The benchmarks alone keep a client and a server or two busy.
+  const busy =
+    load > 2 * cores ? ` Others kept the machine busy (load ${load}): processor times are too high, times and rates say little.` : ''
+  return `Node ${node} on ${arch} (${processor}), ${cores} cores; client and servers share them.${busy}`
+}
 
 type Block = (figures: Figures) => string
 const NOT_MEASURED = 'Not measured yet.'
@@ -268,7 +272,8 @@ const block =
     return `\n${sectionText(name, part as Measurements[Name])}${other}\n`
   }
 
-const isSame = (a: Machine | undefined, b: Machine | undefined) => JSON.stringify(a) === JSON.stringify(b)
+const isSame = (a: Machine, b: Machine | undefined) =>
+  a.node === b?.node && a.arch === b.arch && a.processor === b.processor && a.cores === b.cores
 
 /** A few words in a sentence or a cell. */
 const words =
