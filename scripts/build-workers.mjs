@@ -16,7 +16,7 @@ export const SHARED = {
   preserveSymlinks: true,
 }
 
-/** What the sources find in place of the names that they declare for these texts. */
+/** The definitions of the names that the sources declare for these strings. */
 export async function workerDefinitions(define = {}) {
   const textOf = async entry => {
     const { outputFiles } = await build({ ...SHARED, define, entryPoints: [entry], format: 'cjs', minify: true, write: false })

@@ -12,5 +12,5 @@ process.on('message', file => {
 // Nothing that fails outside of a test may pass unseen. A test that is running fails by it as well.
 for (const event of ['uncaughtException', 'unhandledRejection'])
   process.on(event, error => process.send?.({ type: 'stray', file: current, reason: String(error?.stack ?? error) }))
-// Whoever started this process has ended, by whatever: nobody would hear of the rest.
+// The runner has ended, so nobody would hear of the other tests.
 process.on('disconnect', () => process.exit(1))

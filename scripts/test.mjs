@@ -50,7 +50,7 @@ const failures = []
 const skipped = []
 const ended = []
 const running = new Set()
-/** By file, the failure that what a test tells belongs to: it comes right after the test. */
+/** The last failure of each file, which the diagnostics that follow it belong to. */
 const lastFailures = new Map()
 let said = performance.now()
 const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
@@ -118,7 +118,7 @@ function report(event) {
     const failure = { text }
     failures.push(failure)
     lastFailures.set(file, failure)
-    // What it printed is told once, here.
+    // Output is shown here alone, not again at the end.
     console.log(`\n${text}${wanted.length === 0 && event.output ? `\n    output of the file so far:\n${indented(event.output)}` : ''}\n`)
   }
   if (type === 'diagnostic') {

@@ -32,7 +32,7 @@ test(`${CYCLES} servers come and go and leave nothing behind`, { timeout: 5 * pa
   assert.deepEqual(readdirSync(temporary), files)
 })
 
-/** What is left when connections that were closed are gone: the same, however often it is looked at. */
+/** The handles that remain once closed connections are gone: their list no longer changes. */
 async function settledHandles(): Promise<string> {
   let last = handles()
   let same = 0
@@ -44,7 +44,7 @@ async function settledHandles(): Promise<string> {
   })
 }
 
-/** Only what these servers leave is found there. */
+/** A folder for temporary files that these servers alone use. */
 function folderForTemporaryFiles(t: Scope): string {
   const folder = temporaryDirectory(t)
   const before = process.env['TMPDIR']

@@ -17,7 +17,7 @@ export function slowness(): number {
   return Math.max(1, Math.max(...times) / REFERENCE_MS)
 }
 
-/** What a server does with a body: parses, compares, sorts and writes. */
+/** Parses, compares, sorts and writes, as a server does with a body. */
 function work(): void {
   const text = JSON.stringify(
     Array.from({ length: 8_000 }, (_, i) => ({ name: `object-${(i * 7919) % 8_000}`, labels: { a: `${i}`, b: 'c' } })),
