@@ -14,6 +14,7 @@ export const LEFT_OUT = {
     'test/informers.test.ts',
     'test/migrate.test.ts',
     'test/replicas-etcd.test.ts',
+    'test/restart.test.ts',
     'test/robustness.test.ts',
     'test/security/damaged-store.test.ts',
     'test/security/full-disk.test.ts',
