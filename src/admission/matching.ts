@@ -97,7 +97,7 @@ export class RequestMatcher {
 
 export type NamespaceOf = (name: string) => AnyObject | undefined
 
-/** Stands for the namespace of what is selected whatever the labels of its namespace are. */
+/** Stands for the namespace of objects that are selected whatever the labels of their namespace are. */
 export const UNSELECTED = 'unselected'
 
 /**
@@ -207,7 +207,7 @@ export function exemptionFromPolicies({ resource, ctx }: Attributes): Exemption 
   return isConfiguration(resource, ctx.groupDomain, POLICY_KINDS) ? 'clients' : 'none'
 }
 
-/** Divides what may match a request by whether the request is exempt from it. */
+/** Divides candidates of a request by whether the request is exempt from them. */
 export function withoutExempt<T extends { readonly item: { readonly isStatic: boolean } }>(
   candidates: readonly T[],
   exemption: Exemption,

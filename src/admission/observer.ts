@@ -1,4 +1,4 @@
-/** Whom admission tells what it does, so that it can be counted. */
+/** The observer of admission, which counts and times its work. */
 import type { Attributes } from './attributes.ts'
 
 type Operation = Attributes['operation']
@@ -7,7 +7,7 @@ type WebhookStep = 'admit' | 'validating'
 export type StepType = 'admit' | 'validate'
 /** What went wrong with an expression of a policy. */
 export type ExpressionError = 'no_error' | 'compile_error' | 'invalid_error' | 'out_of_budget'
-/** Told how long one plugin, or all of them, took over a request. */
+/** Records the time that one plugin, or all of them, took over a request. */
 export type Timer = (operation: Operation, seconds: number, rejected: boolean) => void
 
 export interface AdmissionObserver {
@@ -35,7 +35,7 @@ export interface AdmissionObserver {
   webhookFailedOpen(failure: { readonly name: string; readonly type: WebhookStep; readonly message: string }): void
   excludedByCondition(about: ConditionAbout): void
   conditionFailed(about: ConditionAbout): void
-  /** A validation failed, or could not be evaluated, and what was done about it. */
+  /** A validation failed, or could not be evaluated, and the action that was taken. */
   policyChecked(check: PolicyCheck & { readonly action: 'allow' | 'deny' | 'audit' | 'warn' }): void
   /** A policy has mutated a request, or could not. */
   policyMutated(check: PolicyCheck): void

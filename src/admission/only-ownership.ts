@@ -1,4 +1,4 @@
-/** Changes that say who an object belongs to and what holds it back, and nothing else. */
+/** Changes of owner references and finalizers alone. */
 import { deepEqual } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 

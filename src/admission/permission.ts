@@ -6,7 +6,7 @@ import type { User } from '../schema/user.ts'
 /** Whether a user may do something. */
 export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>
 
-/** Why a user may not do something, as the authorizer says, which may be nothing; undefined for one who may. */
+/** The reason of the authorizer against a request, which may be empty; undefined where it is allowed. */
 export type ReasonAgainst = (user: User, attributes: Attributes) => string | undefined | Promise<string | undefined>
 
 /** The message of the rejection for a user without permission; undefined for one with it. */

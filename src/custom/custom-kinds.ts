@@ -1,13 +1,13 @@
 /**
- * Custom kinds as they come and go: follows CustomResourceDefinitions, serves what they define and keeps their status.
+ * Custom kinds as they come and go: follows CustomResourceDefinitions, serves the kinds that they define and keeps their status.
  *
  * One definition is looked at at a time, and always as it is stored then:
  *
  *     changed ─→ names and conditions ─→ kind compiled, objects read ─→ status written ─→ kind served       docs/custom-kinds.md
  *     deleted ─→ no more creates ─→ objects deleted ─→ finalizer removed ─→ kind gone                       has all of it
  *
- * A kind is served from the moment at which its `Established` condition is stored: who sees the condition can use the kind, and
- * who finds the kind in discovery can change its definition without a conflict, for nothing is written to it afterwards.
+ * A kind is served from the moment at which its `Established` condition is stored: a client that sees the condition can use the kind, and
+ * one that finds the kind in discovery can change its definition without a conflict, for nothing is written to it afterwards.
  */
 import type { Caches } from '../cache/caches.ts'
 import type { Client, ResourceClient } from '../client/client.ts'

@@ -1,4 +1,4 @@
-/** Plain paths of fields such as `.spec.replicas`: what is there, and putting something there. */
+/** Plain paths of fields such as `.spec.replicas`: reads and sets the value at a path. */
 import { goPrint, goType } from '../lib/go-text.ts'
 import { getOwn, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 
@@ -35,7 +35,7 @@ export function textAt(object: JsonObject, steps: readonly string[]): { value: s
   return typeof value === 'string' ? { value } : { value: undefined, fault: mismatch(steps, value, 'string') }
 }
 
-/** Sets what is at a path, making objects on the way; the object is changed in place. */
+/** Sets the value at a path, making objects on the way; the object is changed in place. */
 export function setAt(object: JsonObject, steps: readonly string[], value: Json): void {
   let at = object
   for (const step of steps.slice(0, -1)) {

@@ -38,7 +38,7 @@ export function settledStatus(definition: CustomDefinition, around: Surroundings
   return deepEqual(status, definition.status) ? definition.status : status
 }
 
-/** Schemas that are not structural are refused today; what an old definition may still have is reported. */
+/** Schemas that are not structural are refused today; the ones of an old definition are reported. */
 function setStructural({ spec }: CustomDefinition, status: Status, now: Date): void {
   if (spec.preserveUnknownFields) {
     const message = 'spec.preserveUnknownFields: Invalid value: true: must be false'
@@ -48,7 +48,7 @@ function setStructural({ spec }: CustomDefinition, status: Status, now: Date): v
   }
 }
 
-/** Groups of the Kubernetes community have to say who agreed to what is in them. */
+/** Groups of the Kubernetes community have to name the approval of their API. */
 function setApproval({ spec, metadata }: CustomDefinition, status: Status, { now, groupDomain }: Surroundings): void {
   if (!isProtectedGroup(spec.group, groupDomain)) return
   const { state, reason: message } = approvalOf(metadata.annotations)

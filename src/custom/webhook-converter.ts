@@ -29,7 +29,7 @@ const REVIEW_VERSIONS = ['v1', 'v1beta1']
 export function webhookConverter(definition: CustomDefinition, parts: WebhookParts): Converter {
   return async (objects, to) => {
     const foreign = objects.filter(object => object.apiVersion !== to.apiVersion)
-    // What says nothing but what it is says the same in every version.
+    // An object with nothing but its apiVersion and kind is the same in every version.
     const sent = foreign.filter(object => Object.keys(object).length > 2)
     const converted = sent.length === 0 ? [] : await convert(definition, sent, to, parts)
     const results = new Map(sent.map((object, i) => [object, converted[i]!]))
@@ -98,7 +98,7 @@ const withTimeout = (path: string): string => `${path}${path.includes('?') ? '&'
 
 type Expected = { readonly uid: string; readonly apiVersion: string; readonly isStrict: boolean }
 
-/** The objects of an answer. The first version of reviews was not asked what it answers. */
+/** The objects of an answer. Reviews of the first version are not compared with the request. */
 function convertedOf(answer: Json, { uid, apiVersion, isStrict }: Expected): readonly Json[] {
   const review = new AnswerFields(answer, { struct: 'v1.ConversionReview' })
   const [gotVersion, gotKind] = [review.text('apiVersion'), review.text('kind')]

@@ -182,7 +182,7 @@ function signed(managers: Managers, self: string, time: string | undefined): Man
 
 type Pruning = { readonly managers: Managers; readonly last: Manager; readonly fields: FieldSet }
 
-/** Removes what the applier applied last time but not now, except what others own and what no one ever applied. */
+/** Removes fields that the applier applied last time but not now, except those that others own and those that no one ever applied. */
 function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pruning): Step<JsonObject> {
   const { writer } = apply
   if (isEmptySet(last.fields)) return merged

@@ -48,7 +48,7 @@ class Walk {
   readonly removed = new FieldSetBuilder()
   readonly #path: PathElement[] = []
 
-  /** Collects what is added and what is modified in one set, where it is given. */
+  /** Collects added and modified fields in one set, where it is given. */
   constructor(changed?: FieldSetBuilder) {
     this.added = changed ?? new FieldSetBuilder()
     this.modified = changed ?? new FieldSetBuilder()

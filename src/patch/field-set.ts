@@ -145,7 +145,7 @@ export function countFields({ children }: FieldSet): number {
   return count
 }
 
-/** The fields in the set, in the order in which conflicts are reported: those of a level first, then what is below them. */
+/** The fields in the set, in the order in which conflicts are reported: those of a level first, then those below them. */
 export function pathsOf(set: FieldSet, limit = Number.POSITIVE_INFINITY): Path[] {
   const found: Path[] = []
   collect(set, [], { found, limit })
@@ -170,7 +170,7 @@ function collect(set: FieldSet, above: Path, into: { readonly found: Path[]; rea
 /** `.spec.template.spec.containers[name="main"].image` */
 export const pathText = (path: Path): string => path.map(elementText).join('')
 
-/** Keeps of each child what `keep` makes of it; drops what is left empty. */
+/** Replaces each child by the result of `keep`; drops those that are left empty. */
 function filtered(set: FieldSet, owned: boolean, keep: (element: PathElement, child: FieldSet) => FieldSet | undefined): FieldSet {
   if (set.children === undefined) return owned === set.owned ? set : owned ? LEAF : EMPTY_SET
   let children: Map<PathElement, FieldSet> | undefined

@@ -104,7 +104,7 @@ class OpenNode {
     this.#keys = Object.keys(fields)
   }
 
-  /** The next member that says something of what is below. */
+  /** The next member that names a field below. */
   nextKey(): string | undefined {
     const key = this.#keys[this.#next++]
     if (key !== '.') return key

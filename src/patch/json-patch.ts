@@ -49,7 +49,7 @@ export function parseJsonPatch(document: Json): { operations: PatchOperation[]; 
 }
 
 /**
- * The operations of a patch that no client sent, read without a look at what they say: null is a patch without operations, and an
+ * The operations of a patch that no client sent, read without checks: null is a patch without operations, and an
  * operation that makes no sense fails when it is applied. Throws PatchError.
  */
 export function decodeJsonPatch(document: Json): PatchOperation[] {
@@ -325,7 +325,7 @@ function indexWithin(index: number, length: number): number {
   return index < 0 ? index + length : index
 }
 
-/** An index as Go reads integers, or what is wrong with it. */
+/** An index as Go reads integers, or the reason why it is none. */
 function parseIndex(key: string): number | string {
   if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`
   const index = Number(key)

@@ -28,7 +28,7 @@ export function lastAppliedFields(type: AnyType, live: JsonObject, apiVersion: s
   return difference(difference(difference(fieldSetOf(type, last), modified), added), removed)
 }
 
-/** The object with the annotation made to say what was applied just now, if it has one at all. */
+/** The object with its annotation set to the configuration that was applied just now, if it has one at all. */
 export function withLastApplied(object: JsonObject, applied: JsonObject): JsonObject {
   if (lastAppliedOf(object) === undefined) return object
   const metadata = object['metadata'] as JsonObject

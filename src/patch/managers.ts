@@ -24,7 +24,7 @@ export type Manager = {
 /** Managers by their identifiers. */
 export type Managers = ReadonlyMap<string, Manager>
 
-/** The name of a writer: the `fieldManager` parameter, else what the user agent has before its first slash. */
+/** The name of a writer: the `fieldManager` parameter, else the part of the user agent before its first slash. */
 export function managerOf(fieldManager: string | null | undefined, userAgent: string): string {
   if (fieldManager) return fieldManager
   const slash = userAgent.indexOf('/')
@@ -58,7 +58,7 @@ export function managerText({ name, operation, apiVersion, subresource }: Manage
 
 export type ReadManagers = { readonly ok: true; readonly managers: Managers } | { readonly ok: false; readonly message: string }
 
-/** Reads the entries of an object, or says what is wrong with the first that cannot be read. */
+/** Reads the entries of an object, or tells why the first that cannot be read is wrong. */
 export function* readManagers(entries: readonly ManagedFieldsEntry[] | null | undefined): Step<ReadManagers> {
   const managers = new Map<string, Manager>()
   const rewritten = { count: 0 }

@@ -2,7 +2,7 @@
 
 import { copyObject, getOwn, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 
-/** The document with the patch merged in; neither is changed, and what the patch does not name is shared with the document. */
+/** The document with the patch merged in; neither is changed, and parts that the patch does not name are shared with the document. */
 export function applyMergePatch(document: Json, patch: Json): Json {
   if (!isObject(document)) return pruneNulls(patch)
   if (!isObject(patch)) return patch

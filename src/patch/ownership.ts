@@ -201,7 +201,7 @@ export type Settled = {
   readonly comparison: Comparison
 }
 
-/** Takes what a change touches from its managers, all but `self`. What is stored is decoded; `isDecoded` says whether the next object is. */
+/** Takes the changed fields from their managers, all but `self`. The live object is decoded; `isDecoded` tells whether the next one is. */
 export function* settle(
   change: Write & { live: JsonObject; next: JsonObject },
   managers: Managers,
@@ -287,7 +287,7 @@ function capUpdates(managers: Managers): Managers {
   return capped
 }
 
-/** All fields of many sets, by halves: adding one after the other to what there is would copy that for each. */
+/** All fields of many sets, by halves: adding one after the other would copy the sum for each. */
 function unionOf(sets: readonly FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0] ?? EMPTY_SET
   const middle = sets.length >> 1

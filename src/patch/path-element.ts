@@ -107,7 +107,7 @@ function valueText(value: Json): string {
   return String(value)
 }
 
-/** Sets that were read, and what is made of them, are mostly in order. */
+/** Sets that were read, and sets made of them, are mostly in order. */
 function isSorted(texts: readonly string[]): boolean {
   for (let i = 1; i < texts.length; i++) if (texts[i - 1]! > texts[i]!) return false
   return true

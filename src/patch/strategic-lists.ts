@@ -20,7 +20,7 @@ export const DIRECTIVE = '$patch'
 export const badDirective = (directive: Json, patch: JsonObject): StrategicMergeError =>
   new StrategicMergeError(422, `unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
 
-/** Merges the items of a patch into a list, then puts what it names in its order and the rest where they were. */
+/** Merges the items of a patch into a list, then puts the items that it names in its order and leaves the others where they were. */
 export function mergeLists(rule: ListRule, original: readonly Json[], patch: readonly Json[]): Json[] {
   if (original.length === 0 && patch.length === 0) return []
   if (kindOfItems(original, patch) !== 'map') {
@@ -49,7 +49,7 @@ type OrderedChange = {
   readonly order: readonly Json[]
 }
 
-/** A list in the order that the patch asks for; what the order does not name stays where it was relative to what it does. */
+/** A list in the order of the patch; items that the order does not name keep their place relative to the others. */
 export function applyOrder(rule: ListRule, { live, sent, order }: OrderedChange, merge: (live: Json[], sent: Json[]) => Json[]): Json[] {
   if (sent !== undefined) checkOrder(sent, order, rule.mergeKey)
   const items = live === undefined ? [...(sent ?? [])] : sent === undefined ? [...live] : merge([...live], [...sent])
@@ -64,7 +64,7 @@ export function removePlainValues(list: readonly Json[], values: readonly Json[]
   return list.filter(item => !gone.has(identity(item)))
 }
 
-/** Takes `$patch` items out of a patch: deletes what they name, or makes the rest of the patch the whole list. */
+/** Takes `$patch` items out of a patch: deletes the items that they name, or makes the rest of the patch the whole list. */
 function applyDirectives(mergeKey: string, original: readonly JsonObject[], patch: readonly JsonObject[]) {
   const gone = new Set<unknown>()
   let replaces = false

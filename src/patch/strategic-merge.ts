@@ -26,7 +26,7 @@ export type StrategicMerged =
   | { readonly ok: false; readonly code: 400 | 422; readonly message: string }
 
 /**
- * The object with the patch merged in. Neither is changed, and what the patch does not name is shared with the object.
+ * The object with the patch merged in. Neither is changed, and parts that the patch does not name are shared with the object.
  * Fields that the type does not know are taken over as they are, for the decoder to report.
  */
 export function strategicMerge(type: AnyType, original: JsonObject, patch: JsonObject): StrategicMerged {

@@ -1,4 +1,4 @@
-// What apply and strategic merge need to know of a type: its parts by name, how list items are identified, what is atomic.
+// The structure of a type, for apply and strategic merge: its parts by name, how list items are identified, which parts are atomic.
 
 import { compareText } from '../lib/go-text.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
@@ -119,7 +119,7 @@ const DEDUCED: Structure = (() => {
 /** Any JSON, for fields that the type does not know. */
 export const ANY: Structure = Object.freeze({ kind: 'scalar', atomic: true, name: 'raw' })
 
-/** The structure of what a field name leads to, in a message or a map. */
+/** The structure of a field by its name, in a message or a map. */
 export function partOf(structure: MessageStructure | MapStructure, name: string): Structure {
   return structure.kind === 'map' ? structure.value : (structure.members.get(name)?.structure ?? structure.others ?? ANY)
 }
@@ -129,7 +129,7 @@ export function elementOf(structure: MessageStructure | MapStructure, name: stri
   return structure.kind === 'map' ? fieldElement(name) : (structure.members.get(name)?.element ?? fieldElement(name))
 }
 
-/** The structure of what a path element leads to, where the type says. */
+/** The structure at a path element, where the type has one. */
 export function structureAt(structure: Structure, element: PathElement): Structure | undefined {
   switch (structure.kind) {
     case 'message':

@@ -18,7 +18,7 @@ import {
 
 export type TypedError = { readonly path: string; readonly message: string }
 
-/** Every field path at which the value does not fit the type. What is applied may name no item twice; what is sent whole may. */
+/** Every field path at which the value does not fit the type. An applied configuration may name no item twice; a whole object may. */
 export function typedErrors(type: AnyType, value: Json): TypedError[] {
   const errors: TypedError[] = []
   check(structureOf(type), value, new At(errors))

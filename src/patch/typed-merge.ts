@@ -18,7 +18,7 @@ import {
   structureOf,
 } from './structure.ts'
 
-/** The live value with what the applied one names set to it. Neither is changed, and what stays the same is shared with the live value. */
+/** The live value with the fields of the applied one set. Neither is changed, and unchanged parts are shared with the live value. */
 export function mergeApplied(type: AnyType, live: Json, applied: Json): Json {
   return merge(structureOf(type), live, applied)
 }
@@ -162,7 +162,7 @@ function indexItems(list: ListStructure, items: readonly Json[]) {
   return { identities, items: kept, byIdentity }
 }
 
-/** The value without the fields of the set, each with all that is below it; what is left empty becomes null. */
+/** The value without the fields of the set, each with all fields below it; parts that are left empty become null. */
 export function removeItems(type: AnyType, value: Json, fields: FieldSet): Json {
   return fields.children === undefined ? value : remove(structureOf(type), value, fields)
 }

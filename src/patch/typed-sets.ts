@@ -1,4 +1,4 @@
-// Field sets of values: what a configuration names, and what is there at all; and old sets fitted to a changed schema.
+// Field sets of values: the fields that a configuration names, and all fields of a value; and old sets fitted to a changed schema.
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
 import { EMPTY_SET, equalSets, type FieldSet, fieldSet, LEAF } from './field-set.ts'
@@ -132,7 +132,7 @@ function withNamedFields(structure: Structure | undefined, set: FieldSet): Field
   return children === undefined ? set : fieldSet(set.owned, children)
 }
 
-/** A set written under an older schema, fitted to this one: who owned parts of what is atomic now owns the whole. */
+/** A set written under an older schema, fitted to this one: an owner of parts of a value that is atomic now owns the whole. */
 export function fitToSchema(type: AnyType, set: FieldSet): FieldSet {
   return fit(structureOf(type), set)
 }

@@ -22,7 +22,7 @@ export interface Allocator {
   ): Promise<void>
 }
 
-/** A write that may allocate. `old` is what is stored; `takes` is false for writes of a part that holds nothing. */
+/** A write that may allocate. `old` is the stored object; `takes` is false for writes of a part that holds nothing. */
 export type ClaimingWrite = {
   readonly resource: Resource
   readonly object: AnyObject
@@ -33,7 +33,7 @@ export type ClaimingWrite = {
 
 /** What a write has reserved. Exactly one of the two is called once the write is decided. */
 export interface Reservation {
-  /** Keeps what the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
+  /** Keeps the items that the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
   settle(outcome: { readonly object: AnyObject | undefined } | undefined): Promise<void>
   /** The write failed: releases everything, unless it is unknown whether the object was stored. */
   abandon(error: unknown): Promise<void>
@@ -52,7 +52,7 @@ export class Allocations {
     this.#allocators = allocators
   }
 
-  /** Reserves what the object needs and writes it into the object. Undefined when there is nothing to settle. */
+  /** Reserves the items that the object needs and writes them into the object. Undefined when there is nothing to settle. */
   async reserve({ resource, object, old, takes, dryRun }: ClaimingWrite): Promise<Reservation | undefined> {
     const claims = this.#claimsOf(resource)
     if (!claims) return undefined

@@ -24,7 +24,7 @@ export type Call = {
   readonly query: URLSearchParams
 }
 
-/** A body as it was sent, its media type without parameters. The registry decodes it: what it must be depends on the call. */
+/** A body as it was sent, its media type without parameters. The registry decodes it: the expected kind depends on the call. */
 export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array

@@ -2,7 +2,7 @@
 export class Contention {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Waits for all who entered before for the same key; call the result to leave. */
+  /** Waits for all writers that entered before for the same key; call the result to leave. */
   async enter(key: string): Promise<() => void> {
     const before = this.#last.get(key)
     let leave: () => void = () => {}

@@ -31,7 +31,7 @@ export type Expected = Conforming & {
 }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
-/** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then what the path says. */
+/** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then those of the path. */
 export function* decodeObject(expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): Step<Decoded> {
   const { value, duplicates, strictError } =
     source.mediaType === PROTOBUF ? readProtobuf(expected, source, findKind) : parseBody(expected, source)
@@ -95,7 +95,7 @@ export function transcodedOf(
   return { value, strictError: transcoded.strictError }
 }
 
-/** Types of fields decide what a number is; a schema does so only after parsing. */
+/** Types of fields decide how a number is read; a schema does so only after parsing. */
 const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
 
 /** Reads a message and the kind in its envelope. Protobuf has no unknown or duplicate fields to report. */
@@ -125,7 +125,7 @@ function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
 const cannotBe = (expected: Expected, { kind, version }: { kind: string; version: string }, { message }: Error) =>
   badRequest(expected.isOptions ? message : `${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${message}`)
 
-/** The kind and version a body claims, completed from what is expected. Throws when they are of something else. */
+/** The kind and version a body claims, completed by the expected ones. Throws when they are others. */
 function recognise(
   expected: Expected,
   value: { readonly [key: string]: Json },

@@ -20,7 +20,7 @@ export type Deps = {
   readonly store: Store
   readonly caches: Caches
   readonly contention: Contention
-  /** Is told who made each write. */
+  /** Remembers the user of each write. */
   readonly writers?: Writers | undefined
   /** Without it, every write is admitted. */
   readonly admission?: Admission | undefined

@@ -69,7 +69,7 @@ export type DeleteBody = {
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
 }
 
-/** A delete says what it wants in its body or, without one, in the query. */
+/** The options of a delete, from its body or, without one, from the query. */
 export function deleteOptions(
   query: URLSearchParams,
   body: DeleteBody | undefined,
@@ -172,7 +172,7 @@ export function listOptions(
   }
 }
 
-type Asked = {
+type ListParameters = {
   readonly match: string
   readonly resourceVersion: string
   readonly token: string
@@ -182,7 +182,7 @@ type Asked = {
 }
 const WITH_CONTINUE = 'resourceVersionMatch is forbidden when continue is provided'
 
-function* listErrors({ match, resourceVersion, token, sendInitialEvents }: Asked): Iterable<FieldError> {
+function* listErrors({ match, resourceVersion, token, sendInitialEvents }: ListParameters): Iterable<FieldError> {
   const at = refTo({ resourceVersionMatch: match, sendInitialEvents })
   if (match !== '') {
     if (resourceVersion === '')
@@ -195,7 +195,7 @@ function* listErrors({ match, resourceVersion, token, sendInitialEvents }: Asked
   if (sendInitialEvents !== undefined) yield forbidden(at.sendInitialEvents, 'sendInitialEvents is forbidden for list')
 }
 
-function* watchErrors({ match, token, sendInitialEvents, mayBegin }: Asked): Iterable<FieldError> {
+function* watchErrors({ match, token, sendInitialEvents, mayBegin }: ListParameters): Iterable<FieldError> {
   const at = refTo({ resourceVersionMatch: match, sendInitialEvents })
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan')
     yield forbidden(at.resourceVersionMatch, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')

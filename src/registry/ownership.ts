@@ -10,7 +10,7 @@ import type { Resource } from '../schema/resource.ts'
 import { versionsOf } from './version-conversion.ts'
 import type { Write } from './write-value.ts'
 
-/** Ownership after a create or an update other than an apply: a create owns all it sets, an update what it changed. */
+/** Ownership after a create or an update other than an apply: a create owns all fields that it sets, an update those that it changed. */
 export const managersAfter = (write: Write): Step<ManagedFieldsEntry[]> => (write.kind.def.custom ? trackCustom(write) : track(write))
 
 function track(write: Write): Step<ManagedFieldsEntry[]> {

@@ -61,7 +61,7 @@ function parsedOnce(value: Json, bytes: Uint8Array): () => Json {
 
 const ANCHOR = 0x26
 
-/** Every byte of YAML costs a microsecond at most, unless aliases repeat what was read. */
+/** Every byte of YAML costs a microsecond at most, unless aliases repeat parts of it. */
 const isCheap = (bytes: Uint8Array) => bytes.byteLength <= LIMITS.inlineYamlBytes && !bytes.includes(ANCHOR)
 
 const transcodeInline = async (job: TranscodeJob): Promise<Transcoded> => (await import('../codec/transcode.ts')).transcode(job)

@@ -50,7 +50,7 @@ export function removeObject(request: Request, { options, isAdmitted }: Removal)
   )
 }
 
-/** The steps of a delete: it plans what has to happen, and marks or removes the stored object. */
+/** The steps of a delete: it plans the deletion, and marks or removes the stored object. */
 function deletion(options: DeleteOptions): Change {
   let plan: Plan = { step: 'erase' }
   return {
@@ -92,8 +92,8 @@ function deletion(options: DeleteOptions): Change {
 
 /** The warnings of a deletion. */
 export function warningsAbout({ def }: Resource, { orphanDependents, propagationPolicy }: DeleteOptions): readonly string[] {
-  const { unsaid } = def.deletion ?? {}
-  return unsaid !== undefined && orphanDependents === undefined && propagationPolicy === undefined ? [unsaid] : []
+  const { warningWithoutPolicy: warning } = def.deletion ?? {}
+  return warning !== undefined && orphanDependents === undefined && propagationPolicy === undefined ? [warning] : []
 }
 
 /** Answers with the object. 202 only for a cascading deletion in its old spelling that is not over yet, as clients expect it. */

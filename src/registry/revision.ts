@@ -12,7 +12,7 @@ const UINT64 = 2n ** 64n
 /** Absent and `0` read as 0: any version will do. */
 export function parseRevision(text: string): Revision {
   if (text === '') return 0
-  // Beyond what can be counted here there is only the future.
+  // Larger numbers are revisions of the future.
   if (/^\d+$/.test(text) && BigInt(text) < UINT64) return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
   const why = /^\d+$/.test(text) ? 'value out of range' : 'invalid syntax'
   const { field, message } = invalid(

@@ -1,4 +1,4 @@
-/** Objects of the server's own, stored as creates would store them but many at once and without asking what is known to hold. */
+/** Objects of the server itself, stored as creates would store them, but many at once and without checks that are known to hold. */
 import type { Caches } from '../cache/caches.ts'
 import { encodeStored } from '../codec/stored-bytes.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'

@@ -1,4 +1,4 @@
-/** From the selectors of a request to what the cache selects by. */
+/** The selectors of a request as a selection of the cache. */
 
 import type { ObjectRevision } from '../cache/object-revision.ts'
 import type { Selection, Term } from '../cache/selection.ts'

@@ -22,7 +22,7 @@ export class Writers {
     times[revision % CHUNK] = time.getTime()
   }
 
-  /** Undefined for writes that the server made by itself, those of other servers, and what is forgotten. */
+  /** Undefined for writes that the server made by itself, those of other servers, and those that are forgotten. */
   of(revision: Revision): Writer | undefined {
     const chunk = this.#chunks.get(Math.floor(revision / CHUNK))
     const user = chunk?.users[revision % CHUNK]

@@ -198,7 +198,7 @@ function memberOf(name: string, stated: Structural, { schema, type, root }: Rule
   return partOf(stated, described, member, own ?? root)
 }
 
-/** Restricting schemas are not counted among what has rules, so they are looked into. */
+/** Whether a schema or a restricting schema in it may have rules. */
 const mayHaveRules = (stated: Structural): boolean => stated.has.rules || stated.has.nestedRules
 
 function* visit(node: RuleNode, value: Json, ctx: RuleContext, runner: RuleRunner): Iterable<undefined> {

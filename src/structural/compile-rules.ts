@@ -1,4 +1,4 @@
-/** Rules of `x-kubernetes-validations` as programs, with what is wrong with them and what they may cost. */
+/** Rules of `x-kubernetes-validations` as programs, with their faults and their estimated cost. */
 
 import { estimateCost } from '../cel/checker/cost.ts'
 import type { CostEstimator } from '../cel/checker/cost-range.ts'
@@ -15,7 +15,7 @@ import { fieldAt } from './field-path.ts'
 import { MAX_REQUEST_BYTES, type RuleType } from './rule-types.ts'
 import type { JsonSchema, ValidationRule } from './schema.ts'
 
-/** An expression that became a program, or what is wrong with it. */
+/** An expression that became a program, or its fault. */
 export type CompiledExpression =
   | { readonly program: Program; readonly maxCost: bigint; readonly usesOldSelf: boolean }
   | { readonly problem: string; readonly usesOldSelf: boolean }
@@ -90,14 +90,14 @@ class RuleCompiler {
     return { rule, condition, message, fieldPath: found === undefined || 'fault' in found ? '' : found.path }
   }
 
-  #compiled(text: string, { age, optional }: { age: ExpressionAge; optional: boolean }, wanted: Wanted): CompiledExpression {
+  #compiled(text: string, { age, optional }: { age: ExpressionAge; optional: boolean }, wanted: ExpressionUse): CompiledExpression {
     const key = `${wanted.kind} ${age} ${optional} ${text}`
     let known = this.#known.get(key)
     if (known === undefined) this.#known.set(key, (known = this.#expression(text, this.#env(age, optional), wanted)))
     return known
   }
 
-  #expression(text: string, env: Env, { kind, prefix, otherType }: Wanted): CompiledExpression {
+  #expression(text: string, env: Env, { kind, prefix, otherType }: ExpressionUse): CompiledExpression {
     const checked = checkExpression(env, text)
     if (isProblem(checked)) return { problem: `${prefix}${checked.detail}`, usesOldSelf: false }
     if (checked.type.kind !== kind) return { problem: otherType, usesOldSelf: false }
@@ -137,6 +137,6 @@ const variablesFor = (type: CelType, optional: boolean): Library => ({
   ],
 })
 
-type Wanted = { readonly kind: 'bool' | 'string'; readonly prefix: string; readonly otherType: string }
-const CONDITION: Wanted = { kind: 'bool', prefix: '', otherType: 'cel expression must evaluate to a bool' }
-const MESSAGE: Wanted = { kind: 'string', prefix: 'messageExpression ', otherType: 'messageExpression must evaluate to a string' }
+type ExpressionUse = { readonly kind: 'bool' | 'string'; readonly prefix: string; readonly otherType: string }
+const CONDITION: ExpressionUse = { kind: 'bool', prefix: '', otherType: 'cel expression must evaluate to a bool' }
+const MESSAGE: ExpressionUse = { kind: 'string', prefix: 'messageExpression ', otherType: 'messageExpression must evaluate to a string' }

@@ -1,5 +1,5 @@
 /**
- * A value on its way from old to new: which part of what was stored each part of a written value came from. Members correlate by
+ * A value on its way from old to new: the part of the stored value that each part of a written value came from. Members correlate by
  * name, items of keyed lists by their keys; the items of any other list do not.
  */
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
@@ -19,7 +19,7 @@ export class Correlation {
     this.old = old
   }
 
-  /** The member of this name with what it was; undefined where it is new or has no schema. */
+  /** The member of this name with its old value; undefined where it is new or has no schema. */
   key(name: string): Correlation | undefined {
     return this.#child(name, () => {
       const { value, old } = this
@@ -29,7 +29,7 @@ export class Correlation {
     })
   }
 
-  /** The item at this index with what it was; undefined where nothing old has its keys. */
+  /** The item at this index with its old value; undefined where nothing old has its keys. */
   index(index: number): Correlation | undefined {
     const { items, list } = this.schema
     const { value, old } = this

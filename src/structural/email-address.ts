@@ -19,7 +19,7 @@ class AddressReader {
     return this.#at >= this.#text.length
   }
 
-  /** How many addresses were read: one, or as many as the group has; undefined for what is none. */
+  /** How many addresses were read: one, or as many as the group has; undefined for a text that is none. */
   address(mode: 'group too' | 'no group'): number | undefined {
     this.#skipSpace()
     if (this.ended) return undefined
@@ -54,7 +54,7 @@ class AddressReader {
     }
   }
 
-  /** `local@domain`; nothing is taken of what is none. */
+  /** `local@domain`; takes nothing of a text that is none. */
   #addressSpec(): boolean {
     const start = this.#at
     this.#skipSpace()

@@ -8,7 +8,7 @@ import type { FieldError, FieldReason } from '../schema/refs.ts'
 /** One thing that is wrong. Two with the same text are the same. */
 export type Failure = {
   readonly text: string
-  /** The field that is wrong; undefined for what is said about the value as a whole. */
+  /** The field that is wrong; undefined for failures of the value as a whole. */
   readonly field: string | undefined
   readonly reason: FieldReason
   /** What stands before the text, in the words of the reason; the text itself for most. */
@@ -72,7 +72,7 @@ export function broken(path: string, rule: string, value: Json | undefined): Fai
   return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${goFieldValue(value, 'sorted')}: ${text}` }
 }
 
-/** A value of the wrong type or format; `found` is what it is instead. */
+/** A value of the wrong type or format; `found` is its actual type. */
 export function wrongType(path: string, type: string, found: string): Failure {
   const failure = broken(path, `must be of type ${type}: ${goQuote(found)}`, found)
   return { ...failure, reason: 'FieldValueTypeInvalid' }

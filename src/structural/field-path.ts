@@ -4,13 +4,13 @@ import { getOwn } from '../lib/json-value.ts'
 import type { JsonSchema } from './schema.ts'
 
 export type FoundField = {
-  /** The names on the way, the path in its usual form, and what is said of the field. */
+  /** The names on the way, the path in its usual form, and the schema of the field. */
   readonly names: readonly string[]
   readonly path: string
   readonly schema: JsonSchema | undefined
 }
 
-/** The field that a path names, or what is wrong with the path. */
+/** The field that a path names, or the fault of the path. */
 export function fieldAt(path: string, schema: JsonSchema, { brackets = true } = {}): FoundField | { readonly fault: string } {
   const tokens = tokensOf(path)
   const names: string[] = []
@@ -53,7 +53,7 @@ function step(schema: JsonSchema | undefined, name: string): { schema: JsonSchem
   return { schema: typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined, isKey: true }
 }
 
-/** Dots and brackets for themselves, and what is between them; within single quotes they are text. */
+/** Dots and brackets as tokens, and the text between them; within single quotes they are text. */
 function tokensOf(path: string): string[] {
   const tokens: string[] = []
   for (let from = 0; from < path.length; ) {

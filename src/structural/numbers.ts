@@ -5,7 +5,7 @@ import { broken, type Failure, overall, type ValidationResult } from './failure.
 import { isInteger, isWhole, truncated } from './integers.ts'
 import type { Limits } from './schema.ts'
 
-/** Adds what is wrong with a number at a path: first its range, then multiples, the least and the greatest. */
+/** Adds the failures of a number at a path: first its range, then multiples, the least and the greatest. */
 export function checkNumber(
   value: number | bigint,
   at: { path: string; types: readonly string[]; limits: Limits },

@@ -9,7 +9,7 @@ export class Pattern {
     this.source = source
   }
 
-  /** Whether the text matches; what is wrong with the pattern itself where it is none. `onSteps` is told of steps beside those expected. */
+  /** Whether the text matches, or the fault of a pattern that is none. `onSteps` counts steps beyond the expected ones. */
   matches(text: string, onSteps?: (steps: number) => void): boolean | { readonly fault: string } {
     const compiled = this.#compile()
     return 'fault' in compiled ? compiled : compiled.test(text, onSteps)

@@ -27,7 +27,7 @@ export function dropNulls<T extends Json>(structural: Structural, value: T): T {
 }
 
 type Walk = {
-  /** Paths of what was left out; undefined where they are not needed. */
+  /** Paths of fields that were left out; undefined where they are not needed. */
   readonly unknown: string[] | undefined
   path: string
   /** Of members and items; 0 at the root. A member may have an empty name, so that the path does not tell. */

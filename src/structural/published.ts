@@ -1,4 +1,4 @@
-/** A custom kind's schema as OpenAPI publishes it: whole in version 3, without what it cannot say in version 2. */
+/** A custom kind's schema as OpenAPI publishes it: whole in version 3, without the keywords that version 2 lacks in version 2. */
 
 import { deepEqual, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { API_VERSION_DOC, KIND_DOC, METADATA_DOC } from '../schema/object-meta.ts'
@@ -93,7 +93,7 @@ function withEitherSaid(source: JsonSchema): JsonSchema {
   return source.anyOf?.length ? { ...source, allOf: [{ anyOf: EITHER }, ...(source.allOf ?? [])] } : { ...source, anyOf: EITHER }
 }
 
-/** Clients of version 2 know no alternatives and no null, and take what is described for all there is. */
+/** Clients of version 2 know no alternatives and no null, and take a description for complete. */
 function expressibleInV2(source: JsonSchema): JsonSchema {
   const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...said } = source
   const keeps = said['x-kubernetes-preserve-unknown-fields'] === true

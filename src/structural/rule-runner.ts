@@ -21,7 +21,7 @@ const MAX_MESSAGE = 5 * 1024
 /** That a cost limit was exceeded, or enough errors were reported: no rule runs after that. */
 export class RulesEnded extends Error {}
 
-/** What rules know of a value: its field path, what was stored, and whether errors are tolerated because it did not change. */
+/** The context of rules on a value: its field path, the stored value, and whether errors are tolerated because it did not change. */
 export type RuleContext = {
   readonly path: string
   readonly old: Json

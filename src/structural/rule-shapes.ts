@@ -24,7 +24,7 @@ import type { Structural } from './schema.ts'
 
 const shapes = new WeakMap<Structural, Shape>()
 
-/** The shape of what a schema describes, made once. */
+/** The shape of the values of a schema, made once. */
 export function ruleShapeOf(schema: Structural): Shape {
   let shape = shapes.get(schema)
   if (shape === undefined) {

@@ -23,7 +23,7 @@ export interface RuleType extends SizedType {
   readonly fields?: ReadonlyMap<string, RuleType>
 }
 
-/** The largest request: what has no limit of its own is as large as fits. */
+/** The largest request: a value without a limit of its own may be as large. */
 export const MAX_REQUEST_BYTES = 3 * 1024 * 1024
 
 const LONGEST_TEXT = MAX_REQUEST_BYTES - 2
@@ -36,7 +36,7 @@ const SHORTEST_BOOL = 4
 const SHORTEST_NUMBER = 1
 
 /**
- * The type of what a schema describes; undefined where rules may not see it, as the schema says too little. Objects are named by
+ * The type of the values of a schema; undefined where rules may not see it, as the schema says too little. Objects are named by
  * their position below `name`; at the root of a whole object the envelope is there too.
  */
 export function ruleTypeOf(schema: Structural, name: string, position: 'root' | 'part' = 'part'): RuleType | undefined {

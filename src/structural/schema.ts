@@ -82,7 +82,7 @@ export type Structural = {
   readonly atomicMap: boolean
   readonly limits: Limits
   readonly rules: readonly ValidationRule[]
-  /** What lies at or below, so that a walk can skip what does not concern it. */
+  /** Keywords at this schema or below, so that a walk can skip schemas without them. */
   readonly has: Contents
 }
 

@@ -1,4 +1,4 @@
-/** A compiled schema as a type of the schema language, as far as the owners of fields have to know it: what merges and what is atomic. */
+/** A compiled schema as a type of the schema language, as far as field ownership needs it: which parts merge and which are atomic. */
 import { type Json, setOwn } from '../lib/json-value.ts'
 import { ObjectMeta } from '../schema/object-meta.ts'
 import { type AnyType, atomic, bool, double, type Field, int64, intOrString, mapOf, raw, string, Type } from '../schema/types.ts'

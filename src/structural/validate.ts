@@ -23,7 +23,7 @@ import type { Pattern } from './pattern.ts'
 import type { Structural } from './schema.ts'
 
 export type ValidateOptions = {
-  /** The work that validating may cost: alternatives multiply with what is in the value, and patterns with its strings. */
+  /** The work that validating may cost: alternatives multiply with the parts of the value, and patterns with its strings. */
   readonly budget: Budget
   /** What was stored, null where nothing was: unchanged parts may stay as wrong as they were. */
   readonly old?: Json | Correlation | undefined
@@ -52,7 +52,7 @@ type Context = {
   readonly budget: Budget
 }
 
-/** Validates a value; what is wrong with it is tolerated where it was stored like that. */
+/** Validates a value; errors are tolerated where the stored value is the same. */
 function validate(schema: Structural, value: Json, { path, correlation, out, budget }: Context): void {
   const own = correlation ? new ValidationResult(budget) : out
   check(schema, value, { path, correlation, out: own, budget })
@@ -172,7 +172,7 @@ function checkAllOf(schemas: readonly Structural[], value: Json, at: Context): v
     out.add(overall(`${goQuote(path)} must validate all the schemas (allOf)${count === 0 ? '. None validated' : ''}`))
 }
 
-/** Within alternatives nothing is tolerated: what was stored says nothing about which of them is meant. */
+/** Within alternatives nothing is tolerated: the stored value does not tell which of them is meant. */
 function validateAlternative(schema: Structural, value: Json, { path, budget }: Context): ValidationResult {
   const out = new ValidationResult(budget)
   check(schema, value, { path, correlation: undefined, out, budget })

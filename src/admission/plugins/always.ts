@@ -1,4 +1,4 @@
-/** AlwaysAdmit and AlwaysDeny, which Kubernetes keeps for those who still name them. */
+/** AlwaysAdmit and AlwaysDeny, which Kubernetes keeps for configurations that still name them. */
 
 import type { Attributes } from '../attributes.ts'
 import type { Plugin } from '../plugin.ts'

@@ -1,5 +1,5 @@
 /**
- * Nobody gives away what they do not have. Roles may be written by those who hold all their rules, or may `escalate`; a role may
+ * Users grant only permissions that they hold. Roles may be written by those who hold all their rules, or may `escalate`; a role may
  * be bound by those who hold all its rules, or may `bind` it. It cannot be turned off, and is asked before the object is validated.
  */
 

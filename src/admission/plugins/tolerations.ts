@@ -1,11 +1,11 @@
-/** Tolerations put together: what another one covers is left out. */
+/** Merges tolerations: one that another covers is left out. */
 import type { Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 
 /** Beyond this many, tolerations that others cover are kept: finding them would take longer than they are worth. */
 const MAX_MERGED = 500
 
-/** Leaves out what another toleration covers; of two that are the same the first stays. */
+/** Leaves out tolerations that another covers; of two that are the same the first stays. */
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   if (all.length > MAX_MERGED) return [...all]
   const merged: Toleration[] = []

@@ -14,7 +14,7 @@ import {
 import { encodeBase64 } from '../../lib/base64.ts'
 import { type Json, type JsonObject, setOwn } from '../../lib/json-value.ts'
 
-/** Throws an Error for what has no JSON. */
+/** Throws an Error for values without JSON. */
 export function toJson(value: CelValue): Json {
   if (value === null || typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
     return value

@@ -166,7 +166,7 @@ function namespaceVariable(request: VersionedRequest, find: PolicyParts['namespa
   return value
 }
 
-/** A namespace without what only its managers need. */
+/** A namespace without metadata that only its managers need. */
 function visibleNamespace({ metadata, spec, status }: AnyObject): object {
   const { managedFields: _, ownerReferences: __, selfLink: ___, ...rest } = metadata
   return { metadata: rest, spec: spec ?? {}, status: status ?? {} }

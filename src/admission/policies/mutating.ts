@@ -92,7 +92,7 @@ function* mutateBy(
 
 const MATCHED: ConditionsOutcome = { outcome: 'match' }
 
-/** Makes the mutations of one policy for one parameter; each sees what the one before it has changed. */
+/** Makes the mutations of one policy for one parameter; each sees the changes of the one before it. */
 function* mutate(
   invocation: Invocation<MutatingPolicy>,
   param: AnyObject | null,

@@ -135,7 +135,7 @@ function policyOf(stored: AnyObject, compiler: PolicyCompiler): Unbound<Policy> 
     failsOpen: spec.failurePolicy === 'Ignore',
     paramKind: spec.paramKind,
     matcher: matcherOf(spec.matchConstraints ?? {}, false),
-    // Variables first: what comes after may use them.
+    // Variables first: later expressions may use them.
     variables: list(spec.variables).map(variable => compiler.variable(variable)),
     conditions: conditionsOf(
       list(spec.matchConditions).map(({ name, expression }) => {

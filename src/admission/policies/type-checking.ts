@@ -12,7 +12,7 @@ export type ExpressionWarning = { readonly fieldRef: string; readonly warning: s
 /** How many kinds one rule may add. */
 const MAX_KINDS = 10
 
-/** Yields after each expression, and returns what is wrong with those that are wrong. */
+/** The warnings about wrong expressions. Others may run after each expression. */
 export function* typeWarnings(policy: Policy, resources: readonly Resource[]): Step<ExpressionWarning[]> {
   const check = expressionCheck(policy, resources)
   const warnings: ExpressionWarning[] = []
@@ -26,7 +26,7 @@ export function* typeWarnings(policy: Policy, resources: readonly Resource[]): S
   return warnings
 }
 
-/** Tells what is wrong with an expression, by kind; empty when nothing is. */
+/** The faults of an expression, by kind; empty when there are none. */
 function expressionCheck({ spec }: Policy, resources: readonly Resource[]): (text: string) => string {
   const { paramKind, variables: composed = [] } = spec
   const variables = { hasParams: paramKind !== undefined, hasAuthorizer: true }

@@ -1,4 +1,4 @@
-/** One call of an admission webhook, and what comes of it. */
+/** One call of an admission webhook, and its outcome. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
@@ -24,7 +24,7 @@ export type CallOutcome =
   | { readonly outcome: 'rejected'; readonly error: StatusError; readonly response?: ReviewResponse }
   | { readonly outcome: 'failed'; readonly message: string; readonly code: number }
 
-/** Answers are small; a patch can be as large as what it patches, and more. */
+/** Answers are small; a patch can be as large as the object that it patches, and more. */
 const MAX_RESPONSE_BYTES = 16 << 20
 
 export async function callWebhook(
@@ -68,7 +68,7 @@ export async function callWebhook(
   }
 }
 
-/** The time that a webhook has, in whole seconds: its own, or what is left of the request's. */
+/** The time that a webhook has, in whole seconds: its own, or the rest of the request's. */
 function secondsFor({ timeoutSeconds }: Webhook, { remainingMs }: Attributes): number {
   return remainingMs === undefined || remainingMs <= 0 ? timeoutSeconds : Math.min(timeoutSeconds, Math.ceil(remainingMs / 1000))
 }

@@ -38,7 +38,7 @@ export type ReviewResponse = {
   readonly auditAnnotations: Readonly<Record<string, string>>
 }
 
-/** The status that a webhook rejects with; zero values for what it leaves out. */
+/** The status that a webhook rejects with; zero values for fields that it leaves out. */
 export type ReviewStatus = { readonly message: string; readonly reason: string; readonly code: number; readonly details?: StatusDetails }
 
 /** An answer that is no valid review; `stage` tells whether it could not be read or says something that it must not. */

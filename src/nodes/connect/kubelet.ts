@@ -24,7 +24,7 @@ const DEFAULT_PORT = 10250
 export function kubeletConnection(target: Node, parts: KubeletParts): NodeConnection {
   const destination = (port: number): Destination => parts.reported(hostOf(target, parts.addressTypes), port)
   return {
-    pod(request) {
+    async pod(request) {
       const { pod, container, call } = request
       if (call.subresource === 'proxy') return proxyToPod(pod, call.name, parts.reported)
       const { namespace = '', name = '' } = pod.metadata
@@ -39,7 +39,7 @@ export function kubeletConnection(target: Node, parts: KubeletParts): NodeConnec
       }
       return { type: 'forward', upstream: { ...kubelet, path, tls: parts.tls(), isUpgrade: true } }
     },
-    node(_, call) {
+    async node(_, call) {
       const { scheme, port } = portOf(call.name, kubeletPort(target))
       // As in kube-apiserver, the scheme counts at other ports only: kubelets use TLS.
       const tls = port === kubeletPort(target) ? parts.tls() : tlsOf(scheme)

@@ -1,7 +1,6 @@
 /** The connection to a node: to its kubelet, or to the simulation of one. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Call, CallContext, Result } from '../../registry/api.ts'
 
 export type PodRequest = {
@@ -13,10 +12,10 @@ export type PodRequest = {
   readonly ctx: CallContext
 }
 
-/** Both throw a StatusError, at once or later. */
+/** Both reject with a StatusError. */
 export interface NodeConnection {
   /** Handles requests for `log`, `exec`, `attach`, `portforward` and `proxy` of a pod. */
-  pod(request: PodRequest): MaybePromise<Result>
+  pod(request: PodRequest): Promise<Result>
   /** Handles requests for `proxy` of the node itself. */
-  node(name: string, call: Call, ctx: CallContext): MaybePromise<Result>
+  node(name: string, call: Call, ctx: CallContext): Promise<Result>
 }

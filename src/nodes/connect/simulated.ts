@@ -23,7 +23,7 @@ export type SimulatedParts = {
 }
 
 export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): NodeConnection => ({
-  pod(request) {
+  async pod(request) {
     const { pod, call, node } = request
     if (!isAlive(node))
       throw unavailable(`node "${pod.spec.nodeName}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
@@ -33,7 +33,7 @@ export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): N
       `pod "${name}" runs on the simulated node "${pod.spec.nodeName}": its containers have no processes, so that ${call.subresource} is not possible`,
     )
   },
-  node(name, call, ctx) {
+  async node(name, call, ctx) {
     const node = client.of(Node).get({ name })
     if (!isAlive(node as Node | undefined))
       throw unavailable(`node "${name}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)

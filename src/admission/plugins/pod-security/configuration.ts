@@ -1,4 +1,4 @@
-/** PodSecurityConfiguration: the policy of namespaces that name none, and who is exempt. */
+/** PodSecurityConfiguration: the policy of namespaces that name none, and the exemptions. */
 import { nameIsDNSLabel, nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { duplicate, type FieldError, invalid, type Ref, refTo } from '../../../schema/refs.ts'
 import { atomic, message, type Static, string } from '../../../schema/types.ts'

@@ -1,4 +1,4 @@
-/** Whether quotas leave room for a write, and what it takes of each. */
+/** Whether quotas leave room for a write, and how much it takes of each. */
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import type { LimitedResource } from './configuration.ts'
 import { type EvaluatedWrite, type Evaluator, inScopes, type ScopeRequirement, scopesOf } from './evaluator.ts'
@@ -14,7 +14,7 @@ import {
   withoutZeros,
 } from './resource-list.ts'
 
-/** A quota, and what it says is used with all that has been admitted since it was read. */
+/** A quota, and its use with all writes that were admitted since it was read. */
 export type RunningQuota = { readonly quota: AnyObject; readonly used: ResourceList }
 
 /** What a write takes of each quota, by the name of the quota; or why it may not. */

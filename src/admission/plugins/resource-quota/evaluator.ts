@@ -1,19 +1,19 @@
-/** How much of a quota an object uses: what an evaluator of a kind says, and which quotas are about an object. */
+/** The use of a quota by an object, as the evaluator of its kind measures it, and the quotas that are about an object. */
 import { getOwn } from '../../../lib/json-value.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { type LabelOperator, type LabelTerm, matchesLabelTerms } from '../../../schema/selectors.ts'
 import type { Attributes } from '../../attributes.ts'
 import type { ResourceList } from './resource-list.ts'
 
-/** One condition on what a quota counts. */
+/** One condition on the objects that a quota counts. */
 export type ScopeRequirement = { readonly scopeName: string; readonly operator: string; readonly values?: readonly string[] }
 
 /** What an evaluator has to know of a write. */
 export type EvaluatedWrite = Pick<Attributes, 'operation' | 'subresource' | 'object' | 'oldObject'>
 
-/** Measures the objects of one kind. Pure, but for what it looks up. */
+/** Measures the objects of one kind. Pure, but for its lookups. */
 export interface Evaluator {
-  /** Whether the write may change what is used. */
+  /** Whether the write may change the use. */
   handles(write: EvaluatedWrite): boolean
   /** Whether objects of the kind use the resource that a quota names. */
   limits(name: string): boolean
@@ -31,7 +31,7 @@ export interface Evaluator {
 export const countName = ({ group, plural }: { readonly group: string; readonly plural: string }): string =>
   `count/${plural}${group === '' ? '' : `.${group}`}`
 
-/** All conditions on what a quota counts. */
+/** All conditions on the objects that a quota counts. */
 export const scopesOf = (quota: AnyObject): readonly ScopeRequirement[] => [
   ...((quota['spec']?.scopes ?? []) as readonly string[]).map(scopeName => ({ scopeName, operator: 'Exists' })),
   ...((quota['spec']?.scopeSelector?.matchExpressions ?? []) as readonly ScopeRequirement[]),

@@ -1,4 +1,4 @@
-/** Pods: their number while they run, and what they ask for and are limited to. */
+/** Pods: their number while they run, and their requests and limits. */
 import { type Amounts, podLimits, podRequests, type RequestingPod } from '../../../kinds/rules/pod/resources/pod-requests.ts'
 import { qosClassOf } from '../../../kinds/rules/pod/resources/qos.ts'
 import {

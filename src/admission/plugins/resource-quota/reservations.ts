@@ -30,7 +30,7 @@ export type Note = {
   readonly takes: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-/** Where servers over one store note what they reserve. */
+/** Where servers over one store note their reservations. */
 export interface Notes {
   /** Notes writes of a namespace; resolves when others can find it, with what removes it. */
   write(namespace: string, notes: readonly Note[]): Promise<() => Promise<void>>
@@ -41,7 +41,7 @@ export interface Notes {
 }
 
 export class Reservations {
-  /** Where other servers find what is reserved here; undefined where there are none. */
+  /** Where other servers find the reservations of this one; undefined where there are none. */
   readonly notes: Notes | undefined
   readonly #byNamespace = new Map<string, Set<Reservation>>()
   readonly #byUid = new Map<string, Reservation>()

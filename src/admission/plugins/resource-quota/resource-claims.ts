@@ -15,9 +15,9 @@ const ALL_DEVICES = 32n
 
 export type ClaimParts = PodParts & { readonly reader: Reader; readonly groupDomain: string }
 
-type Asked = { readonly deviceClassName?: string; readonly allocationMode?: string; readonly count?: number }
+type DeviceCount = { readonly deviceClassName?: string; readonly allocationMode?: string; readonly count?: number }
 /** In v1beta1 a request has the fields itself that later versions have under `exactly`. */
-type Request = Asked & { readonly exactly?: Asked; readonly firstAvailable?: readonly Asked[] }
+type Request = DeviceCount & { readonly exactly?: DeviceCount; readonly firstAvailable?: readonly DeviceCount[] }
 
 export function resourceClaims(parts: ClaimParts): Evaluator {
   const { reader, groupDomain } = parts
@@ -80,7 +80,7 @@ function devicesOf(request: Request): ReadonlyMap<string, Quantity> {
   return devices
 }
 
-function numberOf({ allocationMode, count = 0 }: Asked): bigint {
+function numberOf({ allocationMode, count = 0 }: DeviceCount): bigint {
   return allocationMode === 'ExactCount' ? BigInt(count) : allocationMode === 'All' ? ALL_DEVICES : 0n
 }
 

@@ -14,7 +14,7 @@ export const listOf = (amounts: Readonly<Record<string, string>> | undefined): R
 export const amountsOf = (list: ResourceList): Record<string, string> =>
   Object.fromEntries([...list].map(([name, { text }]) => [name, text]))
 
-/** The sum; what only one of them names is taken over. */
+/** The sum; resources that only one of them names are taken over. */
 export function addLists(a: ResourceList, b: ResourceList): ResourceList {
   const sum = new Map(a)
   for (const [name, amount] of b) {

@@ -1,4 +1,4 @@
-/** ResourceQuota: what the quotas of a namespace leave is taken before an object is stored, and given back when it is not. */
+/** ResourceQuota: charges an object to the quotas of its namespace before it is stored, and gives it back when it is not. */
 import { waitFor } from '../../../lib/step.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { internalError, StatusError } from '../../../schema/status-error.ts'
@@ -55,7 +55,7 @@ type Waiting = {
   /** Nobody waits for it any more. */
   isLate: boolean
   readonly decide: (refusal?: unknown) => void
-  /** Removes what others have been told of it. */
+  /** Remove its notes for other servers. */
   readonly notes: (() => Promise<void>)[]
 }
 
@@ -155,7 +155,7 @@ class QuotaAdmission {
     return admitted
   }
 
-  /** Tells other servers what is about to be counted for objects that they cannot see yet. */
+  /** Notes for other servers the use of objects that they cannot see yet. */
   async #note(namespace: string, admitted: readonly Admitted[]): Promise<void> {
     const { notes } = this.#parts.reservations
     if (!notes || admitted.length === 0) return
@@ -188,7 +188,7 @@ class QuotaAdmission {
     waiting.decide(refusal)
   }
 
-  /** Lets the write go on; what it takes is reserved until its object is stored. */
+  /** Lets the write go on; its use is reserved until its object is stored. */
   async #settle(waiting: Waiting): Promise<void> {
     const { attributes, takes, isLate, decide } = waiting
     if (takes.size > 0 && isLate) await this.#giveBack(attributes.namespace, takes)
