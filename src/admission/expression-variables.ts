@@ -1,4 +1,4 @@
-/** What expressions of webhooks and policies see of a request: its objects, the request itself, and whom they may ask about access. */
+/** The variables of expressions of webhooks and policies: the objects of a request, the request itself, and the authorizer. */
 import { authorizerValue, type CelAuthorizer, type CelUser, requestResourceValue } from '../cel/libraries/authorizer.ts'
 import type { Bindings } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'

@@ -18,7 +18,7 @@ export type Rule = {
   readonly resources?: readonly string[]
   readonly operations?: readonly string[]
   readonly scope?: string
-  /** Of policies alone; empty names every object. */
+  /** For policies alone; empty names every object. */
   readonly resourceNames?: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export type MatchCriteria = {
   readonly matchesWithoutRules?: boolean
 }
 
-/** What comes of matching: the resource, in the version in which a rule names it, or why nothing does. */
+/** The outcome of matching: the resource, in the version in which a rule names it, or why nothing does. */
 export type Match = { readonly matches: true; readonly resource: Resource } | { readonly matches: false; readonly because: Mismatch }
 /** The field that keeps a request out. */
 export type Mismatch = 'rules' | 'excludeResourceRules' | 'namespaceSelector' | 'objectSelector'
@@ -43,7 +43,7 @@ export class RequestMatcher {
   readonly #criteria: MatchCriteria
   readonly #namespaceTerms: LabelTerms
   readonly #objectTerms: LabelTerms
-  /** By resource: a kind that is defined again is another resource. */
+  /** Keyed by resource: a kind that is defined again is another resource. */
   readonly #known = new WeakMap<Resource, Map<string, RuleMatch>>()
 
   constructor(criteria: MatchCriteria) {
@@ -65,7 +65,7 @@ export class RequestMatcher {
     return byRules
   }
 
-  /** What the rules say of such requests, whatever their names and labels. */
+  /** The answer of the rules to such requests, whatever their names and labels. */
   rulesFor(attributes: Attributes): RuleMatch {
     const key = requestKind(attributes)
     const ofResource = this.#known.get(attributes.resource) ?? new Map<string, RuleMatch>()
@@ -168,7 +168,7 @@ function matchesRule(rule: Rule, { subresource, operation, namespace }: Attribut
   )
 }
 
-/** What a selector requires; a selector that is absent or empty requires nothing. */
+/** The requirements of a selector; a selector that is absent or empty requires nothing. */
 function termsOf(selector: LabelSelector | undefined): LabelTerms {
   if (!selector) return []
   const terms = labelTermsOf(selector)

@@ -5,17 +5,17 @@ type Operation = Attributes['operation']
 /** The names that Kubernetes' metrics have for mutating and validating: by webhooks, and by plugins and policies. */
 type WebhookStep = 'admit' | 'validating'
 export type StepType = 'admit' | 'validate'
-/** What went wrong with an expression of a policy. */
+/** The outcome of an expression of a policy. */
 export type ExpressionError = 'no_error' | 'compile_error' | 'invalid_error' | 'out_of_budget'
 /** Records the time that one plugin, or all of them, took over a request. */
 export type Timer = (operation: Operation, seconds: number, rejected: boolean) => void
 
 export interface AdmissionObserver {
-  /** What to tell the times of a plugin to. */
+  /** Records the times of a plugin. */
   plugin(name: string, type: StepType): Timer
-  /** What to tell that plugins had nothing to do with a request, and so took no time over it. */
+  /** Counts requests with which plugins had nothing to do, and over which they took no time. */
   uninvolved(names: readonly string[], type: StepType): (operation: Operation) => void
-  /** What to tell the times of all plugins together to. */
+  /** Records the times of all plugins together. */
   step(type: StepType): Timer
   webhookCalled(call: {
     readonly name: string

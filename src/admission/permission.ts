@@ -1,4 +1,4 @@
-/** What plugins may ask about users beside what their request itself needs. */
+/** Permissions of users that plugins ask for beyond that of the request itself. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'

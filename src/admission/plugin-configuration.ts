@@ -1,4 +1,4 @@
-/** What the file of --admission-control-config-file can say to a plugin. */
+/** The configuration of a plugin in the file of --admission-control-config-file. */
 import { statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { type FieldError, forbidden, invalid, refTo } from '../schema/refs.ts'

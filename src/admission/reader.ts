@@ -1,4 +1,4 @@
-/** What plugins may look up: objects as they are stored. */
+/** The reader of plugins: objects as they are stored. */
 import type { AnyObject } from '../schema/object-meta.ts'
 
 /** Names a resource; groups are those that are served, with their domain. */

@@ -54,7 +54,7 @@ export class Rounds {
   }
 }
 
-/** What policies and webhooks remember of one request. */
+/** The memory of policies and webhooks about one request. */
 export class Reinvocation {
   readonly policies = new Rounds()
   readonly webhooks = new Rounds()

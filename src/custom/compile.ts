@@ -41,7 +41,7 @@ export function compileDefinition(definition: CustomDefinition, { names, convert
   const storage = storageVersion(definition)
   const schemas = new Map(versions.map(version => [apiVersionOf(definition, version), schemaOf(definition, version)]))
   const parts: Parts = { definition, names, storage, schemas, state, isAsked: convert !== undefined }
-  // What is cached can be selected by the fields of any version.
+  // Cached objects can be selected by the fields of any version.
   const selectable = selectableFields(versions)
   const storedVersion = customResource({ ...definitionOf(parts, storage), ...(selectable && { selectable }) }, [])
   const resources: Resource[] = []
@@ -164,7 +164,7 @@ function customSchemaOf(
 
 const apiVersionOf = ({ spec }: CustomDefinition, { name }: DefinitionVersion) => `${spec.group}/${name}`
 
-/** What counts for the generation: everything but metadata, and but the status where that has a path of its own. */
+/** The part that counts for the generation: everything but metadata, and but the status where that has a path of its own. */
 const content = ({ metadata: _, ...rest }: AnyObject) => rest
 const withoutStatus = ({ metadata: _, status: __, ...rest }: AnyObject) => rest
 

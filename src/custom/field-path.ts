@@ -2,7 +2,7 @@
 import { goPrint, goType } from '../lib/go-text.ts'
 import { getOwn, isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 
-/** What is at a path: a value, nothing, or a fault where the path leads through something that is no object. */
+/** The content at a path: a value, nothing, or a fault where the path leads through something that is no object. */
 export type Found = { readonly value: Json | undefined; readonly fault?: string }
 
 /** The names on a path, whose first dot may be left out. */

@@ -8,7 +8,7 @@ import { type CustomDefinition, findCondition } from './definition.ts'
 type Condition = Omit<DefinitionCondition, 'lastTransitionTime'>
 export type Naming = { readonly names: DefinitionNames; readonly accepted: Condition; readonly established: Condition }
 
-/** What a definition may be called. `group` are all definitions of the same group, this one among them. */
+/** The names that a definition may have. `group` are all definitions of the same group, this one among them. */
 export function acceptNames(definition: CustomDefinition, group: Iterable<CustomDefinition>): Naming {
   const used = usedNames(group)
   const { names: wanted } = definition.spec

@@ -29,12 +29,12 @@ export function scaleSubresource({ specReplicasPath, statusReplicasPath, labelSe
   }
 }
 
-/** What is wrong with the wanted size of an object. */
+/** The errors of the wanted size of an object. */
 export function* checkWanted({ specReplicasPath }: Scale, object: AnyObject): Iterable<FieldError> {
   yield* checkSize(specReplicasPath, object)
 }
 
-/** What is wrong with the observed size of an object and with its selector. */
+/** The errors of the observed size of an object and of its selector. */
 export function* checkObserved({ statusReplicasPath, labelSelectorPath }: Scale, object: AnyObject): Iterable<FieldError> {
   yield* checkSize(statusReplicasPath, object)
   if (labelSelectorPath === undefined) return

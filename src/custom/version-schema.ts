@@ -31,7 +31,7 @@ export class VersionSchema {
     return this.#structural
   }
 
-  /** What owners of fields have to know of it. */
+  /** The schema as field ownership needs it. */
   get type(): AnyType {
     this.#type ??= typeOf(this.structural)
     return this.#type
@@ -61,7 +61,7 @@ export function fillCustomDefaults({ structural }: VersionSchema, object: AnyObj
 }
 
 export type Revival = {
-  /** By apiVersion. */
+  /** Keyed by apiVersion. */
   readonly schemas: ReadonlyMap<string, VersionSchema>
   /** The version to read objects in; undefined where a webhook converts them. */
   readonly into: string | undefined

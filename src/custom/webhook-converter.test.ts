@@ -12,7 +12,7 @@ const conversion = {
   webhook: { clientConfig: { url: 'https://webhook.example:8443/convert' }, conversionReviewVersions: ['v1'] },
 }
 
-/** What v1 calls color v2 calls paint. */
+/** The color of v1 is the paint of v2. */
 function answer(body: string, change: (response: any) => void = () => {}): string {
   const { request, ...review } = JSON.parse(body)
   const convertedObjects = request.objects.map((object: any) => {

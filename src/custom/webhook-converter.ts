@@ -25,7 +25,7 @@ export type WebhookParts = {
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1']
 
-/** What converts the objects of a definition's kind. Objects that are in the wanted version already are not sent. */
+/** Converts the objects of a definition's kind. Objects that are in the wanted version already are not sent. */
 export function webhookConverter(definition: CustomDefinition, parts: WebhookParts): Converter {
   return async (objects, to) => {
     const foreign = objects.filter(object => object.apiVersion !== to.apiVersion)
@@ -115,7 +115,7 @@ function convertedOf(answer: Json, { uid, apiVersion, isStrict }: Expected): rea
   return converted
 }
 
-/** What a webhook must not have changed. */
+/** Checks the parts that a webhook must not change. */
 function faultOf(converted: Json, original: AnyObject, to: Resource): string | undefined {
   if (!isObject(converted)) return 'it is no object'
   if (converted['apiVersion'] !== to.apiVersion)

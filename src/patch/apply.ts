@@ -49,7 +49,7 @@ import { fieldSetOf, withMessages } from './typed-sets.ts'
 export type Apply = Write & {
   /** The kind the path serves; the configuration must name it and the writer's version. */
   readonly kind: string
-  /** What is stored, with its managedFields; undefined when the apply creates. */
+  /** The stored object, with its managedFields; undefined when the apply creates. */
   readonly live: JsonObject | undefined
   /** The configuration as sent. */
   readonly applied: JsonObject
@@ -99,10 +99,10 @@ export function* applyConfiguration(apply: Apply): Step<Applied> {
   return { ok: true, object, managedFields: yield* writeManagers(outcome.managers) }
 }
 
-/** What a manager owns of the fields that an apply changes. */
+/** The fields of a manager that an apply changes. */
 type Lost = { readonly manager: Manager; readonly fields: FieldSet }
 
-/** What kubectl set itself from the client's side is no conflict when it applies from the server's. */
+/** Fields that kubectl set by client-side apply are no conflict when it applies from the server's side. */
 function contestedFields({ writer, type }: Apply, live: JsonObject, lost: readonly Lost[]): readonly Lost[] {
   const allowed = writer.name === KUBECTL ? lastAppliedFields(type, live, writer.apiVersion) : undefined
   if (allowed === undefined) return lost
@@ -155,7 +155,7 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> 
   yield
   const { kept, lost, comparison } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
   yield
-  // What the comparison has found need not be looked for again.
+  // The comparison has found most changes already.
   const time = isNoChange(comparison) && deepEqual(live, object) ? undefined : writer.time
   const identifiers = [...lost.keys()].sort(compareText)
   return {
@@ -197,7 +197,7 @@ function* prune(apply: Apply, merged: JsonObject, { managers, last, fields }: Pr
   yield
   const kept = yield* addBackOwned(apply, { whole: whole!, all, left: gone, version: last.apiVersion }, managers)
   yield
-  // What was removed only as part of a removed parent, though the applier never owned it, is restored as well.
+  // Fields that were removed only with their parent, though the applier never owned them, are restored as well.
   const given = difference(all, namedFields(type, kept))
   const left = removeItems(type, whole!, intersection(given, withMessages(type, last.fields))) as JsonObject
   const [result] = yield* inVersion(apply, [left], writer.apiVersion)

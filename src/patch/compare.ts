@@ -1,4 +1,4 @@
-// What differs between two objects, as field sets.
+// The differences between two objects, as field sets.
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType } from '../schema/types.ts'
 import { type FieldSet, FieldSetBuilder, recursiveDifference } from './field-set.ts'

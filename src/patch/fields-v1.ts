@@ -86,7 +86,7 @@ function* readDocument(document: JsonObject, reading: Reading): Step<FieldSet> {
 /** A part of a document that is being read. */
 class OpenNode {
   readonly fields: JsonObject
-  /** What it is of the node around it. */
+  /** Its path element in the node around it. */
   readonly element: PathElement
   readonly around: OpenNode | undefined
   readonly #keys: readonly string[]

@@ -17,7 +17,7 @@ export class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-/** That a `test` found another value: the patch is not to be made. */
+/** A `test` found another value: the patch is not made. */
 export class PatchTestError extends PatchError {}
 
 /** One operation; fields a client left out are absent. */

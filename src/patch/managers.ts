@@ -154,7 +154,7 @@ export function keepTimesIfUnchanged(before: JsonObject, after: JsonObject): Jso
   const [old, next] = [managedFieldsOf(before) ?? [], managedFieldsOf(after) ?? []]
   if (old.length !== next.length || next.length === 0) return after
   if (next.every((entry, i) => entry.time === old[i]!.time)) return after
-  // What a write changes is seen sooner in the object than in its managers.
+  // A change is found sooner in the object than in its managers.
   if (!deepEqual(withoutManagedFields(before), withoutManagedFields(after))) return after
   if (!next.every((entry, i) => deepEqual(timeless(entry), timeless(old[i]!)))) return after
   return withManagedFields(after, old)

@@ -15,7 +15,7 @@ export function applyMergePatch(document: Json, patch: Json): Json {
   return merged
 }
 
-/** What a patch creates holds no null members; kube-apiserver looks for them inside lists too, but keeps null items. */
+/** A value that a patch creates holds no null members; kube-apiserver looks for them inside lists too, but keeps null items. */
 function pruneNulls(value: Json): Json {
   if (Array.isArray(value)) return value.map(pruneNulls)
   if (!isObject(value)) return value

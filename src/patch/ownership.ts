@@ -68,9 +68,9 @@ export type Versions = {
 }
 
 export type TrackUpdate = Write & {
-  /** What is stored, with its managedFields; undefined for a create. */
+  /** The stored object, with its managedFields; undefined for a create. */
   readonly live: JsonObject | undefined
-  /** What the client wants stored, with the managedFields it sent. */
+  /** The object that the client wants stored, with the managedFields it sent. */
   readonly next: JsonObject
 }
 
@@ -121,14 +121,14 @@ export function* creatorsFields(write: Write, next: JsonObject): Step<ManagedFie
 }
 
 /**
- * What a creator owns of the fields that it has set. Objects of a kind that are created one after the other mostly set the same: then it is
+ * The fields that a creator owns of those that it has set. Objects of a kind that are created one after the other mostly set the same: then it is
  * the set of the last one, which has its document already.
  */
 function creatorsSet(type: AnyType, changed: FieldSet, resetFields: FieldSet): FieldSet {
   const last = lastCreated.get(type)
   if (last?.resetFields === resetFields && equalSets(last.changed, changed)) return last.set
   const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)
-  // What is large is not kept until the next comes.
+  // A large set is not kept until the next create.
   if (countFields(changed) <= MOST_KEPT) lastCreated.set(type, { changed, resetFields, set })
   return set
 }
@@ -196,7 +196,7 @@ export const typeIn = ({ type, versions, writer }: Write, apiVersion: string): A
 export type Settled = {
   /** Every manager but the writer without the fields that changed or went; those left with none are gone. */
   readonly kept: Managers
-  /** What others own of the fields that changed. */
+  /** The changed fields that others own. */
   readonly lost: ReadonlyMap<string, FieldSet>
   readonly comparison: Comparison
 }
@@ -260,7 +260,7 @@ function capUpdates(managers: Managers): Managers {
   updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compareText(a, b))
   const capped = new Map(managers)
   const firstOf = new Map<string, string>()
-  // What an entry is merged of; put together at the end, since clients may send very many.
+  // The parts of a merged entry; put together at the end, since clients may send very many.
   const parts = new Map<string, FieldSet[]>()
   let count = updaters.length
   for (const [identifier, manager] of updaters) {

@@ -74,7 +74,7 @@ test('property: a key is read as what our own writer makes of it, however it is 
     fc.property(members, fc.boolean(), (members, isSpaced) => {
       const sorted = [...members].sort(([a], [b]) => (a < b ? -1 : 1))
       const text = `{${members.map(([name, value]) => `"${name}":${isSpaced ? ' ' : ''}${JSON.stringify(value)}`).join()}}`
-      // What JSON cannot tell apart is one.
+      // Values that JSON cannot tell apart are one.
       const expected = keyElement(sorted.map(([name, value]) => [name, JSON.parse(JSON.stringify(value))]))
       assert.deepEqual(parseElement(`k:${text}`), { ok: true, element: expected })
     }),

@@ -23,7 +23,7 @@ export function keyElement(members: readonly (readonly [name: string, value: Jso
   return `${text}}`
 }
 
-// What our own writers make of a single text key and of a text value; anything else is read and written anew.
+// A single text key or text value as our own writers make it; anything else is read and written anew.
 const CANONICAL = /^(?:f:|k:\{"[A-Za-z]+":"[ !#-%'-;=?-[\]-~]*"\}$|v:"[ !#-%'-;=?-[\]-~]*"$)/
 const INTEGER = /^[+-]?\d{1,18}$/
 const MEMBER = /[{,]"([A-Za-z]+)":(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9]\d{0,14}|true|false)(\}$)?/y
@@ -72,7 +72,7 @@ export function parseElement(text: string): ParsedElement {
 function readJson(text: string, then: (value: Json) => ParsedElement): ParsedElement {
   let value: Json
   try {
-    // Of repeated names only the last counts, so that nobody looks for them.
+    // Only the last of repeated names counts, so nothing looks for them.
     value = parseJson(text, { trusted: true }).value
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) }

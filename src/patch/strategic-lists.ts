@@ -12,7 +12,7 @@ export class StrategicMergeError extends Error {
   }
 }
 
-/** What is known of a list: the field that names its items, empty for plain values, and how two items merge. */
+/** A list as its type declares it: the field that names its items, empty for plain values, and how two items merge. */
 export type ListRule = { readonly mergeKey: string; readonly mergeItem: (original: JsonObject, patch: JsonObject) => JsonObject }
 
 export const DIRECTIVE = '$patch'
@@ -100,7 +100,7 @@ function kindOfItems(...lists: readonly (readonly Json[])[]): 'map' | 'plain' {
   return type === 'map[string]interface {}' ? 'map' : 'plain'
 }
 
-/** What a patch sends must be named by the order, and in that order. */
+/** Items of a patch must be named by the order, and in that order. */
 function checkOrder(sent: readonly Json[], order: readonly Json[], mergeKey: string): void {
   if (sent.length === 0 || order.length === 0) return
   const keyOf = mergeKey === '' ? PLAIN : keyedBy(mergeKey)
@@ -173,10 +173,10 @@ function distinct(values: readonly Json[]): Json[] {
   return [...new Map(values.map(value => [identity(value), value])).values()]
 }
 
-/** What equal values have in common, for maps and sets of them: themselves, or their text. */
+/** The key of a value for maps and sets: itself, or its text. */
 const identity = (value: Json | undefined): unknown => (typeof value === 'object' && value !== null ? `json:${goJson(value)}` : value)
 
-/** What a patch adds as a whole has nothing to merge with, so parts with a directive say nothing; undefined when that is all of it. */
+/** A value that a patch adds as a whole has nothing to merge with, so parts with a directive say nothing; undefined when that is all of it. */
 export function withoutDirectives(value: Json): Json | undefined {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter(item => item !== undefined)
   if (!isObject(value)) return value

@@ -153,7 +153,7 @@ function asList(value: Json | undefined): Json[] {
   throw new StrategicMergeError(422, `expected a []interface {}, but received a ${goType(value)}`)
 }
 
-/** What a patch adds as a whole has no fields set to null. */
+/** A value that a patch adds as a whole has no fields set to null. */
 function withoutNulls(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

@@ -15,14 +15,14 @@ export type MessageStructure = {
   readonly members: ReadonlyMap<string, Member>
   /** The same by their path elements. */
   readonly byElement: ReadonlyMap<PathElement, Member>
-  /** What members are that are not declared, where there may be any. */
+  /** The structure of undeclared members, where there may be any. */
   readonly others?: Structure
 }
 export type MapStructure = {
   readonly kind: 'map'
   readonly atomic: boolean
   readonly value: Structure
-  /** What is here may as well be no map. */
+  /** The value may as well be no map. */
   readonly anything?: true
 }
 export type ListStructure = {
@@ -160,7 +160,7 @@ export function itemElement(list: ListStructure, item: Json | undefined): PathEl
   return members.length === 0 ? undefined : keyElement(members)
 }
 
-/** What tells an item of a set or keyed list from the others: a value itself, which costs less than its path element, or that element. */
+/** The key of an item in a set or keyed list: a value itself, which costs less than its path element, or that element. */
 export type ItemIdentity = Exclude<Json, null | Json[] | JsonObject>
 
 /** Undefined where the item has no path element. */

@@ -1,4 +1,4 @@
-// What is wrong with an applied configuration: fields the type does not know, values of another kind, repeated keys.
+// Faults of an applied configuration: fields the type does not know, values of another kind, repeated keys.
 
 import { goPrint, goSyntax, goType } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'

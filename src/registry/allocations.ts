@@ -11,7 +11,7 @@ export type Holder = { readonly resource: Resource; readonly namespace: string; 
 export interface Allocator {
   /** Records that the holder has the item, or any free one. */
   take(holder: Holder, item: string | undefined): Promise<AllocationResult>
-  /** What `take` would answer to a write that has already been promised `promised`. Records nothing. */
+  /** The answer that `take` would give to a write that has already been promised `promised`. Records nothing. */
   preview(item: string | undefined, promised: readonly string[]): AllocationResult
   /** Releases an item, if the holder has it. */
   release(holder: Holder, item: string): Promise<void>
@@ -31,7 +31,7 @@ export type ClaimingWrite = {
   readonly dryRun: boolean
 }
 
-/** What a write has reserved. Exactly one of the two is called once the write is decided. */
+/** The reservation of a write. Exactly one of the two is called once the write is decided. */
 export interface Reservation {
   /** Keeps the items that the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
   settle(outcome: { readonly object: AnyObject | undefined } | undefined): Promise<void>
@@ -45,7 +45,7 @@ export interface Reservation {
  */
 export class Allocations {
   readonly #allocators: ReadonlyMap<string, Allocator>
-  /** What writes of this server have reserved and not yet kept or released. */
+  /** Items that writes of this server have reserved and not yet kept or released. */
   readonly #underWay = new Set<string>()
 
   constructor(allocators: ReadonlyMap<string, Allocator> = new Map()) {

@@ -1,4 +1,4 @@
-/** What is served, by group, version and plural. Kinds can come and go while the server runs. */
+/** The served resources, by group, version and plural. Kinds can come and go while the server runs. */
 import type { Resource } from '../schema/resource.ts'
 
 export class Catalog {

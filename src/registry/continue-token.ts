@@ -34,14 +34,14 @@ export function readToken(key: Uint8Array, scope: Scope, token: string): Positio
   return { revision, after: scope.resource.prefix + rest, since }
 }
 
-/** What kube-apiserver would say of a token that is none. */
+/** The message of kube-apiserver about a token that is none. */
 function faultOf(token: string): string {
   const foreign = token.search(/[^A-Za-z0-9_-]/)
   const broken = foreign === -1 && token.length % 4 === 1 ? token.length - 1 : foreign
   if (broken !== -1) return `illegal base64 data at input byte ${broken}`
   const bytes = Buffer.from(token, 'base64url')
   const [first = 0x20] = bytes
-  // What is no JSON from its first byte on need not be text either.
+  // Bytes that do not begin like JSON need not be text either.
   if (!JSON_BEGINS.test(String.fromCharCode(first)))
     return `invalid character '${goQuote(String.fromCharCode(first)).slice(1, -1)}' looking for beginning of value`
   try {

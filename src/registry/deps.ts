@@ -1,4 +1,4 @@
-/** What every verb of the registry works with. */
+/** The parts of the server that every verb of the registry uses. */
 import type { Admission } from '../admission/plugin.ts'
 import type { Caches } from '../cache/caches.ts'
 import type { Transcoder } from '../codec/worker-transcoder.ts'

@@ -1,6 +1,6 @@
 /** How API groups and their versions are ordered for clients: the numbers that kube-apiserver registers its own with. */
 
-/** By the first part of a group's name, which stands for those under the domain of the server. */
+/** Priorities by the first part of a group's name, which stands for those under the domain of the server. */
 const GROUPS: Readonly<Record<string, number>> = {
   '': 18_000,
   // Clients find out here what else is served, so that nothing comes before it.

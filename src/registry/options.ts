@@ -45,7 +45,7 @@ export function writeOptions(
     force,
   }
 }
-/** What a request without parameters asks for. */
+/** The options of a request without parameters. */
 const NO_OPTIONS: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Warn', force: undefined }
 const FIELD_VALIDATION = ['', 'Ignore', 'Strict', 'Warn']
 

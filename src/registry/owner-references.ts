@@ -5,7 +5,7 @@ import type { AnyObject, OwnerReference } from '../schema/object-meta.ts'
 export function removeDuplicateOwners({ metadata }: AnyObject, when?: string): string[] {
   const { ownerReferences = [] } = metadata
   if (ownerReferences.length < 2) return []
-  // By their text, as there can be thousands that differ in one field only.
+  // Compared by their text, as there can be thousands that differ in one field only.
   const kept = new Map<string, OwnerReference>()
   const duplicates: string[] = []
   for (const reference of ownerReferences) {

@@ -376,7 +376,7 @@ test('a token of a forgotten snapshot is answered 410 with one that goes on from
   const first = await send('GET widgets?limit=1')
   for (let i = 0; i < 4; i++) await send('PATCH widgets/c', { spec: { size: i + 1 } })
   const token = encodeURIComponent(first.body.metadata.continue)
-  // What the cache has forgotten is read from the store.
+  // Revisions that the cache has forgotten are read from the store.
   assert.equal((await send(`GET widgets?limit=1&continue=${token}`)).body.items[0].metadata.name, 'b')
   await store.compact((await store.extent()).newest)
   const late = await send(`GET widgets?limit=1&continue=${token}`)

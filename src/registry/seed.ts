@@ -12,7 +12,7 @@ export type Seeding = {
   readonly caches: Caches
   readonly newUid: () => string
   readonly now: Date
-  /** Who comes to own them. */
+  /** The manager of their fields. */
   readonly manager: string
 }
 
@@ -20,7 +20,7 @@ export type Seeding = {
 export type Seed = {
   readonly resource: Resource
   readonly object: Omit<AnyObject, 'kind' | 'apiVersion'>
-  /** Who has applied the conditions in the status, if anyone has. */
+  /** The manager that has applied the conditions in the status, if there is one. */
   readonly statusManager?: string
 }
 
@@ -72,7 +72,7 @@ function below(type: AnyType | undefined, value: JsonObject, empty: JsonObject):
   return fields
 }
 
-/** What is there even when nothing is set has no entry of its own. */
+/** A field that is there even when nothing is set has no entry of its own. */
 function fieldsAt(type: AnyType | undefined, value: Json, empty: Json | undefined): JsonObject {
   if (type?.flags.atomic || typeof value !== 'object' || value === null || Array.isArray(value)) return {}
   return isObject(empty) ? below(type, value, empty) : { '.': {}, ...below(type, value, {}) }

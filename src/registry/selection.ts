@@ -17,7 +17,7 @@ import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext } from './api.ts'
 import type { ListOptions } from './options.ts'
 
-/** What a request selects; `shard` is the part of it that a sharded list says it is. */
+/** The selection of a request; `shard` is the part that a sharded list selects. */
 export type Selected = { readonly selection: Selection; readonly shard: ShardSelector | undefined }
 
 export function selectionOf({ resource, namespace, name }: Call, options: ListOptions, { gate }: Pick<CallContext, 'gate'>): Selected {

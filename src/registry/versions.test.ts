@@ -25,7 +25,7 @@ async function history(more: { gates?: readonly string[] } = {}): Promise<Bench 
   return { ...bench, token: middle.body.metadata.continue }
 }
 
-/** What an answer says: its objects with their colors and the version of the list, or the code and reason of the failure. */
+/** A summary of an answer: its objects with their colors and the version of the list, or the code and reason of the failure. */
 function summaryOf({ code, body }: Answer): string {
   if (code !== 200) return `${code} ${body.reason}`
   const { resourceVersion, continue: next, remainingItemCount } = body.metadata
@@ -152,7 +152,7 @@ test('reads answer every kind of version', async t => {
   )
 })
 
-/** What a watch has sent once `c` was changed at 8 and `d` deleted at 9; `!` is the bookmark after the initial objects. */
+/** The events of a watch once `c` was changed at 8 and `d` deleted at 9; `!` is the bookmark after the initial objects. */
 const WATCHES: readonly (readonly [query: string, answer: string])[] = [
   ['watch=true', '+a6 +b7 +c4 +d5 ~c8 -d9'],
   ['watch=', '+a6 +b7 +c4 +d5 ~c8 -d9'],
@@ -326,7 +326,7 @@ test('a deletion as of a version spares what came later', async t => {
   assert.equal(summaryOf(await send('GET widgets')), 'er @12')
 })
 
-/** What is refused first, when there is more than one reason: what cannot be read, in this order, then what does not go together. */
+/** The order of refusals: parameters that cannot be read come first, in this order, then those that do not go together. */
 const REFUSALS: readonly (readonly [query: string, message: string])[] = [
   ['timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
   ['timeoutSeconds=', 'strconv.ParseInt: parsing "": invalid syntax'],

@@ -1,5 +1,5 @@
 /**
- * Who made which write, and when. Objects do not say: field managers are names that clients choose. It is kept in memory alone, for
+ * The user and time of each write. Objects do not have them: field managers are names that clients choose. It is kept in memory alone, for
  * the last writes, so that a write costs nothing more; after a restart it is unknown.
  */
 import { LIMITS } from '../lib/limits.ts'
@@ -11,7 +11,7 @@ const CHUNK = 1024
 type Chunk = { readonly users: (string | undefined)[]; readonly times: Float64Array }
 
 export class Writers {
-  /** By the revision divided by the size of a chunk: revisions of a store that others write to have gaps, and come out of order. */
+  /** Keyed by the revision divided by the size of a chunk: revisions of a store that others write to have gaps, and come out of order. */
   readonly #chunks = new Map<number, Chunk>()
   /** Users are few and write often: each name is kept once. */
   #names = new Map<string, string>()

@@ -4,7 +4,7 @@ import { validateObject } from '../../test/kits/structural.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { compileSchema, type JsonSchema, type ValidationRule } from './schema.ts'
 
-/** What is wrong with a spec, as `field: message` lines. */
+/** The errors of a spec, as `field: message` lines. */
 function faults(spec: JsonSchema, value: Json, old?: Json): string[] {
   const structural = compileSchema({ type: 'object', properties: { spec } })
   const whole = (json: Json): JsonObject => ({ apiVersion: 'x.example/v1', kind: 'X', metadata: { name: 'n' }, spec: json })

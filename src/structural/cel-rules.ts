@@ -128,7 +128,7 @@ function ruleTreeOf(structural: Structural, position: 'root' | 'part' = 'root'):
 }
 const ROOT_TYPE = 'selfType'
 
-/** What rules are compiled for: the schema that describes the values, their type, and the type that names are from. */
+/** The scope that rules are compiled for: the schema that describes the values, their type, and the type that names are from. */
 type RuleScope = { readonly schema: Structural; readonly type: RuleType; readonly root: RuleType; readonly whole: boolean }
 
 /** The rules of `stated`, which is the schema of the scope or one of its `allOf`, which only restrict what that describes. */
@@ -219,7 +219,7 @@ function* visitItems({ schema, items }: RuleNode, list: readonly Json[], ctx: Ru
   const before = !correlation && schema.list === 'map' && Array.isArray(ctx.old) ? itemsByKey(schema, ctx.old) : undefined
   for (const [i, item] of list.entries()) {
     const key = before && keyOf(schema, item)
-    // What correlates has been looked up already.
+    // A value that correlates has been looked up already.
     const next = correlation?.index(i)
     const old = next ? next.old : key === undefined ? undefined : before!.get(key)
     yield* visit(items, item, below(ctx, entryOf(ctx.path, i), old, next), runner)

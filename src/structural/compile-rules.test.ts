@@ -42,7 +42,7 @@ const bytes = (max?: number): JsonSchema => ({ ...text(max), format: 'byte' })
 
 type Case = [schema: (max?: number) => JsonSchema, rule: string, unlimited: number, max: number, limited: number]
 
-/** What kube-apiserver says these rules may cost: where nothing has a limit, and where the schema has this one. */
+/** The cost of these rules by kube-apiserver: where nothing has a limit, and where the schema has this one. */
 const COSTS: readonly Case[] = [
   [array('number'), 'self.all(x, true)', 4718591, 10, 32],
   [array('string'), 'self.all(x, true)', 3145727, 20, 62],

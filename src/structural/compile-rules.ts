@@ -24,7 +24,7 @@ export type CompiledRule = {
   readonly rule: ValidationRule
   /** Undefined for a rule that says nothing. */
   readonly condition: CompiledExpression | undefined
-  /** What tells how a value breaks the rule, where the rule has such an expression and compiles itself. */
+  /** The message expression, where the rule has one and compiles itself. */
   readonly message: CompiledExpression | undefined
   /** The field that is to blame, seen from the value; empty for the value itself. */
   readonly fieldPath: string
@@ -46,7 +46,7 @@ export function* compiledRules(schema: JsonSchema, { type, root = type, ageOf = 
   for (const rule of schema['x-kubernetes-validations'] ?? []) yield compiler.rule(schema, rule, ageOf)
 }
 
-/** By schema, and by the names of the types, which depend on the schema that it is a part of. */
+/** Keyed by schema, and by the names of the types, which depend on the schema that it is a part of. */
 const compilers = new WeakMap<JsonSchema, Map<string, RuleCompiler>>()
 
 function compilerFor(schema: JsonSchema, type: RuleType, root: RuleType): RuleCompiler {

@@ -66,7 +66,7 @@ function elementWithDefaults(schema: Structural, value: Json, budget: Budget): J
   return schema.default === undefined ? null : withDefaults(schema, copy(schema.default, budget), budget)
 }
 
-/** What each value counts for at least, however short it is. */
+/** The least bytes that each value counts for, however short it is. */
 const VALUE_BYTES = 32
 
 /** Copies a default: changing an object must not change the schema. */

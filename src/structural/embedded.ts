@@ -14,7 +14,7 @@ import { memberSchema, type Structural } from './schema.ts'
 export type CoerceOptions = {
   /** Takes `unknown field "…"` for what embedded metadata has no field for, in the order of their paths. */
   readonly problems?: string[]
-  /** What to do with an envelope that is malformed: refuse it, as decoding does, or leave the malformed parts out, as reading does. */
+  /** The treatment of a malformed envelope: refuse it, as decoding does, or leave the malformed parts out, as reading does. */
   readonly malformed?: 'refuse' | 'drop'
 }
 
@@ -67,7 +67,7 @@ function coerceMetadata(value: Json, at: At): Json {
   try {
     const { value: metadata, problems } = conform(ObjectMeta, value)
     for (const problem of problems) at.unknown.push(`${at.path}.${JSON.parse(problem.slice('unknown field '.length))}`)
-    // Who asks whether anything changed compares values by identity.
+    // Callers compare values by identity to see whether anything changed.
     return deepEqual(metadata, value) ? value : (metadata ?? {})
   } catch (error) {
     if (!(error instanceof ConformError)) throw error
@@ -94,7 +94,7 @@ function wellFormedFields(value: JsonObject): JsonObject {
 const refusal = (path: string, value: Json, why: string) =>
   new ConformError(`${path}: Invalid value: ${typeof value === 'string' ? goQuote(value) : goShownJson(value)}: ${why}`)
 
-/** What is wrong with the envelopes of the objects within a value; the same is asked of them on creates and updates. */
+/** The errors of the envelopes of objects within a value; rules are the same on creates and updates. */
 export function validateEmbedded(structural: Structural, value: Json, at: Ref<any>): FieldError[] {
   return structural.has.embedded ? bounded(envelopeFaults(structural, value, pathOf(at))) : []
 }

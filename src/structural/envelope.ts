@@ -32,7 +32,7 @@ function addEnvelope(schema: Structural): Structural {
     type: 'object',
     properties: {
       name: named('name', DNS1123_SUBDOMAIN_MAX_LENGTH),
-      // What is added to the prefix has at least one character.
+      // The generated part of a name has at least one character.
       generateName: named('generateName', DNS1123_SUBDOMAIN_MAX_LENGTH - 1),
     },
   })

@@ -1,4 +1,4 @@
-/** What a schema finds wrong with a value, until it is known whether it counts, and then as the field error that clients see. */
+/** Failures that a schema finds in a value, until it is known whether they count, and then as the field errors that clients see. */
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -11,7 +11,7 @@ export type Failure = {
   /** The field that is wrong; undefined for failures of the value as a whole. */
   readonly field: string | undefined
   readonly reason: FieldReason
-  /** What stands before the text, in the words of the reason; the text itself for most. */
+  /** The beginning of the message, in the words of the reason; the text itself for most. */
   readonly message: string
 }
 
@@ -30,7 +30,7 @@ export function bounded(errors: Iterable<FieldError>): FieldError[] {
   return some
 }
 
-/** What a schema found: failures, and how many of its checks passed, which shows the alternative that was meant. */
+/** The result of a schema: failures, and how many of its checks passed, which shows the alternative that was meant. */
 export class ValidationResult {
   readonly failures: Failure[] = []
   fits = 0
@@ -108,7 +108,7 @@ export function notAllowed(path: string, key: string): Failure {
   return { text, field: path, reason: 'FieldValueInvalid', message: `Invalid value: ${goQuote(key)}: ${text}` }
 }
 
-/** What is said about the whole value and not about a field of it. */
+/** A failure of the whole value and not of a field of it. */
 export function overall(text: string): Failure {
   return { text, field: undefined, reason: 'FieldValueInvalid', message: `Invalid value: "": ${text}` }
 }

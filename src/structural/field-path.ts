@@ -37,13 +37,13 @@ export function fieldAt(path: string, schema: JsonSchema, { brackets = true } = 
   return { names, path: text, schema: at }
 }
 
-/** What is wrong with a path; undefined when it names a field. */
+/** The fault of a path; undefined when it names a field. */
 export function faultOfPath(path: string, schema: JsonSchema): string | undefined {
   const found = fieldAt(path, schema)
   return 'fault' in found ? found.fault : undefined
 }
 
-/** What lies one name further in: a member that is described, or any of members that are all alike. */
+/** The schema one name further in: a member that is described, or any of members that are all alike. */
 function step(schema: JsonSchema | undefined, name: string): { schema: JsonSchema | undefined; isKey: boolean } | undefined {
   if (schema?.properties) {
     const member = getOwn(schema.properties, name)

@@ -78,7 +78,7 @@ function isHostname(text: string): boolean {
   return HOSTNAME.test(text) && text.split('.').every(label => Buffer.byteLength(label) <= 63)
 }
 
-/** What a request line may name, as Go's `url.ParseRequestURI` reads it: a fragment is no part of it. */
+/** A URI of a request line, as Go's `url.ParseRequestURI` reads it: a fragment is no part of it. */
 function isRequestUri(text: string): boolean {
   if (text === '*' || PLAIN_URL.test(text)) return true
   const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0]
@@ -90,7 +90,7 @@ function isRequestUri(text: string): boolean {
 }
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that Go refuses.
 const CONTROL = /[\x00-\x1f\x7f]/
-/** What most are, and need not be taken apart for. */
+/** The usual form, which need not be taken apart. */
 const PLAIN_URL = /^[a-z]+:\/\/[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,5})?(?:\/[A-Za-z0-9._~/-]*)?$/
 const BAD_ESCAPE = /%(?![0-9a-fA-F]{2})/
 

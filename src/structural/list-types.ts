@@ -13,7 +13,7 @@ export type ListChecks = { readonly budget: Budget; readonly old?: Json | undefi
 export function validateLists(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ListChecks): FieldError[] {
   if (!structural.has.lists) return []
   const found = bounded(duplicatesIn(structural, value, pathOf(at), budget))
-  // What was stored is of interest only where something is wrong.
+  // The stored value matters only where something is wrong.
   if (found.length === 0 || old === undefined) return found
   return duplicatesIn(structural, old, pathOf(at), budget).next().done ? found : []
 }

@@ -1,4 +1,4 @@
-// What holds for every schema and every object, found by trying many.
+// Properties of every schema and every object, tried on many.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** What decoding leaves out of a custom object: fields its schema does not know, and nulls where the schema allows none. */
+/** Removes parts of a custom object that decoding leaves out: fields its schema does not know, and nulls where the schema allows none. */
 import { compareText } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { memberSchema, type Structural } from './schema.ts'
@@ -30,7 +30,7 @@ type Walk = {
   /** Paths of fields that were left out; undefined where they are not needed. */
   readonly unknown: string[] | undefined
   path: string
-  /** Of members and items; 0 at the root. A member may have an empty name, so that the path does not tell. */
+  /** The depth of members and items; 0 at the root. A member may have an empty name, so that the path does not tell. */
   depth: number
 }
 

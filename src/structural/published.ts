@@ -110,7 +110,7 @@ function expressibleInV2(source: JsonSchema): JsonSchema {
   }
 }
 
-/** What may be null may as well be absent. */
+/** A value that may be null may as well be absent. */
 function requiredInV2({ required = [], properties, additionalProperties }: JsonSchema, open: boolean): readonly string[] {
   if (isObject(additionalProperties) && (additionalProperties as JsonSchema).nullable) return []
   if (open || !properties) return required

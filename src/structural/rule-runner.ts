@@ -18,7 +18,7 @@ const MAX_OBJECT_COST = 10_000_000
 /** The longest message that an expression may give, in bytes. */
 const MAX_MESSAGE = 5 * 1024
 
-/** That a cost limit was exceeded, or enough errors were reported: no rule runs after that. */
+/** A cost limit was exceeded, or enough errors were reported: no rule runs after that. */
 export class RulesEnded extends Error {}
 
 /** The context of rules on a value: its field path, the stored value, and whether errors are tolerated because it did not change. */
@@ -32,7 +32,7 @@ export type RuleContext = {
 
 export class RuleRunner {
   readonly errors: FieldError[] = []
-  /** What was wrong but tolerated, as text. */
+  /** Errors that are tolerated, as text. */
   readonly warnings: string[] = []
   readonly #budget: Budget
   #costLeft = MAX_OBJECT_COST
@@ -122,7 +122,7 @@ export class RuleRunner {
     report(errorFor(rule.reason, path, { shown, detail }))
   }
 
-  /** What the rule's own expression says; undefined where there is none or it gives no usable text. */
+  /** The result of the rule's message expression; undefined where there is none or it gives no usable text. */
   #message({ rule, message }: CompiledRule, bindings: Bindings, endWith: (why: string) => never): string | undefined {
     if (message === undefined || 'problem' in message) return undefined
     const { value, cost } = this.#run(message.program, bindings)
@@ -145,7 +145,7 @@ const COST_PER_UNIT = 4
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run'
 
-/** What the rule is called: its message, or itself. */
+/** The name of a rule in messages: its message, or itself. */
 const nameOf = (rule: ValidationRule) => (rule.message || rule.rule).trim()
 
 function bindingsOf(self: CelValue, old: CelValue | undefined, optional: boolean): Bindings {

@@ -1,4 +1,4 @@
-/** What rules in CEL know of the values that a schema describes: their types, how large they can be, and how small. */
+/** The types of a schema's values as CEL rules see them: their types, how large they can be, and how small. */
 
 import {
   boolType,

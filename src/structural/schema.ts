@@ -61,7 +61,7 @@ export type ValidationRule = {
 
 /** A compiled schema. The schemas within `allOf`, `anyOf`, `oneOf` and `not` have the same form and only restrict values. */
 export type Structural = {
-  /** What it was compiled from. */
+  /** The schema that it was compiled from. */
   readonly source: JsonSchema
   /** The types a value may have; none for any, two for an integer or a string. */
   readonly types: readonly string[]

@@ -5,7 +5,7 @@ import type { Json } from '../lib/json-value.ts'
 import { refTo } from '../schema/refs.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 
-/** What is wrong with `spec.x`, as `field: message` lines. */
+/** The errors of `spec.x`, as `field: message` lines. */
 function faults(schema: JsonSchema, value: Json, old?: Json): string[] {
   const root = compileSchema({ type: 'object', properties: { spec: { type: 'object', properties: { x: schema } } } })
   const stored = old === undefined ? undefined : { spec: { x: old } }

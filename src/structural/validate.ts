@@ -25,7 +25,7 @@ import type { Structural } from './schema.ts'
 export type ValidateOptions = {
   /** The work that validating may cost: alternatives multiply with the parts of the value, and patterns with its strings. */
   readonly budget: Budget
-  /** What was stored, null where nothing was: unchanged parts may stay as wrong as they were. */
+  /** The stored value, null where there was none: unchanged parts may stay as wrong as they were. */
   readonly old?: Json | Correlation | undefined
 }
 

@@ -14,7 +14,7 @@ export const certificateSubjectRestriction = (groupDomain: string): Plugin => ({
   validate({ operation, resource, subresource, object, name }) {
     if (operation !== 'CREATE' || subresource !== '' || resource.plural !== 'certificatesigningrequests') return
     if (resource.group !== `certificates.${groupDomain}` || object?.['spec'].signerName !== SIGNER) return
-    // That it can be read is a rule of the kind, which holds by now.
+    // The rules of the kind have checked that it can be read.
     const { block } = decodePem(Buffer.from(object['spec'].request, 'base64').toString('latin1'))
     if (block && readCertificateRequest(block.bytes).organizations().includes(MASTERS))
       throw forbiddenRequest(resource, name, `use of ${SIGNER} signer with ${MASTERS} group is not allowed`)

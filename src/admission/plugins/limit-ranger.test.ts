@@ -18,7 +18,7 @@ const container = (requests: Amounts = {}, limits: Amounts = {}, more: object = 
   ...more,
 })
 
-/** What one limit says of a pod; nothing when it fits. */
+/** The messages of one limit about a pod; none when it fits. */
 function faults(limit: object, spec: object, step: Step = {}): string {
   const result = admitted(plugin(range(limit)), Pod, { metadata: { name: 'p' }, spec }, { step: 'validate', ...step })
   return typeof result === 'string' ? result.replace('403 pods "p" is forbidden: ', '') : ''

@@ -171,7 +171,7 @@ function amountOf(amounts: Amounts, name: string): Quantity | undefined {
   return text === undefined ? undefined : parseQuantity(text)
 }
 
-/** What the containers ask for together, or the pod as a whole where it says so. */
+/** The requests of the containers together, or those of the pod as a whole where it has any. */
 function podTotals(spec: PodSpec, part: 'requests' | 'limits', hasPodLevel: boolean): Record<string, string> {
   const amounts: Record<string, string> = {}
   for (const [name, { text }] of containerTotals(spec, part)) setOwn(amounts, name, text)

@@ -20,13 +20,13 @@ export function namespaceLifecycle(read: (name: string) => AnyObject | undefined
       const found = read(namespace)
       if (!found) throw notFound(NAMESPACES, namespace)
       if (found.metadata.deletionTimestamp) throw terminating(resource, object?.metadata.name ?? '', namespace)
-      // What is created while its namespace is being emptied would stay behind.
+      // An object that is created while its namespace is being emptied would stay behind.
       attributes.needs(NAMESPACES, found)
     },
   }
 }
 
-/** Who may do what in a namespace can be asked without finding out whether it is there. */
+/** Access reviews must not tell whether a namespace is there. */
 const isQuestion = ({ group, plural }: Attributes['resource']) =>
   plural === 'localsubjectaccessreviews' && group.startsWith('authorization.')
 

@@ -82,7 +82,7 @@ const NODES = { group: '', version: 'v1', plural: 'nodes' }
 
 type IsNeeded = (now: PodSpec, before: PodSpec) => boolean
 
-/** What nodes declare and changes of pods need, by name. */
+/** Features that nodes declare and changes of pods need, by name. */
 const FEATURES: readonly (readonly [name: string, isNeeded: IsNeeded])[] = [
   ['InPlacePodLevelResourcesVerticalScaling', (now, before) => !isSameResources(now.resources, before.resources)],
   [

@@ -200,7 +200,7 @@ function isForbiddenLabel(key: string): boolean {
   return (isIn('kubernetes.io') || isIn('k8s.io')) && !isOfKubelet
 }
 
-/** Of claims a kubelet tells only how far their expansion has come. */
+/** A kubelet may only report the progress of the expansion of a claim. */
 function checkClaim({ attributes, node }: Kubelet): void {
   const { operation, subresource, object, oldObject } = attributes
   if (subresource !== 'status') throw forbidden(attributes, 'may only update PVC status')

@@ -1,4 +1,4 @@
-/** What a pod refers to in the API, such as a secret. Pods that a node runs by itself may refer to nothing. */
+/** References of a pod to objects of the API, such as a secret. Pods that a node runs by itself may refer to nothing. */
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { secretNames } from '../../kinds/rules/pod/secret-names.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'

@@ -56,7 +56,7 @@ function* shortages(spec: PodSpec, node: AnyObject): Iterable<string> {
   }
 }
 
-/** What a pod asks for in all: as a whole, or its containers together; and what it takes to run it. */
+/** The requests of a pod in all: as a whole, or its containers together; and its overhead. */
 function requestOf(spec: PodSpec, name: string): Quantity {
   const ofPod = isPodLevelResource(name) ? amountIn(spec.resources?.requests, name) : undefined
   const request = ofPod ?? containerTotals(spec, 'requests').get(name) ?? quantityOf(0n)

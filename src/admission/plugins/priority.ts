@@ -9,7 +9,7 @@ import type { Reader } from '../reader.ts'
 type PriorityClass = AnyObject & { value: number; globalDefault?: boolean; preemptionPolicy?: string }
 type Standing = { readonly className: string; readonly priority: number; readonly preemptionPolicy: string | undefined }
 
-/** What pods get while no class is the default. */
+/** The priority of pods while no class is the default. */
 const ORDINARY: Standing = { className: '', priority: 0, preemptionPolicy: 'PreemptLowerPriority' }
 
 export function priority(reader: Reader, groupDomain: string): Plugin {

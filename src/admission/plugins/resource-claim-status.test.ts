@@ -22,7 +22,7 @@ const driverOn = (node: string): User => ({
 
 type Change = { readonly user?: User; readonly may?: readonly string[]; readonly verb?: string; readonly gates?: readonly string[] }
 
-/** What is asked for, and what the change is refused with. */
+/** The permissions that a change asks for, and the errors that it is refused with. */
 async function change(before: object, after: object, { user = jane, may = [], verb = 'update', gates = [GATE] }: Change = {}) {
   const asked: string[] = []
   const plugin = resourceClaimStatus({

@@ -21,7 +21,7 @@ const LACKS = '{APIGroups:[""], Resources:["pods"], Verbs:["update"]}'
 type Situation = {
   readonly held?: readonly PolicyRule[]
   readonly missing?: readonly RoleRef[]
-  /** What may be done beside, as `verb plural/name in namespace`. */
+  /** Further permissions, as `verb plural/name in namespace`. */
   readonly may?: readonly string[]
 }
 
@@ -116,7 +116,7 @@ test('binding a role needs its permissions, or the verb bind', async () => {
   assert.ok(asked.includes('bind clusterroles/writer in default'))
   const other = { subjects: [{ kind: 'User', name: 'eve' }] }
   assert.equal(await send('PATCH clusterrolebindings/c', other), 200)
-  // What cannot be bound at all is a mistake of the object, not of who sends it.
+  // A role that cannot be bound at all is a mistake of the object, not of its sender.
   assert.match(String(await send('POST clusterrolebindings', binding('d', 'Role', 'reader'))), /^422 .*roleRef.kind: Unsupported value/)
   assert.match(String(await send('POST rolebindings', binding('d', '__proto__', 'reader'))), /^422 .*roleRef.kind: Unsupported value/)
   await close()

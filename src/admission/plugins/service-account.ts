@@ -129,7 +129,7 @@ function onlyMountable({ metadata: { annotations = {} } }: Account): boolean {
 
 const namesOf = (refs: readonly { readonly name?: string }[] = []) => new Set(refs.map(({ name }) => name ?? ''))
 
-/** What a pod uses that its account may not. */
+/** The secret of a pod that its account may not use. */
 function faultOfPod(spec: PodSpec, account: Account): string | undefined {
   const mountable = namesOf(account.secrets)
   const name = account.metadata.name ?? ''

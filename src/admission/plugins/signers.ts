@@ -77,7 +77,7 @@ type Check = {
 
 type Permission = { readonly user: User; readonly may: May; readonly group: string; readonly verb: string }
 
-/** By the name of the signer, or for all signers of its domain. */
+/** Asks for the signer by name, then for all signers of its domain. */
 function* maySign(signer: string, { user, may, group, verb }: Permission): Step<boolean> {
   const on = (name: string) =>
     may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })

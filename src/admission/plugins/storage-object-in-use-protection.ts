@@ -3,7 +3,7 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Attributes } from '../attributes.ts'
 import type { Plugin } from '../plugin.ts'
 
-/** By resource, under the domain's groups. */
+/** Finalizers by resource, under the groups of the domain. */
 const FINALIZERS = {
   '/persistentvolumes': 'kubernetes.io/pv-protection',
   '/persistentvolumeclaims': 'kubernetes.io/pvc-protection',

@@ -20,7 +20,7 @@ import { ObjectMeta } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import type { AnyType, ScalarName, Shape } from '../../schema/types.ts'
 
-/** What a scalar is to expressions. A quantity is a text or a number, which no type says: fields that hold one are not seen. */
+/** The CEL type of a scalar. A quantity is a text or a number, which no type says: fields that hold one are not seen. */
 const SCALARS: Readonly<Partial<Record<ScalarName, CelType>>> = {
   string: stringType,
   bool: boolType,
@@ -129,7 +129,7 @@ const FORMATS: Readonly<Record<string, CelType>> = {
   'date-time': timestampType,
 }
 
-/** What an object inside of another one has, also where its schema does not say so. */
+/** The fields of an embedded object, also where its schema does not declare them. */
 const ENVELOPE: JsonObject = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { $ref: METADATA } }
 
 /** References may stand in `allOf`, to have a description beside them. */

@@ -23,7 +23,7 @@ type MatchResources = {
   readonly objectSelector?: LabelSelector
 }
 
-/** What both kinds of policies have. */
+/** The parts that both kinds of policies have. */
 export type Policy = {
   readonly name: string
   /** Whether it comes from a manifest file. */

@@ -9,7 +9,7 @@ const RESOURCES = resourcesOf(builtinKinds, 'k8s.io')
 type Rule = { apiGroups: string[]; apiVersions: string[]; resources: string[] }
 const rule = (group: string, version: string, ...resources: string[]): Rule => ({ apiGroups: [group], apiVersions: [version], resources })
 
-/** What is wrong with an expression about the objects of some rules, without the pictures. */
+/** The faults of an expression about the objects of some rules, without the pictures. */
 function wrong(expression: string, rules: Rule[], more: object = {}): string[] {
   const spec = { matchConstraints: { resourceRules: rules }, validations: [{ expression }], ...more }
   const work = typeWarnings({ metadata: { name: 'p' }, spec } as never, RESOURCES)

@@ -125,7 +125,7 @@ function countConditions(
   if (decisions.some(({ index }) => index === CONDITIONS)) observer.conditionFailed(about)
 }
 
-/** What a binding does about a failed validation. */
+/** Takes the actions of a binding about a failed validation. */
 function act(
   { index, message, reason, errorType, isIgnored }: Decision,
   { policy, binding }: Invocation<ValidatingPolicy>,

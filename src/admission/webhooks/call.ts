@@ -109,7 +109,7 @@ type CalledAt = Omit<WebhookCall, 'body' | 'maxResponseBytes' | 'timeoutMs' | 's
 type Known = { readonly trust: Pick<WebhookCall, 'ca'>; readonly at: ReturnType<typeof urlOf> | undefined; readonly path: string }
 const clients = new WeakMap<ClientConfig, Known>()
 
-/** What a configuration says of its client, read once. */
+/** The client of a configuration, read once. */
 function clientOf(client: ClientConfig): Known {
   let known = clients.get(client)
   if (!known) {

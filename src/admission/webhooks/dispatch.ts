@@ -247,7 +247,7 @@ function settleFailure(
   const { operation, ctx } = attributes
   if (outcome.outcome === 'rejected') {
     ctx.explanation?.add({ ...named(webhook), outcome: 'rejected', because: outcome.error.message })
-    // What was rejected without an answer, as dry runs are for webhooks with side effects, was rejected by the server itself.
+    // A request that is rejected without an answer, as a dry run for a webhook with side effects, is rejected by the server itself.
     const errorType = outcome.response ? 'no_error' : 'apiserver_internal_error'
     observer.webhookRejected({ name, type, operation, errorType, code: codeOf(outcome) })
     throw outcome.error

@@ -27,7 +27,7 @@ export function reviewFor(
   return { kind: 'AdmissionReview', apiVersion: `admission.${attributes.ctx.groupDomain}/${version}`, request: about }
 }
 
-/** What an answer says, read as Kubernetes reads it. */
+/** The content of an answer, read as Kubernetes reads it. */
 export type ReviewResponse = {
   readonly allowed: boolean
   /** A patch as text; empty when there is none. */
@@ -133,7 +133,7 @@ function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: strin
   return review
 }
 
-/** What does not begin like a JSON object is taken for YAML, and hardly anything that people send is more than text there. */
+/** A text that does not begin like a JSON object is taken for YAML, and hardly anything that people send is more than text there. */
 function jsonOrText(text: string): Json {
   try {
     return parseJson(text).value

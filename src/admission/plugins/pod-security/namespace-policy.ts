@@ -9,7 +9,7 @@ export type NamespacePolicy = Readonly<Record<Mode, LevelVersion>>
 const LEVELS: readonly Level[] = ['privileged', 'baseline', 'restricted']
 const PREFIX = 'pod-security.kubernetes.io/'
 
-/** What a label says, or why it says nothing. */
+/** The value of a label, or the reason why it has none. */
 type Parsed<V> = { readonly value: V } | { readonly wrong: string }
 
 export const parseLevel = (text: string): Parsed<Level> =>

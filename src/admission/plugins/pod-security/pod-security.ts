@@ -19,7 +19,7 @@ import {
 import { detailsOf, type LevelVersion, type Pod, reasonsOf, violations } from './standards.ts'
 
 export type PodSecurityConfiguration = {
-  /** What holds where a namespace says nothing. */
+  /** The policy of namespaces without labels. */
   readonly defaults: NamespacePolicy
   readonly exemptions: {
     readonly usernames: readonly string[]
@@ -155,7 +155,7 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
     return Boolean(spec.runtimeClassName) && exemptions.runtimeClasses.includes(spec.runtimeClassName!)
   }
 
-  /** What the pods of a namespace violate of the standard that it is to enforce from now on. */
+  /** The violations by pods of a namespace of the standard that it is to enforce from now on. */
   function existingViolations(namespace: string, enforce: LevelVersion): string[] {
     const pods = byPriority(reader.list(PODS, namespace).filter(pod => !isExemptRuntime(pod as unknown as Pod)))
     const checked = pods.slice(0, MAX_PODS_CHECKED)

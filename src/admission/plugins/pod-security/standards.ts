@@ -14,7 +14,7 @@ export type LevelVersion = { readonly level: Level; readonly version: number | '
 export type Pod = { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } | undefined; readonly spec: PodSpec }
 export type Violation = { readonly reason: string; readonly detail: string }
 
-/** What a pod violates, in the order in which Kubernetes lists it. */
+/** The violations of a pod, in the order in which Kubernetes lists them. */
 export function violations({ level, version }: LevelVersion, pod: Pod): Violation[] {
   if (level === 'privileged') return []
   const minor = version === 'latest' ? NEWEST : Math.min(version, NEWEST)
@@ -52,7 +52,7 @@ const namesOf = (containers: readonly Container[]): string[] => containers.map((
 /** Containers for which the predicate holds, by name. */
 const containersWith = (pod: Pod, test: (container: Container) => boolean): string[] => namesOf(containersOf(pod).filter(test))
 
-/** Who sets something wrong: the pod itself, some of its containers, or both. */
+/** The part that sets a wrong value: the pod itself, some of its containers, or both. */
 const settersOf = (byPod: boolean, containers: readonly string[]): string[] => [
   ...(byPod ? ['pod'] : []),
   ...(containers.length > 0 ? [named('container', containers)] : []),

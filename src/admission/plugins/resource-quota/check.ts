@@ -17,7 +17,7 @@ import {
 /** A quota, and its use with all writes that were admitted since it was read. */
 export type RunningQuota = { readonly quota: AnyObject; readonly used: ResourceList }
 
-/** What a write takes of each quota, by the name of the quota; or why it may not. */
+/** The amounts that a write takes of each quota, by the name of the quota; or why it may not. */
 export type Verdict =
   | { readonly ok: true; readonly takes: ReadonlyMap<string, ResourceList> }
   | {
@@ -76,7 +76,7 @@ export function checkWrite(
     const taken = only(added, hard.keys())
     if (taken.size === 0) continue
     const exceeded = namesAbove(only(addLists(used, taken), taken.keys()), hard)
-    // What the status says has happened: it is counted though it is too much.
+    // A status reports facts: it is counted even if it is too much.
     if (exceeded.length > 0 && write.subresource !== 'status')
       return refuse(
         `exceeded quota: ${name}, requested: ${printList(only(taken, exceeded))}, used: ${printList(only(used, exceeded))}, limited: ${printList(only(hard, exceeded))}`,
@@ -110,7 +110,7 @@ function uncoveredScopes(
 /** As Go prints it. */
 const shown = ({ scopeName, operator, values = [] }: ScopeRequirement): string => `{${scopeName} ${operator} [${values.join(' ')}]}`
 
-/** What a write takes beyond what the object has already, of a quota or at all. Less is given back when the object is counted again. */
+/** The amounts that a write takes beyond those of the stored object, of a quota or at all. Less is given back when the object is counted again. */
 function additional(
   usage: ResourceList,
   { operation, oldObject }: EvaluatedWrite,

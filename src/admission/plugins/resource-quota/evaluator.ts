@@ -8,7 +8,7 @@ import type { ResourceList } from './resource-list.ts'
 /** One condition on the objects that a quota counts. */
 export type ScopeRequirement = { readonly scopeName: string; readonly operator: string; readonly values?: readonly string[] }
 
-/** What an evaluator has to know of a write. */
+/** A write as an evaluator sees it. */
 export type EvaluatedWrite = Pick<Attributes, 'operation' | 'subresource' | 'object' | 'oldObject'>
 
 /** Measures the objects of one kind. Pure, but for its lookups. */
@@ -19,9 +19,9 @@ export interface Evaluator {
   limits(name: string): boolean
   /** Whether an object is inside of a scope; no object is, of most kinds. */
   inScope?(requirement: ScopeRequirement, object: AnyObject): boolean
-  /** What an object must state for a quota on these names, and does not. */
+  /** The amounts that an object must state for a quota on these names, and does not. */
   unstated?(names: readonly string[], object: AnyObject): string | undefined
-  /** What an object uses. */
+  /** The amounts that an object uses. */
   usage(object: AnyObject): ResourceList
   /** Whether every object uses the same, so that objects need not be looked at. */
   readonly isUniform?: true

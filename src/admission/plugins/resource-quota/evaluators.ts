@@ -18,7 +18,7 @@ export function evaluators(parts: ClaimParts): EvaluatorOf {
     ['services', services],
     ['persistentvolumeclaims', persistentVolumeClaims(groupDomain)],
     [`resourceclaims.resource.${groupDomain}`, resourceClaims(parts)],
-    // What is not stored, and events, were never counted.
+    // Virtual kinds and events were never counted.
     ['bindings', undefined],
     ['events', undefined],
     [`events.events.${groupDomain}`, undefined],

@@ -14,7 +14,7 @@ const ATTRIBUTES_CLASS_SCOPE = 'VolumeAttributesClass'
 export function persistentVolumeClaims(groupDomain: string): Evaluator {
   const byClass = `.storageclass.storage.${groupDomain}/`
   return {
-    // Of the status it is what is allocated, and the attributes class, that count.
+    // Allocated resources and the attributes class are the parts of the status that count.
     handles: ({ operation, subresource }) =>
       (subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')) || (subresource === 'status' && operation === 'UPDATE'),
     limits: name => [COUNT, CLAIMS, STORAGE].includes(name) || name.endsWith(byClass + CLAIMS) || name.endsWith(byClass + STORAGE),

@@ -66,7 +66,7 @@ function isCharged({ metadata: { deletionTimestamp, deletionGracePeriodSeconds }
   return now.getTime() <= Date.parse(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000
 }
 
-/** What quotas call requests and limits. */
+/** The names of requests and limits in quotas. */
 function computeUsage(requests: ResourceList, limits: ResourceList): ResourceList {
   const usage = new Map<string, Quantity>([['pods', ONE]])
   for (const name of COMPUTE) {

@@ -1,5 +1,5 @@
 /**
- * What has been taken of quotas for objects that are not stored yet. A write is counted in the status of its quotas before its object
+ * Amounts that have been taken of quotas for objects that are not stored yet. A write is counted in the status of its quotas before its object
  * is stored; whoever counts the objects meanwhile adds what is reserved, so that the same room is not given away twice:
  *
  *     reserve ─→ status.used + 1 ─→ object is stored ─→ settled          counting: objects + reservations whose object is not visible
@@ -15,7 +15,7 @@ export type Reservation = {
   readonly namespace: string
   /** Whether the object, as it was admitted, can be read; then counting finds it. */
   readonly isVisible: () => boolean
-  /** What is counted in the status of each quota, by its name. */
+  /** The amounts counted in the status of each quota, by its name. */
   readonly takes: Map<string, ResourceList>
 }
 
@@ -26,7 +26,7 @@ export type Note = {
   readonly uid: string
   /** The resourceVersion that an update replaces. */
   readonly replaced?: string
-  /** What it takes of each quota, by its name. */
+  /** The amounts that it takes of each quota, by its name. */
   readonly takes: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
@@ -34,7 +34,7 @@ export type Note = {
 export interface Notes {
   /** Notes writes of a namespace; resolves when others can find it, with what removes it. */
   write(namespace: string, notes: readonly Note[]): Promise<() => Promise<void>>
-  /** What others have noted. */
+  /** The notes of other servers. */
   readOthers(namespace: string): Promise<readonly Note[]>
   /** Resolves once the objects can be read that were stored when it was called. */
   fresh(): Promise<void> | undefined
@@ -88,7 +88,7 @@ export class Reservations {
     return this.#byUid.get(uid)?.takes.has(quota) ?? false
   }
 
-  /** What is reserved of a quota for objects that counting does not find. What it does find is no longer the reservation's to give back. */
+  /** The reservations of a quota for objects that counting does not find. Those of objects that it finds are no longer given back. */
   takeOver(namespace: string, quota: string): readonly ResourceList[] {
     const reserved: ResourceList[] = []
     for (const { takes, isVisible } of this.#byNamespace.get(namespace) ?? []) {

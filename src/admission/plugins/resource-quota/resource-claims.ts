@@ -10,7 +10,7 @@ const PODS = { group: '', version: 'v1', plural: 'pods' }
 const REQUESTS_PREFIX = 'requests.'
 /** Claims that the scheduler makes for pods that ask for devices as resources of a container. */
 const MADE_FOR_POD = 'resource.kubernetes.io/extended-resource-claim'
-/** What a request for all devices counts as: the most that a claim can be given. */
+/** The number that a request for all devices counts as: the most that a claim can be given. */
 const ALL_DEVICES = 32n
 
 export type ClaimParts = PodParts & { readonly reader: Reader; readonly groupDomain: string }
@@ -27,7 +27,7 @@ export function resourceClaims(parts: ClaimParts): Evaluator {
   const classes = () => reader.list({ group, version: 'v1', plural: 'deviceclasses' })
   const resourceNameOf = (deviceClass: AnyObject): string | undefined => deviceClass['spec']?.extendedResourceName
 
-  /** What quotas on resources of containers count; a pod that the claim was made for has been counted already. */
+  /** The amounts for quotas on resources of containers; a pod that the claim was made for has been counted already. */
   function asExtendedResources(devices: ResourceList, claim: AnyObject): ResourceList {
     const used = new Map<string, Quantity>()
     for (const [name, amount] of devices) {

@@ -15,7 +15,7 @@ const CONFIG_MAPS = resourceOf(ConfigMap, 'k8s.io')
 const SECRETS = resourceOf(Secret, 'k8s.io')
 const CONFLICT = new StatusError(409, 'Conflict', 'the object has been modified')
 
-/** What a quota is on: its name says so, or it is on configmaps. */
+/** The resource of a quota: its name tells it, or it is configmaps. */
 const limitedBy = (name: string) => (name === 'secrets' ? 'secrets' : 'configmaps')
 
 /** The plugin over quotas, given as what is used and what is the most. */

@@ -48,7 +48,7 @@ const WAIT_MS = 10_000
 type Waiting = {
   readonly attributes: Attributes
   readonly evaluator: Evaluator
-  /** What has been written to the status of quotas for it so far. */
+  /** The amounts written to the status of quotas for it so far. */
   readonly takes: Map<string, ResourceList>
   /** Whether it has been let through or rejected. */
   isDecided: boolean
@@ -109,7 +109,7 @@ class QuotaAdmission {
     let names: ReadonlyMap<string, unknown> | undefined
     for (let attempt = 1; ; attempt++) {
       const quotas = this.#quotas(namespace, names)
-      // What needs a quota has been found to have one where only some of the quotas are looked at again.
+      // Resources that need a quota were found to have one before only some of the quotas are looked at again.
       const admitted = await this.#check(quotas, undecided, names ? [] : (this.#parts.limited ?? []))
       await this.#note(namespace, admitted)
       const unwritten = await this.#write(quotas, admitted)
@@ -225,7 +225,7 @@ class QuotaAdmission {
     return () => isVisible(written, attributes.namespace, this.#parts.reader)
   }
 
-  /** What cannot be given back now is, when the objects are counted the next time. */
+  /** Amounts that cannot be given back now are, when the objects are counted the next time. */
   async #giveBack(namespace: string, takes: ReadonlyMap<string, ResourceList>): Promise<void> {
     for (const [name, taken] of takes)
       for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
