@@ -26,7 +26,7 @@ type Pair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
 const newPair = (): Pair => generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const pemOf = ({ privateKey }: Pair) => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-type Asked = RequestOptions & {
+type RequestDraft = RequestOptions & {
   readonly name: string
   readonly pair: Pair
   readonly signerName?: string
@@ -36,7 +36,7 @@ type Asked = RequestOptions & {
 
 async function create(
   server: Target,
-  { name, pair, signerName = CLIENT, usages = CLIENT_USAGES, spec = {}, ...options }: Asked,
+  { name, pair, signerName = CLIENT, usages = CLIENT_USAGES, spec = {}, ...options }: RequestDraft,
   sent: Sent = {},
 ) {
   const body = { metadata: { name }, spec: { request: encodedRequest(pair, options), signerName, usages, ...spec } }

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { patient } from './kit.ts'
 import { sampleOf } from './samples.ts'
 import { collectionBelowRoot, collectionOf, make, openAll, type Served } from './served.ts'
-import { ACCEPT, fieldsOf, over, type Tape, unwrapped, watchAlone, watchOver } from './tapes.ts'
+import { ACCEPT, fieldsOf, over, type Transcript, unwrapped, watchAlone, watchOver } from './watch-transcripts.ts'
 
 /** The version from which to watch. */
 const versionOf = async (session: ClientHttp2Session, path: string) =>
@@ -46,7 +46,7 @@ test('every kind is watched on every path, in every representation and over ever
     await compare(one, { names: [name], what: `${path}/${name}` })
     const sent = await marked.until(`DELETED ${name}@`)
     assert.match(sent[0]!, /^ADDED /, path)
-    for (const tape of [...whole, ...one, marked]) tape.close()
+    for (const transcript of [...whole, ...one, marked]) transcript.close()
   }
 })
 
@@ -91,9 +91,9 @@ async function release(session: ClientHttp2Session, path: string): Promise<void>
   assert.equal((await over(session, path)).status, 404, path)
 }
 
-/** Every tape tells what the first does, from the creation of each name to its deletion, in the order of versions. */
-async function compare(tapes: readonly Tape[], { names, what }: { names: readonly string[]; what: string }): Promise<void> {
-  const sent = await Promise.all(tapes.map(tape => tape.until(...names.map(name => `DELETED ${name}@`))))
+/** Every transcript tells what the first does, from the creation of each name to its deletion, in the order of versions. */
+async function compare(transcripts: readonly Transcript[], { names, what }: { names: readonly string[]; what: string }): Promise<void> {
+  const sent = await Promise.all(transcripts.map(transcript => transcript.until(...names.map(name => `DELETED ${name}@`))))
   const expected = sent[0]!
   for (const lines of sent) assert.deepEqual(lines, expected, what)
   for (const name of names) {
@@ -142,7 +142,7 @@ async function listed(session: ClientHttp2Session, resource: Served, objects: re
 test('initial objects are sent first, then the bookmark of their end, then changes; in every representation', patient, async t => {
   const { session, served } = await openAll(t)
   const initial = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
-  const quiet: Tape[] = []
+  const quiet: Transcript[] = []
   for (const resource of served) {
     const path = collectionOf(resource)
     const { name } = sampleOf(resource, 1).metadata
@@ -150,18 +150,18 @@ test('initial objects are sent first, then the bookmark of their end, then chang
     const named = `fieldSelector=metadata.name%3D${name}`
     const version = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
     for (const representation of ['json', 'table', 'metadata'] as const) {
-      const tape = await watchOver(session, `${path}?${initial}&${named}`, representation)
-      const [added, mark] = await tape.until('ADDED', 'BOOKMARK')
+      const transcript = await watchOver(session, `${path}?${initial}&${named}`, representation)
+      const [added, mark] = await transcript.until('ADDED', 'BOOKMARK')
       assert.equal(added, `ADDED ${name}@${version}`)
       assert.match(mark!, /^BOOKMARK @\d+ end$/, `${representation} ${path}`)
-      tape.close()
+      transcript.close()
     }
     const bare = await watchOver(session, `${path}?${initial}&${named}&includeObject=None`, 'table')
     assert.match((await bare.until('BOOKMARK'))[1]!, /^BOOKMARK @\d+ end$/)
     bare.close()
     quiet.push(await watchOver(session, `${path}?watch=true&resourceVersion=${version}&${named}&timeoutSeconds=1`))
   }
-  for (const tape of quiet) assert.deepEqual(await tape.end(), [], 'nothing happens after the last version')
+  for (const transcript of quiet) assert.deepEqual(await transcript.end(), [], 'nothing happens after the last version')
 })
 
 /** Where kube-apiserver lets a kind be selected by more than its name and namespace: each field with what the sample has there. */
@@ -247,9 +247,9 @@ async function selects(session: ClientHttp2Session, path: string, { name, field,
   const terms = [`${field}=${value}`, `${field}!=${value}`, `${field}==other`, `${field}!=other`]
   assert.deepEqual(await Promise.all(terms.map(select)), [true, false, false, true], `${path} ${field}`)
   const both = encodeURIComponent(`metadata.name=${name},${field}=${value}`)
-  const tape = await watchOver(session, `${path}?watch=true&fieldSelector=${both}`)
-  assert.equal((await tape.until('ADDED'))[0]!.split('@')[0], `ADDED ${name}`)
-  tape.close()
+  const transcript = await watchOver(session, `${path}?watch=true&fieldSelector=${both}`)
+  assert.equal((await transcript.until('ADDED'))[0]!.split('@')[0], `ADDED ${name}`)
+  transcript.close()
 }
 
 /** The text with which lists, watches and deletions alike refuse a field. */

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { patient } from './kit.ts'
 import { sampleOf } from './samples.ts'
 import { collectionOf, make, openAll, type Served } from './served.ts'
-import { over, type Question } from './tapes.ts'
+import { over, type Question } from './watch-transcripts.ts'
 
 const MERGE = 'application/merge-patch+json'
 const APPLY = 'application/apply-patch+yaml'

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, freshServer, patient, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
-import { ACCEPT, openSession, type Representation, watchAlone, watchOver } from './tapes.ts'
+import { ACCEPT, openSession, type Representation, watchAlone, watchOver } from './watch-transcripts.ts'
 
 const INITIAL = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
@@ -30,12 +30,12 @@ test('a failure of a watch is its last event, in every representation and over e
   const server = await freshServer(t)
   const session = openSession(t, server)
   const future = `${CONFIG_MAPS}?${INITIAL}&resourceVersion=999999&timeoutSeconds=1`
-  const tapes = await Promise.all([
+  const transcripts = await Promise.all([
     ...(Object.keys(ACCEPT) as Representation[]).map(representation => watchOver(session, future, representation)),
     watchAlone(t, server, future),
     watchAlone(t, server, future, { webSocket: true }),
   ])
-  for (const tape of tapes) assert.deepEqual(await tape.end(), ['ERROR Timeout'])
+  for (const transcript of transcripts) assert.deepEqual(await transcript.end(), ['ERROR Timeout'])
 })
 
 test('pages go on after a restart, as of the first one', patient, async t => {

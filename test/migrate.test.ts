@@ -156,7 +156,7 @@ testWith('etcd', 'a cluster moves to etcd and back, with its keys, and nothing i
   assert.equal(there.code, 0, there.stderr)
   assert.match(there.stdout, /^copied \d+ records of \d+ resources from .* to etcd at .*, and counted them there\n/)
   assert.match(there.stdout, /resourceVersions are new/)
-  assert.match(there.stdout, /came along: ca, front-proxy-ca, service-accounts/)
+  assert.match(there.stdout, /were copied: ca, front-proxy-ca, service-accounts/)
   assert.match(there.stderr, /100 %/)
 
   const onEtcd = await serve({ store: 'etcd', etcdServers: cluster.endpoints })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ClientHttp2Session } from 'node:http2'
 import { eventually, type Scope, startInProcess, type Target } from './kit.ts'
 import { customKind, sampleOf } from './samples.ts'
-import { openSession, over } from './tapes.ts'
+import { openSession, over } from './watch-transcripts.ts'
 
 /** A served resource that can be watched. */
 export type Served = {

@@ -78,19 +78,19 @@ export class Authenticators implements Authenticator {
     return this.#from(0, undefined, { credentials, request })
   }
 
-  #from(start: number, earlier: Authentication | undefined, asked: Asked): MaybePromise<Authentication> {
+  #from(start: number, earlier: Authentication | undefined, attempt: Attempt): MaybePromise<Authentication> {
     let invalid = earlier
     for (let at = start; at < this.#chain.length; at++) {
-      const found = this.#chain[at]!.authenticate(asked.credentials, asked.request)
+      const found = this.#chain[at]!.authenticate(attempt.credentials, attempt.request)
       if (found instanceof Promise)
         return found.then(settled => {
           if (settled.outcome === 'user') return this.#authenticated(settled.user)
-          return this.#from(at + 1, invalid ?? (settled.outcome === 'invalid' ? settled : undefined), asked)
+          return this.#from(at + 1, invalid ?? (settled.outcome === 'invalid' ? settled : undefined), attempt)
         })
       if (found.outcome === 'user') return this.#authenticated(found.user)
       if (found.outcome === 'invalid') invalid ??= found
     }
-    return invalid ?? (this.#anonymousPaths ? this.#anonymousAt(asked.credentials, this.#anonymousPaths) : this.#anonymous)
+    return invalid ?? (this.#anonymousPaths ? this.#anonymousAt(attempt.credentials, this.#anonymousPaths) : this.#anonymous)
   }
 
   #anonymousAt({ request }: Credentials, paths: ReadonlySet<string>): Authentication {
@@ -105,7 +105,7 @@ export class Authenticators implements Authenticator {
   }
 }
 
-type Asked = { readonly credentials: Credentials; readonly request: Cancellable }
+type Attempt = { readonly credentials: Credentials; readonly request: Cancellable }
 
 /** Adds the group of all authenticated users, unless the user is anonymous or already has one of both groups. */
 export const authenticatedUser = (user: User): User =>

@@ -24,13 +24,13 @@ export class TokenChain implements TokenAuthenticator {
     return this.#from(0, [INVALID], { token, audiences, request })
   }
 
-  #from(start: number, reasons: string[], asked: Asked): TokenFinding | Promise<TokenFinding> {
+  #from(start: number, reasons: string[], attempt: TokenAttempt): TokenFinding | Promise<TokenFinding> {
     for (let at = start; at < this.#chain.length; at++) {
-      const found = this.#chain[at]!.authenticate(asked.token, asked.audiences, asked.request)
+      const found = this.#chain[at]!.authenticate(attempt.token, attempt.audiences, attempt.request)
       if (found instanceof Promise)
         return found.then(settled => {
           if (settled.outcome === 'user') return settled
-          return this.#from(at + 1, withReason(reasons, settled), asked)
+          return this.#from(at + 1, withReason(reasons, settled), attempt)
         })
       if (found.outcome === 'user') return found
       withReason(reasons, found)
@@ -39,7 +39,7 @@ export class TokenChain implements TokenAuthenticator {
   }
 }
 
-type Asked = { readonly token: string; readonly audiences: readonly string[]; readonly request: Cancellable }
+type TokenAttempt = { readonly token: string; readonly audiences: readonly string[]; readonly request: Cancellable }
 
 function withReason(reasons: string[], found: TokenFinding): string[] {
   if (found.outcome === 'invalid' && !reasons.includes(found.reason)) reasons.push(found.reason)

@@ -32,19 +32,19 @@ export class Rules {
     if (resource === undefined)
       return this.#paths.some(({ verbs, paths }) => has(verbs, verb) && paths.some(each => pathCovers(each, path)))
     const { group, plural, subresource, name } = resource
-    const asked = { verb, plural, subresource, name }
-    if (this.#permitIn(group, asked) || this.#permitIn('*', asked)) return true
+    const access = { verb, plural, subresource, name }
+    if (this.#permitIn(group, access) || this.#permitIn('*', access)) return true
     return this.#wide.some(wide => {
       const names = subresource === '' ? ['*', plural] : ['*', `${plural}/${subresource}`, `*/${subresource}`]
-      return has(wide.groups, group) && names.some(each => wide.resources.has(each)) && grants(wide, asked)
+      return has(wide.groups, group) && names.some(each => wide.resources.has(each)) && grants(wide, access)
     })
   }
 
-  #permitIn(group: string, asked: Asked): boolean {
+  #permitIn(group: string, access: ResourceAccess): boolean {
     const byResource = this.#grants.get(group)
     if (!byResource) return false
-    const { plural, subresource } = asked
-    const allows = (resource: string) => byResource.get(resource)?.some(grant => grants(grant, asked)) ?? false
+    const { plural, subresource } = access
+    const allows = (resource: string) => byResource.get(resource)?.some(grant => grants(grant, access)) ?? false
     if (allows('*')) return true
     return subresource === '' ? allows(plural) : allows(`${plural}/${subresource}`) || allows(`*/${subresource}`)
   }
@@ -59,7 +59,7 @@ export class Rules {
 }
 
 const MAX_PAIRS = 1000
-type Asked = { readonly verb: string; readonly plural: string; readonly subresource: string; readonly name: string }
+type ResourceAccess = { readonly verb: string; readonly plural: string; readonly subresource: string; readonly name: string }
 
 const has = (set: ReadonlySet<string>, wanted: string) => set.has('*') || set.has(wanted)
-const grants = ({ verbs, names }: Grant, { verb, name }: Asked) => has(verbs, verb) && (names === undefined || names.has(name))
+const grants = ({ verbs, names }: Grant, { verb, name }: ResourceAccess) => has(verbs, verb) && (names === undefined || names.has(name))

@@ -4,7 +4,7 @@ import type { Authorizer } from '../authz/authorizer.ts'
 import type { Attributes } from '../schema/access.ts'
 import { StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
-import { Impersonation, wantedUser } from './impersonation.ts'
+import { Impersonation, impersonatedUser } from './impersonation.ts'
 
 const request = new AbortController()
 const jane: User = { name: 'jane', groups: ['devs'] }
@@ -36,9 +36,9 @@ type Asking = { allowed: string[]; headers: [string, string][]; requestor?: User
 async function become({ allowed, headers, requestor = jane, isConstrained = false, attributes = LIST_PODS }: Asking) {
   const { authorizer, asked } = rules(...allowed)
   const impersonation = new Impersonation({ authorizer, groupDomain: 'k8s.io', isConstrained })
-  const wanted = wantedUser(lines(...headers))!
+  const impersonated = impersonatedUser(lines(...headers))!
   try {
-    return { user: await impersonation.become({ wanted, requestor, attributes, request }), asked }
+    return { user: await impersonation.become({ impersonated, requestor, attributes, request }), asked }
   } catch (error) {
     if (!(error instanceof StatusError)) throw error
     return { refused: `${error.code} ${error.message}`, asked }
@@ -46,14 +46,14 @@ async function become({ allowed, headers, requestor = jane, isConstrained = fals
 }
 
 test('a request without the headers is its own', () => {
-  assert.equal(wantedUser(lines(['Accept', '*/*'])), undefined)
-  assert.equal(wantedUser(lines(['Impersonate-User', ''])), undefined)
-  assert.equal(wantedUser({ headers: {} }), undefined)
+  assert.equal(impersonatedUser(lines(['Accept', '*/*'])), undefined)
+  assert.equal(impersonatedUser(lines(['Impersonate-User', ''])), undefined)
+  assert.equal(impersonatedUser({ headers: {} }), undefined)
 })
 
 test('repeated headers and commas in names are kept apart, keys of extra are unescaped, text is UTF-8', () => {
   const utf8 = Buffer.from('jürgen').toString('latin1')
-  const wanted = wantedUser(
+  const impersonated = impersonatedUser(
     lines(
       ['Impersonate-User', utf8],
       ['Impersonate-Group', 'a, b'],
@@ -64,9 +64,9 @@ test('repeated headers and commas in names are kept apart, keys of extra are une
       ['Impersonate-Uid', 'u1'],
     ),
   )!
-  assert.deepEqual([wanted.name, wanted.uid, wanted.groups], ['jürgen', 'u1', ['a, b', 'c']])
+  assert.deepEqual([impersonated.name, impersonated.uid, impersonated.groups], ['jürgen', 'u1', ['a, b', 'c']])
   assert.deepEqual(
-    [...wanted.extra],
+    [...impersonated.extra],
     [
       ['acme.com/project', ['x', 'y']],
       ['%zz', ['z']],
@@ -77,7 +77,7 @@ test('repeated headers and commas in names are kept apart, keys of extra are une
 test('impersonating a group requires a user', () => {
   const refusal = (...pairs: [string, string][]) => {
     try {
-      wantedUser(lines(...pairs))
+      impersonatedUser(lines(...pairs))
     } catch (error) {
       return `${(error as StatusError).code} ${(error as Error).message}`
     }

@@ -14,7 +14,7 @@ import type { User } from '../schema/user.ts'
 import type { Request } from './message.ts'
 
 /** The user that a request impersonates, exactly as in its headers. */
-export type Wanted = {
+export type ImpersonatedUser = {
   readonly name: string
   readonly uid: string
   readonly groups: readonly string[]
@@ -25,7 +25,7 @@ const PREFIX = 'impersonate-'
 const EXTRA = 'impersonate-extra-'
 
 /** Reads the headers; undefined for a request without impersonation. Throws a StatusError when they name no user. */
-export function wantedUser(request: Pick<Request, 'headers' | 'headerLines'>): Wanted | undefined {
+export function impersonatedUser(request: Pick<Request, 'headers' | 'headerLines'>): ImpersonatedUser | undefined {
   const { headers } = request
   let isAsked = false
   for (const name in headers) if (name.startsWith(PREFIX)) isAsked = true
@@ -49,7 +49,7 @@ export function wantedUser(request: Pick<Request, 'headers' | 'headerLines'>): W
   throw badRequest(`requested ${goText({ name, uid, groups, extra })} without impersonating a user name`)
 }
 
-function goText({ name, uid, groups, extra }: Wanted): string {
+function goText({ name, uid, groups, extra }: ImpersonatedUser): string {
   const list = (values: readonly string[]) => (values.length === 0 ? '[]string(nil)' : `[]string{${values.map(goQuote).join(', ')}}`)
   const keys = [...extra.keys()].sort()
   const pairs = keys.map(key => `${goQuote(key)}:${list(extra.get(key)!)}`).join(', ')
@@ -66,7 +66,7 @@ export type ImpersonationParts = {
 
 /** A request with impersonation. */
 type Attempt = {
-  readonly wanted: Wanted
+  readonly impersonated: ImpersonatedUser
   readonly requestor: User
   readonly attributes: Attributes
   readonly request: { readonly signal: Cancellation }
@@ -75,7 +75,7 @@ type Attempt = {
 /** A mode in which impersonation can be allowed. The last one is the unconstrained verb `impersonate`. */
 type Mode = {
   readonly name: string
-  readonly applies: (wanted: Wanted, requestor: User) => boolean
+  readonly applies: (impersonated: ImpersonatedUser, requestor: User) => boolean
   /** Changes the attributes of the check, where they differ from the request's. */
   readonly as?: (requestor: User, attributes: Attributes, isOfUser: boolean) => { requestor: User; attributes: Attributes }
 }
@@ -126,26 +126,30 @@ export class Impersonation {
   /** Undefined when the mode does not apply to such users. */
   async #try(mode: Mode | typeof LEGACY, attempt: Attempt): Promise<User | undefined> {
     if (mode === LEGACY) return this.#checkUser(attempt, undefined)
-    const { wanted, requestor, attributes } = attempt
-    if (!mode.applies(wanted, requestor)) return undefined
+    const { impersonated, requestor, attributes } = attempt
+    if (!mode.applies(impersonated, requestor)) return undefined
     await this.#check(mode, attempt, { ...attributes, verb: `impersonate-on:${mode.name}:${attributes.verb}` })
     return this.#checkUser(attempt, mode)
   }
 
   /** Checks each attribute of the requested user, and returns the user. */
   async #checkUser(attempt: Attempt, mode: Mode | undefined): Promise<User> {
-    const { wanted } = attempt
+    const { impersonated } = attempt
     const ask = (question: Question) => this.#check(mode, attempt, this.#attributes(mode, question), 'of the user')
     const refuse = (question: Question, why: string) => forbidden(attempt.requestor, this.#attributes(mode, question), why)
-    const node = mode && readNodeUser(wanted.name)
-    const account = readAccountUser(wanted.name)
-    const groups = node ? ['system:nodes'] : account && wanted.groups.length === 0 ? accountGroups(account.namespace) : [...wanted.groups]
+    const node = mode && readNodeUser(impersonated.name)
+    const account = readAccountUser(impersonated.name)
+    const groups = node
+      ? ['system:nodes']
+      : account && impersonated.groups.length === 0
+        ? accountGroups(account.namespace)
+        : [...impersonated.groups]
     if (account) await ask({ plural: 'serviceaccounts', ...account })
-    else await ask(node ? { plural: 'nodes', name: node } : { plural: 'users', name: wanted.name })
-    if (wanted.uid !== '') await ask({ plural: 'uids', name: wanted.uid })
-    await askGroups(wanted.groups, { ask, refuse, isConstrained: mode !== undefined })
-    await askExtra(wanted.extra, { ask, refuse, isConstrained: mode !== undefined })
-    return userOf(wanted, groups)
+    else await ask(node ? { plural: 'nodes', name: node } : { plural: 'users', name: impersonated.name })
+    if (impersonated.uid !== '') await ask({ plural: 'uids', name: impersonated.uid })
+    await askGroups(impersonated.groups, { ask, refuse, isConstrained: mode !== undefined })
+    await askExtra(impersonated.extra, { ask, refuse, isConstrained: mode !== undefined })
+    return userOf(impersonated, groups)
   }
 
   #attributes(mode: Mode | undefined, { plural, name, namespace = '', subresource = '' }: Question): Attributes {
@@ -180,7 +184,7 @@ async function askGroups(groups: readonly string[], { ask, refuse, isConstrained
 }
 const MASTERS = 'system:masters'
 
-async function askExtra(extra: Wanted['extra'], { ask, refuse, isConstrained }: Asking): Promise<void> {
+async function askExtra(extra: ImpersonatedUser['extra'], { ask, refuse, isConstrained }: Asking): Promise<void> {
   const plural = 'userextras'
   if (isConstrained) {
     const fault = faultOfExtra(extra)
@@ -192,7 +196,7 @@ async function askExtra(extra: Wanted['extra'], { ask, refuse, isConstrained }: 
 }
 
 /** The error for extra attributes that constrained impersonation forbids. */
-function faultOfExtra(extra: Wanted['extra']): string | undefined {
+function faultOfExtra(extra: ImpersonatedUser['extra']): string | undefined {
   for (const [key, values] of extra) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed'
     const faults = isDomainPrefixedPath(key).map(fault =>
@@ -217,7 +221,7 @@ async function isAllowed(asked: Promise<void>): Promise<boolean> {
 }
 
 /** Every user except the anonymous one is in system:authenticated, unless the request names system:unauthenticated. */
-function userOf({ name, uid, extra }: Wanted, groups: string[]): User {
+function userOf({ name, uid, extra }: ImpersonatedUser, groups: string[]): User {
   const unknown = 'system:unauthenticated'
   const added = name === 'system:anonymous' ? unknown : 'system:authenticated'
   if (!groups.includes(added) && !groups.includes(unknown)) groups.push(added)
@@ -229,16 +233,16 @@ function userOf({ name, uid, extra }: Wanted, groups: string[]): User {
 const NODE = 'system:node:'
 const readNodeUser = (user: string): string | undefined =>
   user.startsWith(NODE) && isDNS1123Subdomain(user.slice(NODE.length)).length === 0 ? user.slice(NODE.length) : undefined
-const isNameOnly = ({ uid, groups, extra }: Wanted) => uid === '' && groups.length === 0 && extra.size === 0
+const isNameOnly = ({ uid, groups, extra }: ImpersonatedUser) => uid === '' && groups.length === 0 && extra.size === 0
 const NODE_NAME = 'authentication.kubernetes.io/node-name'
 
 const MODES: readonly Mode[] = [
   {
     name: 'associated-node',
-    applies(wanted, { name, extra = {} }) {
-      const node = readNodeUser(wanted.name)
+    applies(impersonated, { name, extra = {} }) {
+      const node = readNodeUser(impersonated.name)
       const own = Object.hasOwn(extra, NODE_NAME) ? extra[NODE_NAME]! : []
-      return isNameOnly(wanted) && node !== undefined && readAccountUser(name) !== undefined && own.length === 1 && own[0] === node
+      return isNameOnly(impersonated) && node !== undefined && readAccountUser(name) !== undefined && own.length === 1 && own[0] === node
     },
     // The permission is to act as the node on which the account runs, so the node and pod are not part of the check.
     as: (requestor, attributes, isOfUser) => ({
@@ -249,7 +253,7 @@ const MODES: readonly Mode[] = [
       attributes: isOfUser ? { ...attributes, resource: { ...attributes.resource!, name: '*' } } : attributes,
     }),
   },
-  { name: 'arbitrary-node', applies: wanted => isNameOnly(wanted) && readNodeUser(wanted.name) !== undefined },
-  { name: 'serviceaccount', applies: wanted => isNameOnly(wanted) && readAccountUser(wanted.name) !== undefined },
+  { name: 'arbitrary-node', applies: impersonated => isNameOnly(impersonated) && readNodeUser(impersonated.name) !== undefined },
+  { name: 'serviceaccount', applies: impersonated => isNameOnly(impersonated) && readAccountUser(impersonated.name) !== undefined },
   { name: 'user-info', applies: ({ name }) => readNodeUser(name) === undefined && readAccountUser(name) === undefined },
 ]

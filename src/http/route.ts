@@ -74,9 +74,9 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   const version = parts[at]!
   const viaWatch = parts[at + 1] === 'watch'
   const parsed = parseParts(parts, viaWatch ? at + 2 : at + 1, catalog.find(group, version, 'namespaces'))
-  const asked = { method, query, viaWatch, path }
+  const line = { method, query, viaWatch, path }
   const { plural, name, subresource, namespace } = parsed
-  const verb = viaWatch ? 'watch' : (verbOf(asked, parsed) ?? '')
+  const verb = viaWatch ? 'watch' : (verbOf(line, parsed) ?? '')
   const attributes: Attributes = {
     verb,
     path,
@@ -93,13 +93,13 @@ export function route(method: string, target: string, catalog: Catalog): Route {
   }
   // An empty segment names no group, and no path begins with one.
   const isNamed = !path.startsWith('//') && (at === 1 || group !== '')
-  const found = isNamed ? resolve(asked, parsed, catalog.find(group, version, plural)) : undefined
+  const found = isNamed ? resolve(line, parsed, catalog.find(group, version, plural)) : undefined
   // Outside the groups of built-in kinds, a missing resource gets the 404 of the server as a whole.
   const isNowhere = found === undefined && (!isNamed || !catalog.hasBuiltInGroup(group))
   return { attributes, query, ...(found ?? (isNowhere ? { type: 'path', path } : { type: 'refused', error: noSuchResource() })) }
 }
 
-type Asked = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean; readonly path: string }
+type RequestLine = { readonly method: string; readonly query: URLSearchParams; readonly viaWatch: boolean; readonly path: string }
 /** A parsed path: `NAMESPACE/PLURAL/NAME/SUBRESOURCE` and the rest. */
 type ParsedPath = {
   readonly scope: 'namespace' | 'all'
@@ -172,7 +172,7 @@ function parseParts(parts: readonly string[], at: number, namespaces: Resource |
 
 const belowOf = (parts: readonly string[], at: number): string => (parts.length > at ? `/${parts.slice(at).join('/')}` : '')
 
-function verbOf({ method, query, viaWatch }: Asked, { name, subresource }: ParsedPath): Verb | undefined {
+function verbOf({ method, query, viaWatch }: RequestLine, { name, subresource }: ParsedPath): Verb | undefined {
   const collection = name === ''
   if (viaWatch) return method === 'GET' ? 'watch' : undefined
   switch (method) {
@@ -214,26 +214,26 @@ const COLLECTION: readonly Verb[] = ['create', 'deletecollection', 'list', 'watc
 const ITEM: readonly Verb[] = ['delete', 'get', 'patch', 'update']
 
 /** Undefined where there is no such path. */
-function resolve(asked: Asked, parsed: ParsedPath, resource: Resource | undefined): Target | undefined {
+function resolve(line: RequestLine, parsed: ParsedPath, resource: Resource | undefined): Target | undefined {
   if (resource === undefined) return undefined
-  if (resource.def.custom !== undefined) return resolveCustom(asked, parsed, resource)
-  const verbs = servedAt(asked, parsed, resource)
+  if (resource.def.custom !== undefined) return resolveCustom(line, parsed, resource)
+  const verbs = servedAt(line, parsed, resource)
   if (verbs.length === 0) return undefined
   // Below an object there is no collection, even if the name in the path is empty.
   const isUnnamed = parsed.depth > 2 && parsed.name === ''
   const plain = isUnnamed ? { ...parsed, name: '?' } : parsed
-  const verb = isPassedOn(asked, verbs) ? 'get' : asked.method === 'HEAD' ? undefined : verbOf(asked, plain)
+  const verb = isPassedOn(line, verbs) ? 'get' : line.method === 'HEAD' ? undefined : verbOf(line, plain)
   if (verb === undefined || !verbs.includes(verb)) return { type: 'refused', error: refusalOf(verb, verbs, resource) }
-  return targetOf(verb, { asked, parsed, resource })
+  return targetOf(verb, { line, parsed, resource })
 }
 
 /**
  * Custom kinds have no fixed paths and methods: verb, namespace, name and subresource decide, as parsed for authorization. So a POST that
  * names an object creates the one in its body, and the path after a subresource is ignored.
  */
-function resolveCustom(asked: Asked, parsed: ParsedPath, resource: Resource): Target | undefined {
+function resolveCustom(line: RequestLine, parsed: ParsedPath, resource: Resource): Target | undefined {
   const { namespace, name, subresource } = parsed
-  const verb = asked.viaWatch ? 'watch' : verbOf(asked, parsed)
+  const verb = line.viaWatch ? 'watch' : verbOf(line, parsed)
   const isOfAll = resource.namespaced && namespace === ''
   if (isOfAll ? verb !== 'list' && verb !== 'watch' : !resource.namespaced && parsed.scope === 'namespace' && namespace !== '')
     return undefined
@@ -244,15 +244,15 @@ function resolveCustom(asked: Asked, parsed: ParsedPath, resource: Resource): Ta
     return { type: 'refused', error }
   }
   if (verbs === undefined) return warned(notFound(resource, name))
-  if (verb === undefined || !verbs.includes(verb) || (asked.method === 'HEAD' && verb === 'watch'))
+  if (verb === undefined || !verbs.includes(verb) || (line.method === 'HEAD' && verb === 'watch'))
     return warned(notSupported(verb ?? '', resource))
   const found = verb === 'create' ? { ...parsed, name: '' } : parsed
-  return targetOf(verb, { asked, parsed: found, resource })
+  return targetOf(verb, { line, parsed: found, resource })
 }
 
-type Named = { readonly asked: Asked; readonly parsed: ParsedPath; readonly resource: Resource }
+type Named = { readonly line: RequestLine; readonly parsed: ParsedPath; readonly resource: Resource }
 
-function targetOf(verb: Verb, { asked, parsed, resource }: Named): Target {
+function targetOf(verb: Verb, { line, parsed, resource }: Named): Target {
   const fault = namingFault(verb, parsed, resource)
   if (fault !== undefined) return { type: 'refused', error: badRequest(fault) }
   const { namespace, name, subresource } = parsed
@@ -262,7 +262,7 @@ function targetOf(verb: Verb, { asked, parsed, resource }: Named): Target {
     namespace: resource.namespaced ? namespace : '',
     name,
     subresource,
-    query: queryOf(asked, parsed, resource),
+    query: queryOf(line, parsed, resource),
   }
   return { type: 'call', call }
 }
@@ -280,20 +280,20 @@ function namingFault(verb: Verb, { namespace, name, depth }: ParsedPath, resourc
 }
 
 /** The path below a subresource that forwards requests is one of its options, whatever the query contains. */
-function queryOf({ query, path }: Asked, { subresource, below }: ParsedPath, { def }: Resource): URLSearchParams {
+function queryOf({ query, path }: RequestLine, { subresource, below }: ParsedPath, { def }: Resource): URLSearchParams {
   const connect = def.subresources?.connect
   if (subresource === '' || !connect || !Object.hasOwn(connect, subresource) || !connect[subresource]!.options?.['path']) return query
-  const asked = new URLSearchParams(query)
-  asked.set('path', path.endsWith('/') ? `${below}/` : below)
-  return asked
+  const completed = new URLSearchParams(query)
+  completed.set('path', path.endsWith('/') ? `${below}/` : below)
+  return completed
 }
 
 /** Whether a method without a verb is forwarded: a proxy forwards all methods. */
-const isPassedOn = ({ method }: Asked, verbs: readonly Verb[]): boolean =>
+const isPassedOn = ({ method }: RequestLine, verbs: readonly Verb[]): boolean =>
   (method === 'HEAD' || method === 'OPTIONS') && verbs.includes('create') && verbs.includes('get') && verbs.includes('delete')
 
 /** The verbs that are served at a path by any method; none means that there is no such path. */
-function servedAt({ viaWatch }: Asked, { scope, depth, subresource }: ParsedPath, resource: Resource): readonly Verb[] {
+function servedAt({ viaWatch }: RequestLine, { scope, depth, subresource }: ParsedPath, resource: Resource): readonly Verb[] {
   const everywhere = scope === 'all'
   if (resource.namespaced ? everywhere && depth > 1 : !everywhere) return NONE
   const served = servedBy(resource)

@@ -24,7 +24,7 @@ import { explain } from './explain.ts'
 import type { FlowControl } from './flow-control/flow-control.ts'
 import { takeSeat } from './flow-control/take-seat.ts'
 import { type FreshnessApi, refresh } from './fresh.ts'
-import { Impersonation, wantedUser } from './impersonation.ts'
+import { Impersonation, impersonatedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
@@ -100,10 +100,10 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
   const impersonation = new Impersonation({ authorizer, groupDomain, isConstrained: gate('ConstrainedImpersonation') })
   return exchange => {
     const { request, route } = exchange
-    const wanted = wantedUser(request)
-    if (!wanted) return next(exchange)
+    const impersonated = impersonatedUser(request)
+    if (!impersonated) return next(exchange)
     const requestor = exchange.user!
-    return impersonation.become({ wanted, requestor, attributes: route.attributes, request }).then(user => {
+    return impersonation.become({ impersonated, requestor, attributes: route.attributes, request }).then(user => {
       exchange.user = user
       exchange.impersonator = requestor
       return next(exchange)

@@ -92,8 +92,8 @@ function deletion(options: DeleteOptions): Change {
 
 /** The warnings of a deletion. */
 export function warningsAbout({ def }: Resource, { orphanDependents, propagationPolicy }: DeleteOptions): readonly string[] {
-  const { warningWithoutPolicy: warning } = def.deletion ?? {}
-  return warning !== undefined && orphanDependents === undefined && propagationPolicy === undefined ? [warning] : []
+  const { propagationWarning } = def.deletion ?? {}
+  return propagationWarning !== undefined && orphanDependents === undefined && propagationPolicy === undefined ? [propagationWarning] : []
 }
 
 /** Answers with the object. 202 only for a cascading deletion in its old spelling that is not over yet, as clients expect it. */

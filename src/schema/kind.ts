@@ -142,7 +142,7 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     /** The default propagation policy; `Unsupported` for kinds that never have dependents. Default: Background. */
     readonly propagation?: Propagation | 'Unsupported'
     /** A warning for clients that do not set a propagation policy. */
-    readonly warningWithoutPolicy?: string
+    readonly propagationWarning?: string
     /** Deletion returns the object instead of a Status. */
     readonly returns?: 'object'
     /** The first deletion only marks the object; it is removed when its `spec.finalizers` are gone too. */

@@ -6,7 +6,7 @@ import { patient } from '../kit.ts'
 import { reviewing, webhook } from '../kits/webhooks.ts'
 import { sampleOf } from '../samples.ts'
 import { collectionOf, openAll, type Served } from '../served.ts'
-import { over } from '../tapes.ts'
+import { over } from '../watch-transcripts.ts'
 
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1'
 /** The users that write on behalf of the server itself. */
@@ -85,7 +85,7 @@ test('webhooks see every write of every resource, with its objects and its optio
   assert.deepEqual(problems, [])
 })
 
-type Asked = {
+type SentRequest = {
   readonly method: string
   readonly at: string
   readonly body?: unknown
@@ -129,11 +129,11 @@ async function writesOf(session: ClientHttp2Session, resource: WithSubresources,
   const namespace = resource.namespaced ? 'default' : isNamespace ? name : ''
   const kind = `${resource.apiVersion} ${resource.kind}`
   const one = `${path}/${name}`
-  const send = (ask: Omit<Asked, 'status'>) => {
+  const send = (ask: Omit<SentRequest, 'status'>) => {
     seen.length = 0
     return over(session, ask.at, ask)
   }
-  const check = async (what: string, expected: Expected, { status: wantedStatus, ...ask }: Asked) => {
+  const check = async (what: string, expected: Expected, { status: wantedStatus, ...ask }: SentRequest) => {
     let { status, body } = await send(ask)
     // Somebody of the server's own, such as a controller that keeps the status, was quicker.
     for (let tries = 0; ask.method === 'PUT' && status === 409 && tries < 5; tries++) {

@@ -94,9 +94,9 @@ export async function startAggregatedApi(t: Scope, { signer = authority, names =
   return Object.assign(api, { port: (server.address() as AddressInfo).port })
 }
 
-type Asked = { readonly message: IncomingMessage; readonly response: ServerResponse; readonly body: string }
+type Received = { readonly message: IncomingMessage; readonly response: ServerResponse; readonly body: string }
 
-function answer(api: AggregatedApi, watches: Set<ServerResponse>, { message, response, body }: Asked): void {
+function answer(api: AggregatedApi, watches: Set<ServerResponse>, { message, response, body }: Received): void {
   const { pathname: path, searchParams } = new URL(message.url ?? '', 'https://x')
   const json = (value: object, status = 200, type = 'application/json') =>
     response.writeHead(status, { 'content-type': type, 'audit-id': 'theirs' }).end(JSON.stringify(value))

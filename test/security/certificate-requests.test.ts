@@ -203,10 +203,15 @@ test('a request for a certificate gives its sender nothing by itself', patient, 
   await runAttacks(t, await startArena(t, ROWS, { controllers: ['none'] }), ROWS)
 })
 
-type Asked = { readonly name: string; readonly signerName: string; readonly usages: readonly string[]; readonly options: RequestOptions }
+type RequestDraft = {
+  readonly name: string
+  readonly signerName: string
+  readonly usages: readonly string[]
+  readonly options: RequestOptions
+}
 const node = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
 /** Requests that were approved by mistake: the signer still does not sign them. */
-const UNSIGNED: readonly Asked[] = [
+const UNSIGNED: readonly RequestDraft[] = [
   { name: 'server authentication from the signer of clients', signerName: CLIENT, usages: SERVING, options: {} },
   { name: 'any use from the signer of clients', signerName: CLIENT, usages: ['any', 'client auth'], options: {} },
   { name: 'signing of certificates from the signer of clients', signerName: CLIENT, usages: ['cert sign', 'client auth'], options: {} },

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ask, connection, patient } from '../kit.ts'
 import { sampleOf } from '../samples.ts'
 import { collectionOf, make, openAll, type Served } from '../served.ts'
-import { over } from '../tapes.ts'
+import { over } from '../watch-transcripts.ts'
 
 const KIB = 1024
 const LENGTH = 64 * KIB

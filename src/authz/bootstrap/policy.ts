@@ -11,20 +11,20 @@ type Texts = Readonly<Record<string, string>>
 type Metadata = { readonly name: string; readonly namespace?: string; readonly labels: Texts; readonly annotations: Texts }
 export type Subject = { readonly kind: string; readonly apiGroup?: string; readonly name: string; readonly namespace?: string }
 
-export type WantedRole = {
+export type BootstrapRole = {
   readonly metadata: Metadata
   /** Null where they are aggregated from other roles. */
   readonly rules: readonly PolicyRule[] | null
   readonly aggregationRule?: { readonly clusterRoleSelectors: readonly object[] }
 }
-export type WantedBinding = {
+export type BootstrapBinding = {
   readonly metadata: Metadata
   readonly subjects?: readonly Subject[]
   readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string }
 }
-export type Wanted =
-  | { readonly resource: RoleResource & ('clusterroles' | 'roles'); readonly object: WantedRole }
-  | { readonly resource: RoleResource & ('clusterrolebindings' | 'rolebindings'); readonly object: WantedBinding }
+export type BootstrapObject =
+  | { readonly resource: RoleResource & ('clusterroles' | 'roles'); readonly object: BootstrapRole }
+  | { readonly resource: RoleResource & ('clusterrolebindings' | 'rolebindings'); readonly object: BootstrapBinding }
 
 /** The annotation of objects to which servers may add permissions that later versions need. */
 export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
@@ -32,9 +32,9 @@ export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
 const AGGREGATED = { admin: {}, edit: { into: 'admin' }, view: { into: 'edit' } } as const
 
 /** Cluster roles and their bindings. */
-export function* clusterPolicy(groupDomain: string): Iterable<Wanted> {
+export function* clusterPolicy(groupDomain: string): Iterable<BootstrapObject> {
   const label = (role: string) => ({ [`rbac.authorization.${groupDomain}/aggregate-to-${role}`]: 'true' })
-  const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): Wanted => ({
+  const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): BootstrapObject => ({
     resource: 'clusterroles',
     object: { metadata: metadataOf(name, labels), rules: lines.map(line => ruleOf(line, groupDomain)) },
   })
@@ -55,7 +55,7 @@ export function* clusterPolicy(groupDomain: string): Iterable<Wanted> {
 }
 
 /** Roles and bindings of namespaces, which exist before them. */
-export function* namespacePolicy(groupDomain: string): Iterable<Wanted> {
+export function* namespacePolicy(groupDomain: string): Iterable<BootstrapObject> {
   for (const [namespace, roles] of Object.entries(NAMESPACE_ROLES))
     for (const [name, lines] of Object.entries(roles)) {
       const metadata = { ...metadataOf(name), namespace }
@@ -68,7 +68,7 @@ export function* namespacePolicy(groupDomain: string): Iterable<Wanted> {
     }
 }
 
-const clusterBinding = (name: string, subjects: readonly SubjectText[], groupDomain: string): Wanted => ({
+const clusterBinding = (name: string, subjects: readonly SubjectText[], groupDomain: string): BootstrapObject => ({
   resource: 'clusterrolebindings',
   object: bindingOf(metadataOf(name), { role: ['ClusterRole', name], subjects, groupDomain }),
 })
@@ -85,7 +85,7 @@ type Bound = {
   readonly groupDomain: string
 }
 
-function bindingOf(metadata: Metadata, { role: [kind, name], subjects, groupDomain }: Bound): WantedBinding {
+function bindingOf(metadata: Metadata, { role: [kind, name], subjects, groupDomain }: Bound): BootstrapBinding {
   const apiGroup = `rbac.authorization.${groupDomain}`
   const subjectOf = (text: SubjectText): Subject => {
     const [kind, subject] = text.split(' ') as [string, string]

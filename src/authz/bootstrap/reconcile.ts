@@ -3,43 +3,43 @@ import { uncovered } from '../../kinds/rbac/coverage.ts'
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { AUTOUPDATE, type Subject, type WantedBinding, type WantedRole } from './policy.ts'
+import { AUTOUPDATE, type BootstrapBinding, type BootstrapRole, type Subject } from './policy.ts'
 
 /** The fields to write, as a merge patch; undefined when nothing is missing, or the object is protected. */
-export function missingFromRole(stored: AnyObject, wanted: WantedRole): object | undefined {
+export function missingFromRole(stored: AnyObject, bootstrap: BootstrapRole): object | undefined {
   if (isProtected(stored)) return undefined
-  const { rules, aggregationRule } = stored as AnyObject & Pick<WantedRole, 'aggregationRule'> & { rules?: PolicyRule[] | null }
+  const { rules, aggregationRule } = stored as AnyObject & Pick<BootstrapRole, 'aggregationRule'> & { rules?: PolicyRule[] | null }
   const held = rules ?? []
-  const wants = wanted.rules ?? []
+  const wants = bootstrap.rules ?? []
   const added = deepEqual(held, wants) ? [] : uncovered(held, wants)
   const selectors = aggregationRule?.clusterRoleSelectors ?? []
-  const wantedSelectors = wanted.aggregationRule?.clusterRoleSelectors ?? []
+  const wantedSelectors = bootstrap.aggregationRule?.clusterRoleSelectors ?? []
   const addedSelectors = wantedSelectors.filter(selector => !selectors.some(each => deepEqual(each, selector)))
   return patchOf({
-    ...metadataMissing(stored, wanted),
+    ...metadataMissing(stored, bootstrap),
     ...(added.length > 0 && { rules: [...held, ...added] }),
     ...(addedSelectors.length > 0 && { aggregationRule: { clusterRoleSelectors: [...selectors, ...addedSelectors] } }),
     // An aggregated role would not keep the rules that it should have.
-    ...(!wanted.aggregationRule && aggregationRule && { aggregationRule: null }),
+    ...(!bootstrap.aggregationRule && aggregationRule && { aggregationRule: null }),
   })
 }
 
 /** As missingFromRole; `recreate` when the binding refers to another role, which is immutable. */
-export function missingFromBinding(stored: AnyObject, wanted: WantedBinding): object | 'recreate' | undefined {
+export function missingFromBinding(stored: AnyObject, bootstrap: BootstrapBinding): object | 'recreate' | undefined {
   if (isProtected(stored)) return undefined
   const { roleRef, subjects = [] } = stored as AnyObject & { roleRef: object; subjects?: Subject[] }
-  if (!deepEqual(roleRef, wanted.roleRef)) return 'recreate'
-  const added = (wanted.subjects ?? []).filter(subject => !subjects.some(each => deepEqual(each, subject)))
-  return patchOf({ ...metadataMissing(stored, wanted), ...(added.length > 0 && { subjects: [...subjects, ...added] }) })
+  if (!deepEqual(roleRef, bootstrap.roleRef)) return 'recreate'
+  const added = (bootstrap.subjects ?? []).filter(subject => !subjects.some(each => deepEqual(each, subject)))
+  return patchOf({ ...metadataMissing(stored, bootstrap), ...(added.length > 0 && { subjects: [...subjects, ...added] }) })
 }
 
 const isProtected = ({ metadata }: AnyObject) => metadata.annotations?.[AUTOUPDATE] === 'false'
 const patchOf = (patch: object) => (Object.keys(patch).length === 0 ? undefined : patch)
 
-function metadataMissing({ metadata }: AnyObject, { metadata: wanted }: WantedRole | WantedBinding): { metadata?: object } {
+function metadataMissing({ metadata }: AnyObject, { metadata: bootstrap }: BootstrapRole | BootstrapBinding): { metadata?: object } {
   const absent = (from: Readonly<Record<string, string>>, has: Readonly<Record<string, string>> = {}) =>
     Object.fromEntries(Object.entries(from).filter(([key]) => !Object.hasOwn(has, key)))
-  const labels = patchOf(absent(wanted.labels, metadata.labels))
-  const annotations = patchOf(absent(wanted.annotations, metadata.annotations))
+  const labels = patchOf(absent(bootstrap.labels, metadata.labels))
+  const annotations = patchOf(absent(bootstrap.annotations, metadata.annotations))
   return labels || annotations ? { metadata: { ...(labels && { labels }), ...(annotations && { annotations }) } } : {}
 }

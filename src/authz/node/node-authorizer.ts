@@ -19,8 +19,8 @@ export type NodeParts = {
   readonly gate: (name: string) => boolean
 }
 
-type Asked = Attributes & { readonly resource: NonNullable<Attributes['resource']> }
-type Question = NodeParts & { readonly node: string; readonly asked: Asked }
+type ResourceAccess = Attributes & { readonly resource: NonNullable<Attributes['resource']> }
+type Question = NodeParts & { readonly node: string; readonly access: ResourceAccess }
 
 const ALLOW: Decision = { verdict: 'allow' }
 const no = (reason = ''): Decision => (reason === '' ? { verdict: 'no-opinion' } : { verdict: 'no-opinion', reason })
@@ -34,14 +34,14 @@ export function nodeAuthorizer(parts: NodeParts): NamedAuthorizer {
   const rules = rulesByResource(groupDomain)
   return {
     name: 'node',
-    authorize(user, asked): Decision {
+    authorize(user, access): Decision {
       const node = nodeOf(user)
       if (node === undefined) return no()
       if (node === '') return no(`unknown node for user ${goQuote(user.name)}`)
-      const { resource } = asked
+      const { resource } = access
       const decide = resource && rules.get(`${resource.group}/${resource.plural}`)
-      if (decide) return decide({ ...parts, node, asked: asked as Asked })
-      return commonRules().permit(asked) ? ALLOW : no()
+      if (decide) return decide({ ...parts, node, access: access as ResourceAccess })
+      return commonRules().permit(access) ? ALLOW : no()
     },
     rulesFor(user): RulesFound {
       const nothing = { resourceRules: [], nonResourceRules: [], incomplete: false }
@@ -67,7 +67,7 @@ const rulesByResource = (domain: string): ReadonlyMap<string, (question: Questio
       '/secrets': readRelated,
       '/configmaps': readRelated,
       '/persistentvolumeclaims': question =>
-        question.asked.resource.subresource === 'status' ? writeStatus(question) : getRelated(question),
+        question.access.resource.subresource === 'status' ? writeStatus(question) : getRelated(question),
       '/persistentvolumes': getRelated,
       '/serviceaccounts': accounts,
       '/nodes': nodes,
@@ -82,34 +82,34 @@ const rulesByResource = (domain: string): ReadonlyMap<string, (question: Questio
   )
 
 /** Allows access when the object leads to the node. */
-function related({ graph, node, asked: { resource } }: Question): Decision {
+function related({ graph, node, access: { resource } }: Question): Decision {
   const { plural, namespace, name } = resource
   if (name === '') return no('No Object name found')
   return graph.leadsTo(vertex(plural, namespace, name), node) ? ALLOW : no(`no relationship found between node '${node}' and this object`)
 }
 
 function readRelated(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (!READS.includes(verb)) return no('can only read resources of this type')
   if (resource.subresource !== '') return no('cannot read subresource')
   return resource.namespace === '' ? no('can only read namespaced object of this type') : related(question)
 }
 
 function getRelated(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (verb !== 'get') return no('can only get individual resources of this type')
   return resource.subresource === '' ? related(question) : no('cannot get subresource')
 }
 
 function writeStatus(question: Question): Decision {
-  const { verb } = question.asked
+  const { verb } = question.access
   return verb === 'update' || verb === 'patch' ? related(question) : no('can only get/update/patch this type')
 }
 
 /** Service accounts of its pods, and tokens for them. */
 function accounts(question: Question): Decision {
-  const { gate, asked } = question
-  const { verb, resource } = asked
+  const { gate, access } = question
+  const { verb, resource } = access
   if (verb === 'get' && resource.subresource === '') {
     const isOn = gate('KubeletServiceAccountTokenForCredentialProviders') || gate('PodCertificateRequest')
     return isOn ? readRelated(question) : no('not allowed to get service accounts')
@@ -119,18 +119,18 @@ function accounts(question: Question): Decision {
 }
 
 /** The node's own objects have its name; the name in a create request is not known yet. */
-const own = ({ node, asked: { verb, resource } }: Question, reason: string): Decision =>
+const own = ({ node, access: { verb, resource } }: Question, reason: string): Decision =>
   verb === 'create' || resource.name === node ? ALLOW : no(reason)
 
 function leases(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (!OWN.includes(verb)) return no('can only get, create, update, patch, or delete a node lease')
   if (resource.namespace !== 'kube-node-lease') return no('can only access leases in the "kube-node-lease" system namespace')
   return own(question, 'can only access node lease with the same name as the requesting node')
 }
 
 function csiNodes(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (resource.subresource === '') {
     if (!OWN.includes(verb)) return no('can only get, create, update, patch, or delete a CSINode')
   } else if (resource.subresource !== 'status') return no('cannot authorize CSINode subresources')
@@ -140,7 +140,7 @@ function csiNodes(question: Question): Decision {
 }
 
 function slices(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (resource.subresource !== '') return no('cannot authorize ResourceSlice subresources')
   switch (verb) {
     case 'create':
@@ -162,7 +162,7 @@ function slices(question: Question): Decision {
 }
 
 function certificateRequests(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   if (!question.gate('PodCertificateRequest')) return no()
   if (resource.subresource !== '') return no('nodes may not access the status subresource of PodCertificateRequests')
   if (verb === 'create') return ALLOW
@@ -171,7 +171,7 @@ function certificateRequests(question: Question): Decision {
   return selectsOwn(question) ? ALLOW : no('can only list/watch podcertificaterequests with nodeName field selector')
 }
 
-function nodes({ node, asked: { verb, resource } }: Question): Decision {
+function nodes({ node, access: { verb, resource } }: Question): Decision {
   const { subresource, name } = resource
   if (subresource === 'status') return verb === 'update' || verb === 'patch' ? ALLOW : no()
   if (subresource !== '') return no()
@@ -183,7 +183,7 @@ function nodes({ node, asked: { verb, resource } }: Question): Decision {
 }
 
 function pods(question: Question): Decision {
-  const { verb, resource } = question.asked
+  const { verb, resource } = question.access
   switch (resource.subresource) {
     case '':
       if (verb === 'get') return getRelated(question)
@@ -201,7 +201,7 @@ function pods(question: Question): Decision {
 }
 
 /** Whether a list selects only objects of the node. */
-function selectsOwn({ node, asked: { resource } }: Question): boolean {
+function selectsOwn({ node, access: { resource } }: Question): boolean {
   const { fieldSelector = '' } = resource
   const terms = typeof fieldSelector === 'string' ? termsIn(fieldSelector) : fieldSelector
   return terms.some(({ field, operator, value }) => field === 'spec.nodeName' && operator === '=' && value === node)

@@ -23,14 +23,14 @@ export function aggregatedVersionIn({ params }: Clause): AggregatedVersion | und
 }
 
 /** The aggregated document of the core group (`api`) or of all others (`apis`). */
-export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others }: Asked): object {
+export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others }: AggregatedOptions): object {
   const groups = root === 'apis' ? servedGroups(catalog, others) : [{ group: '', versions: coreVersions(catalog) }]
   const told = new Map(Array.from(others?.all() ?? [], each => [groupVersionText(each), each.described?.discovery]))
   const items = groups.map(group => groupItem(catalog, group, told)).filter(({ versions }) => versions.length > 0)
   return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {}, items }
 }
 
-type Asked = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
+type AggregatedOptions = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
 
 /** A version of another server is listed once its discovery document has been fetched. */
 function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: ReadonlyMap<string, JsonObject | undefined>) {

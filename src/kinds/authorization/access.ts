@@ -45,14 +45,14 @@ const NonResourceAttributes = message('NonResourceAttributes', {
 })
 
 /** The requested access: to a resource, or to a non-resource path. */
-const wantedFields = {
+const accessFields = {
   resourceAttributes: [1, ResourceAttributes, 'What is wanted of a resource.'],
   nonResourceAttributes: [2, NonResourceAttributes, 'What is wanted of a path that is no resource.'],
 } as const
 
-export const SelfSubjectAccessReviewSpec = message('SelfSubjectAccessReviewSpec', wantedFields)
+export const SelfSubjectAccessReviewSpec = message('SelfSubjectAccessReviewSpec', accessFields)
 export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
-  ...wantedFields,
+  ...accessFields,
   user: [3, string, 'The user to check; without groups, one that is a member of none.'],
   groups: [4, atomic(string), 'The groups of the user.'],
   extra: [5, mapOf(atomic(string).optional()), 'What else authentication says of the user.'],
@@ -65,12 +65,12 @@ export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {
   evaluationError: [3, string, 'Errors during the check; the decision may still be correct.'],
 })
 
-type Wanted = Static<typeof SelfSubjectAccessReviewSpec>
+type AccessSpec = Static<typeof SelfSubjectAccessReviewSpec>
 type Spec = Static<typeof SubjectAccessReviewSpec>
 type Status = Static<typeof SubjectAccessReviewStatus>
 
 /** Rules for the requested access. */
-export function* validateWanted(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
+export function* validateAccess(spec: AccessSpec, at: Ref<AccessSpec>): Iterable<FieldError> {
   yield* validateOneOf(spec, at)
   if (spec.resourceAttributes) yield* validateResource(spec.resourceAttributes, at.resourceAttributes)
 }
@@ -90,7 +90,7 @@ export function* validateNoMetadata(metadata: ObjectMeta, at: Ref<Envelope>, but
 }
 
 /** A non-resource path in errors. */
-export const shownPath = ({ nonResourceAttributes }: Wanted) => internalRepresentation(NonResourceAttributes, nonResourceAttributes)
+export const shownPath = ({ nonResourceAttributes }: AccessSpec) => internalRepresentation(NonResourceAttributes, nonResourceAttributes)
 
 /** The user of a review. */
 export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): User => ({
@@ -101,7 +101,7 @@ export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): U
 })
 
 /** Runs the authorizer and returns its decision as a status. */
-export async function review(spec: Wanted, user: User, { access, signal }: ReviewContext): Promise<Status> {
+export async function review(spec: AccessSpec, user: User, { access, signal }: ReviewContext): Promise<Status> {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec
   const decision = await access.authorize(user, attributesOf(spec), { signal })
   return statusOf(decision, resource && path === undefined ? selectorProblems(resource) : '')
@@ -117,7 +117,7 @@ function statusOf({ verdict, reason, error }: Decision, problem: string): Status
   }
 }
 
-function attributesOf({ resourceAttributes, nonResourceAttributes }: Wanted): Attributes {
+function attributesOf({ resourceAttributes, nonResourceAttributes }: AccessSpec): Attributes {
   if (!resourceAttributes) return { verb: nonResourceAttributes?.verb ?? '', path: nonResourceAttributes?.path ?? '' }
   const { verb = '', group = '', version, resource: plural = '', subresource = '', namespace = '', name = '' } = resourceAttributes
   const fieldSelector = fieldTermsOf(resourceAttributes)
@@ -160,7 +160,7 @@ function labelSelectorOf({ labelSelector }: ResourceAttributes): LabelTerms | st
 }
 const LABEL_OPERATORS: Readonly<Record<string, LabelOperator>> = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' }
 
-function* validateOneOf(spec: Wanted, at: Ref<Wanted>): Iterable<FieldError> {
+function* validateOneOf(spec: AccessSpec, at: Ref<AccessSpec>): Iterable<FieldError> {
   if ((spec.resourceAttributes === undefined) === (spec.nonResourceAttributes === undefined))
     yield invalid(withValue(at, shownPath(spec)), 'exactly one of nonResourceAttributes or resourceAttributes must be specified')
 }

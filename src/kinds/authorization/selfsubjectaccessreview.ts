@@ -1,6 +1,6 @@
 /** SelfSubjectAccessReview checks whether the current user may perform an action. */
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
-import { review, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus, validateNoMetadata, validateWanted } from './access.ts'
+import { review, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus, validateAccess, validateNoMetadata } from './access.ts'
 
 export const SelfSubjectAccessReview = defineKind({
   group: 'authorization.{group_domain}',
@@ -17,7 +17,7 @@ export const SelfSubjectAccessReview = defineKind({
   resetFields: [],
 
   *validate({ spec, metadata }, at) {
-    yield* validateWanted(spec, at.spec)
+    yield* validateAccess(spec, at.spec)
     yield* validateNoMetadata(metadata, at)
   },
   virtual: { review: async (o, ctx) => ({ ...o, status: await review(o.spec, ctx.user, ctx) }) },

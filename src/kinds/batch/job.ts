@@ -43,7 +43,7 @@ export const Job = defineKind({
 
   deletion: {
     propagation: 'Orphan',
-    warningWithoutPolicy:
+    propagationWarning:
       'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
   },
 

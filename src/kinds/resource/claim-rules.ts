@@ -33,11 +33,11 @@ export function* validateClaimSpec(
   const { requests, constraints, config } = devices
   const named = requestNamesOf(devices)
   const derived: DerivedCost = { total: 0n }
-  const asked = { constrained: constrainedAttributes(constraints ?? []), gate, isStored, derived }
+  const checks = { constrained: constrainedAttributes(constraints ?? []), gate, isStored, derived }
   yield* validateList(requests, at.devices.requests, {
     max: MAX_REQUESTS,
     key: ({ name }) => name,
-    each: (request, here) => validateRequest(request, here, asked),
+    each: (request, here) => validateRequest(request, here, checks),
   })
   yield* validateList(constraints, at.devices.constraints, {
     max: MAX_CONSTRAINTS,
@@ -58,7 +58,7 @@ export function* validateClaimSpec(
 type DerivedCost = { total: bigint }
 
 /** The context for checking the requests of a claim. */
-type Asked = ExpressionOptions & { readonly constrained: Constrained; readonly derived: DerivedCost }
+type RequestChecks = ExpressionOptions & { readonly constrained: Constrained; readonly derived: DerivedCost }
 
 /** The requests of a claim, each with its alternatives. */
 export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>
@@ -106,14 +106,14 @@ function constrainedAttributes(constraints: readonly DeviceConstraint[]): Constr
   return found
 }
 
-function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, asked: Asked): Iterable<Finding> {
+function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, checks: RequestChecks): Iterable<Finding> {
   const { name, exactly, firstAvailable = [] } = request
   yield* invalidEach(at.name, isDNS1123Label(name))
-  const one = exactly ? validateExactRequest(exactly, at.exactly, { ...asked, name }) : []
+  const one = exactly ? validateExactRequest(exactly, at.exactly, { ...checks, name }) : []
   const alternatives = validateList(firstAvailable, at.firstAvailable, {
     max: MAX_SUBREQUESTS,
     key: sub => sub.name,
-    each: (sub, here) => validateSubRequest(sub, here, { ...asked, name: `${name}/${sub.name}` }),
+    each: (sub, here) => validateSubRequest(sub, here, { ...checks, name: `${name}/${sub.name}` }),
   })
   if (exactly && firstAvailable.length > 0) {
     yield invalid(withValue(at, null), 'exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set')
@@ -124,13 +124,13 @@ function* validateRequest(request: DeviceRequest, at: Ref<DeviceRequest>, asked:
   else yield required(at, 'exactly one of `exactly` or `firstAvailable` is required')
 }
 
-type Referenced = Asked & { readonly name: string }
+type Referenced = RequestChecks & { readonly name: string }
 
 function* validateExactRequest(request: ExactDeviceRequest, at: Ref<ExactDeviceRequest>, referenced: Referenced): Iterable<Finding> {
   const { deviceClassName } = request
   if (!deviceClassName) yield required(at.deviceClassName)
   else yield* invalidEach(at.deviceClassName, isDNS1123Subdomain(deviceClassName))
-  yield* validateWanted(request, at, referenced)
+  yield* validateFields(request, at, referenced)
 }
 
 function* validateSubRequest(request: DeviceSubRequest, at: Ref<DeviceSubRequest>, referenced: Referenced): Iterable<Finding> {
@@ -138,14 +138,14 @@ function* validateSubRequest(request: DeviceSubRequest, at: Ref<DeviceSubRequest
   yield* invalidEach(at.name, isDNS1123Label(name))
   if (!deviceClassName) yield* late([required(at.deviceClassName)])
   else yield* late(invalidEach(at.deviceClassName, longNameFaults(deviceClassName)))
-  yield* validateWanted(request, at, referenced)
+  yield* validateFields(request, at, referenced)
 }
 
-type Wanted = Pick<ExactDeviceRequest, 'selectors' | 'allocationMode' | 'count' | 'tolerations' | 'derivedAttributes'>
+type RequestFields = Pick<ExactDeviceRequest, 'selectors' | 'allocationMode' | 'count' | 'tolerations' | 'derivedAttributes'>
 
-function* validateWanted(
-  { selectors, allocationMode = '', count = 0, tolerations, derivedAttributes }: Wanted,
-  at: Ref<Wanted>,
+function* validateFields(
+  { selectors, allocationMode = '', count = 0, tolerations, derivedAttributes }: RequestFields,
+  at: Ref<RequestFields>,
   referenced: Referenced,
 ): Iterable<Finding> {
   yield* validateSelectors(selectors, at.selectors, referenced)

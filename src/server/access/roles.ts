@@ -1,7 +1,7 @@
 /** The roles of a server: the index behind authorization, and the bootstrap roles. */
 
 import { randomUUID } from 'node:crypto'
-import { clusterPolicy, namespacePolicy, type Wanted } from '../../authz/bootstrap/policy.ts'
+import { type BootstrapObject, clusterPolicy, namespacePolicy } from '../../authz/bootstrap/policy.ts'
 import { missingFromBinding, missingFromRole } from '../../authz/bootstrap/reconcile.ts'
 import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../../authz/role-index.ts'
 import type { Caches } from '../../cache/caches.ts'
@@ -45,7 +45,7 @@ export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureA
 export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
 
 /** Writes all at once, so that they share a commit. */
-async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring): Promise<void> {
+async function ensureAll(policy: Iterable<BootstrapObject>, { client, caches }: Ensuring): Promise<void> {
   const seeds: Seed[] = []
   const changes: Promise<void>[] = []
   for (const { resource: plural, object } of policy) {
@@ -58,7 +58,7 @@ async function ensureAll(policy: Iterable<Wanted>, { client, caches }: Ensuring)
 }
 
 /** Adds the missing parts of an object. */
-async function complete(object: Wanted['object'], stored: AnyObject, objects: ResourceClient<AnyObject>): Promise<void> {
+async function complete(object: BootstrapObject['object'], stored: AnyObject, objects: ResourceClient<AnyObject>): Promise<void> {
   const missing = 'roleRef' in object ? missingFromBinding(stored, object) : missingFromRole(stored, object)
   if (missing === 'recreate') {
     await objects.delete(stored)

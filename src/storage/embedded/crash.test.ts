@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { text } from '../../../test/kits/storage/conformance-kit.ts'
-import type { Told } from '../../../test/kits/storage/crash-writer.ts'
+import type { Report } from '../../../test/kits/storage/crash-writer.ts'
 import { StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
@@ -22,14 +22,14 @@ function startWriter(
   t: TestContext,
   dir: string,
   round: number,
-): { child: ChildProcess; told: Told[]; heard(count: number): Promise<void> } {
+): { child: ChildProcess; told: Report[]; heard(count: number): Promise<void> } {
   const script = new URL('../../../test/kits/storage/crash-writer.ts', import.meta.url)
   const child = fork(script, [dir, `${round}`], { execArgv: ['--import', 'tsx'] })
   t.after(() => child.kill('SIGKILL'))
-  const told: Told[] = []
+  const told: Report[] = []
   let wake = () => {}
   child.on('message', message => {
-    told.push(message as Told)
+    told.push(message as Report)
     wake()
   })
   child.on('exit', () => wake())

@@ -2,11 +2,11 @@
 import { openEmbeddedStore } from '../../../src/storage/embedded/embedded.ts'
 
 /** A report of the process: it is open, or a write was acknowledged; `value` is null for a delete. */
-export type Told = { newest: number } | { key: string; value: string | null; revision: number } | { refused: string }
+export type Report = { newest: number } | { key: string; value: string | null; revision: number } | { refused: string }
 
 const [, , dir, round] = process.argv
 
-const tell = (told: Told) => process.send!(told)
+const tell = (report: Report) => process.send!(report)
 
 async function run(): Promise<void> {
   const store = await openEmbeddedStore({ dir: dir! })

@@ -73,11 +73,11 @@ async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promi
   for (const i of lacking) {
     const family = ipFamilies[i]
     if (family === undefined) continue
-    const asked = spec.clusterIPs?.[i]
-    const ip = asked ? parseIPSloppy(asked) : undefined
+    const requested = spec.clusterIPs?.[i]
+    const ip = requested ? parseIPSloppy(requested) : undefined
     const taken = await allocators.take(family, ip && formatIP(ip))
-    if (!taken.ok) throw refusedAddress(taken, { name, asked, at: withValue(at.clusterIPs, shown) })
-    ips[i] = asked || taken.item
+    if (!taken.ok) throw refusedAddress(taken, { name, requested, at: withValue(at.clusterIPs, shown) })
+    ips[i] = requested || taken.item
   }
   if (lacking.length === 0) return
   spec.clusterIPs = ips
@@ -88,9 +88,9 @@ type Refused = Extract<AllocationResult, { ok: false }>
 
 function refusedAddress(
   { why, isFull }: Refused,
-  { name, asked, at }: { name: string; asked: string | undefined; at: Ref<unknown> },
+  { name, requested, at }: { name: string; requested: string | undefined; at: Ref<unknown> },
 ): StatusError {
-  if (asked) return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP ${asked}: ${why}`)])
+  if (requested) return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP ${requested}: ${why}`)])
   if (isFull) return internalError(`failed to allocate a serviceIP for Service ${goQuote(name)}: ${why}`)
   return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP: ${why}`)])
 }
@@ -104,19 +104,19 @@ async function takeNodePorts(taking: Taking): Promise<void> {
 /** In a new service, ports with the same number share a node port, as a DNS server's TCP and UDP do. */
 async function takeFirstNodePorts(taking: Taking): Promise<void> {
   const { ports = [] } = taking.spec
-  const asked = new Map<number, number>()
-  for (const { port, nodePort } of ports) if (nodePort && !asked.has(port)) asked.set(port, nodePort)
+  const requested = new Map<number, number>()
+  for (const { port, nodePort } of ports) if (nodePort && !requested.has(port)) requested.set(port, nodePort)
   /** The first port of each number that gets a node port, which the others of that number share. */
   const first = new Map<number, number>()
-  const wanted: Wanted[] = []
+  const requests: NodePortRequest[] = []
   for (const [i, { port, nodePort }] of ports.entries()) {
     if (!nodePort && !allocatesNodePorts(taking.spec)) continue
     if (!first.has(port)) {
       first.set(port, i)
-      wanted.push({ i, asked: asked.get(port) })
-    } else if (nodePort && nodePort !== asked.get(port)) wanted.push({ i, asked: nodePort })
+      requests.push({ i, requested: requested.get(port) })
+    } else if (nodePort && nodePort !== requested.get(port)) requests.push({ i, requested: nodePort })
   }
-  await takeAllNodePorts(taking, wanted)
+  await takeAllNodePorts(taking, requests)
   for (const port of ports) {
     const shared = first.get(port.port)
     if (!port.nodePort && shared !== undefined) port.nodePort = ports[shared]!.nodePort!
@@ -124,35 +124,35 @@ async function takeFirstNodePorts(taking: Taking): Promise<void> {
 }
 
 async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<void> {
-  const wanted: Wanted[] = []
+  const requests: NodePortRequest[] = []
   for (const [i, { nodePort }] of (taking.spec.ports ?? []).entries()) {
     if (nodePort ? had.has(nodePort) : !allocatesNodePorts(taking.spec)) continue
-    wanted.push({ i, asked: nodePort || undefined })
+    requests.push({ i, requested: nodePort || undefined })
     if (nodePort) had.add(nodePort)
   }
-  await takeAllNodePorts(taking, wanted)
+  await takeAllNodePorts(taking, requests)
 }
 
 /** A service port that needs a node port, and the requested one. */
-type Wanted = { readonly i: number; readonly asked: number | undefined }
+type NodePortRequest = { readonly i: number; readonly requested: number | undefined }
 
 /** Allocates all at once: they share one write. When one is refused, none may be pending, as all are released then. */
-async function takeAllNodePorts({ name, spec, at, allocators }: Taking, wanted: readonly Wanted[]): Promise<void> {
-  const taking = wanted.map(({ asked }) => allocators.take(NODE_PORTS, asked ? String(asked) : undefined))
+async function takeAllNodePorts({ name, spec, at, allocators }: Taking, requests: readonly NodePortRequest[]): Promise<void> {
+  const taking = requests.map(({ requested }) => allocators.take(NODE_PORTS, requested ? String(requested) : undefined))
   await Promise.allSettled(taking)
-  for (const [n, { i, asked }] of wanted.entries()) {
+  for (const [n, { i, requested }] of requests.entries()) {
     const taken = await taking[n]!
     if (taken.ok) spec.ports![i]!.nodePort = Number(taken.item)
-    else if (asked) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, asked), taken.why)])
+    else if (requested) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, requested), taken.why)])
     else throw internalError(`failed to allocate a nodePort: ${taken.why}`)
   }
 }
 
 async function takeHealthCheckPort({ spec, allocators }: Taking): Promise<void> {
-  const asked = spec.healthCheckNodePort
-  const taken = await allocators.take(NODE_PORTS, asked ? String(asked) : undefined)
+  const requested = spec.healthCheckNodePort
+  const taken = await allocators.take(NODE_PORTS, requested ? String(requested) : undefined)
   if (taken.ok) spec.healthCheckNodePort = Number(taken.item)
-  else if (asked) throw internalError(`failed to allocate requested HealthCheck NodePort ${asked}: ${taken.why}`)
+  else if (requested) throw internalError(`failed to allocate requested HealthCheck NodePort ${requested}: ${taken.why}`)
   else throw internalError(`failed to allocate a HealthCheck NodePort 0: ${taken.why}`)
 }
 

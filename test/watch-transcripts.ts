@@ -14,7 +14,7 @@ export const ACCEPT = {
 export type Representation = keyof typeof ACCEPT
 
 /** The events of a watch so far, in order. */
-export class Tape {
+export class Transcript {
   readonly lines: string[] = []
   readonly #label: string
   readonly #source: Readable
@@ -99,22 +99,22 @@ export function over(session: ClientHttp2Session, path: string, { method = 'GET'
 }
 
 /** Opens a watch over HTTP/2; resolves with the head of the response. */
-export function watchOver(session: ClientHttp2Session, path: string, representation: Representation = 'json'): Promise<Tape> {
+export function watchOver(session: ClientHttp2Session, path: string, representation: Representation = 'json'): Promise<Transcript> {
   const stream = session.request({ ':path': path, accept: ACCEPT[representation] })
-  const tape = new Tape(stream, {
+  const transcript = new Transcript(stream, {
     label: `${representation} ${path}`,
     split: representation.startsWith('protobuf') ? splitFrames : splitLines,
   })
   return new Promise((resolve, reject) => {
     stream.on('error', reject)
     stream.on('response', ({ ':status': status }) =>
-      status === 200 ? resolve(tape) : reject(new Error(`${path} was answered with ${status}`)),
+      status === 200 ? resolve(transcript) : reject(new Error(`${path} was answered with ${status}`)),
     )
   })
 }
 
 /** Opens a watch over a connection of its own, as HTTP/1.1 chunks or WebSocket messages. */
-export function watchAlone(t: Scope, { url, credentials }: Target, path: string, { webSocket = false } = {}): Promise<Tape> {
+export function watchAlone(t: Scope, { url, credentials }: Target, path: string, { webSocket = false } = {}): Promise<Transcript> {
   const upgrade = {
     connection: 'Upgrade',
     upgrade: 'websocket',
@@ -127,11 +127,11 @@ export function watchAlone(t: Scope, { url, credentials }: Target, path: string,
     outgoing.on('error', reject)
     outgoing.on('upgrade', (_, socket) => {
       t.after(() => socket.destroy())
-      resolve(new Tape(socket, { label: `WebSocket ${path}`, split: bytes => splitMessages(bytes, () => socket.end()) }))
+      resolve(new Transcript(socket, { label: `WebSocket ${path}`, split: bytes => splitMessages(bytes, () => socket.end()) }))
     })
     outgoing.on('response', answer => {
       if (answer.statusCode !== 200 || webSocket) reject(new Error(`${path} was answered with ${answer.statusCode}`))
-      else resolve(new Tape(answer, { label: `HTTP/1.1 ${path}`, split: splitLines }))
+      else resolve(new Transcript(answer, { label: `HTTP/1.1 ${path}`, split: splitLines }))
     })
     outgoing.end()
   })
