@@ -59,7 +59,7 @@ test('a pod whose grace period is cut to nothing is marked with it, then removed
   ])
 })
 
-test('a deletion that names the version of a pod removes it, though marking it makes another version', patient, async () => {
+test('a deletion that names the revision of a pod removes it, though marking it makes another revision', patient, async () => {
   await create(PODS, pod('named'))
   const { uid, resourceVersion } = (await ask(server, `${PODS}/named`)).json.metadata
   const { status } = await ask(server, `${PODS}/named`, { method: 'DELETE', body: { preconditions: { uid, resourceVersion } } })

@@ -8,7 +8,7 @@ import { sampleOf } from './samples.ts'
 import { collectionBelowRoot, collectionOf, make, openAll, type Served } from './served.ts'
 import { ACCEPT, fieldsOf, over, type Transcript, unwrapped, watchAlone, watchOver } from './watch-transcripts.ts'
 
-/** The version from which to watch. */
+/** The revision from which to watch. */
 const versionOf = async (session: ClientHttp2Session, path: string) =>
   (await over(session, `${path}?limit=1`)).json.metadata.resourceVersion as string
 
@@ -91,7 +91,7 @@ async function release(session: ClientHttp2Session, path: string): Promise<void>
   assert.equal((await over(session, path)).status, 404, path)
 }
 
-/** Every transcript tells what the first does, from the creation of each name to its deletion, in the order of versions. */
+/** Every transcript tells what the first does, from the creation of each name to its deletion, in the order of revisions. */
 async function compare(transcripts: readonly Transcript[], { names, what }: { names: readonly string[]; what: string }): Promise<void> {
   const sent = await Promise.all(transcripts.map(transcript => transcript.until(...names.map(name => `DELETED ${name}@`))))
   const expected = sent[0]!
@@ -148,20 +148,20 @@ test('initial objects are sent first, then the bookmark of their end, then chang
     const { name } = sampleOf(resource, 1).metadata
     await make(session, resource)
     const named = `fieldSelector=metadata.name%3D${name}`
-    const version = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
+    const revision = (await over(session, `${path}/${name}`)).json.metadata.resourceVersion
     for (const representation of ['json', 'table', 'metadata'] as const) {
       const transcript = await watchOver(session, `${path}?${initial}&${named}`, representation)
       const [added, mark] = await transcript.until('ADDED', 'BOOKMARK')
-      assert.equal(added, `ADDED ${name}@${version}`)
+      assert.equal(added, `ADDED ${name}@${revision}`)
       assert.match(mark!, /^BOOKMARK @\d+ end$/, `${representation} ${path}`)
       transcript.close()
     }
     const bare = await watchOver(session, `${path}?${initial}&${named}&includeObject=None`, 'table')
     assert.match((await bare.until('BOOKMARK'))[1]!, /^BOOKMARK @\d+ end$/)
     bare.close()
-    quiet.push(await watchOver(session, `${path}?watch=true&resourceVersion=${version}&${named}&timeoutSeconds=1`))
+    quiet.push(await watchOver(session, `${path}?watch=true&resourceVersion=${revision}&${named}&timeoutSeconds=1`))
   }
-  for (const transcript of quiet) assert.deepEqual(await transcript.end(), [], 'nothing happens after the last version')
+  for (const transcript of quiet) assert.deepEqual(await transcript.end(), [], 'nothing happens after the last revision')
 })
 
 /** Where kube-apiserver lets a kind be selected by more than its name and namespace: each field with what the sample has there. */

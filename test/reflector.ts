@@ -15,7 +15,7 @@ export class Reflector {
   #objects = new Map<string, V1ConfigMap>()
   /** The initial objects, until they are complete. */
   #initial: Map<string, V1ConfigMap> | undefined
-  #version: string | undefined
+  #revision: string | undefined
   #current: AbortController | undefined
 
   constructor(config: KubeConfig, path: string) {
@@ -53,12 +53,12 @@ export class Reflector {
   }
 
   async #watchOnce(): Promise<void> {
-    const begins = this.#version === undefined
+    const begins = this.#revision === undefined
     this.#initial = begins ? new Map() : undefined
     if (begins) this.beginnings++
     const query = {
       allowWatchBookmarks: true,
-      ...(begins ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : { resourceVersion: this.#version! }),
+      ...(begins ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : { resourceVersion: this.#revision! }),
     }
     await new Promise<void>(resolve => {
       const done = () => resolve()
@@ -73,7 +73,7 @@ export class Reflector {
 
   #take(type: string, object: V1ConfigMap): void {
     if (type === 'ERROR') {
-      this.#version = undefined
+      this.#revision = undefined
       return
     }
     const { name = '', resourceVersion = '', annotations = {} } = object.metadata ?? {}
@@ -85,6 +85,6 @@ export class Reflector {
     } else if (type === 'DELETED') (this.#initial ?? this.#objects).delete(name)
     else (this.#initial ?? this.#objects).set(name, object)
     // Until the initial objects are complete, there is no revision to resume from.
-    if (!this.#initial) this.#version = resourceVersion
+    if (!this.#initial) this.#revision = resourceVersion
   }
 }

@@ -38,7 +38,7 @@ test('a read through one server sees what another has acknowledged, however late
 
 const nameOf = ({ metadata }: any) => metadata.name
 
-test('reads ask the store once each at most, and those of any version never', patient, async t => {
+test('reads ask the store once each at most, and those of any revision never', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   await create(a, CONFIG_MAPS, configMap('read'))
   const before = b.view.questions
@@ -47,7 +47,7 @@ test('reads ask the store once each at most, and those of any version never', pa
   assert.ok(b.view.questions - before <= 200)
   const asked = b.view.questions
   await Promise.all(Array.from({ length: 20 }, () => ask(b, `${CONFIG_MAPS}/read?resourceVersion=0`)))
-  assert.equal(b.view.questions, asked, 'a read of any version asks for nothing')
+  assert.equal(b.view.questions, asked, 'a read of any revision asks for nothing')
 })
 
 test('a write through one server is about what another has stored', patient, async t => {

@@ -73,7 +73,7 @@ function problemOfPut(
   if (!before) return `${act.verb}d while it was not there`
   if (before.uid !== after.uid) return `${act.verb}d, and its uid changed`
   if (act.expects !== undefined && act.expects !== before.revision)
-    return `${act.client} named version ${act.expects}, but replaced ${before.revision}`
+    return `${act.client} named revision ${act.expects}, but replaced ${before.revision}`
   return sameContent(after, act, act.verb === 'patch' ? before.labels : {})
 }
 
@@ -93,7 +93,7 @@ function problemOfDeletion(timeline: Timeline, { entry: { key, heard, revision }
   const asked = (timeline.deletes.get(key) ?? []).filter(act => act.start <= heard)
   const mine = asked.find(act => act.outcome.is === 'done' && act.outcome.uid === before.uid)
   if (mine?.expects !== undefined && mine.expects !== before.revision)
-    return `${mine.client} meant version ${mine.expects}, but deleted ${before.revision}`
+    return `${mine.client} meant revision ${mine.expects}, but deleted ${before.revision}`
   const swept = () =>
     timeline.sweeps.some(act => act.start <= heard && act.outcome.is !== 'refused' && couldSweep(timeline, act, key, revision))
   if (mine || asked.some(act => act.outcome.is === 'unknown') || swept()) return undefined
@@ -133,7 +133,7 @@ function* checkRefusal({ timeline, frontier }: Context, act: Put | Delete): Iter
     return code === 409 && expects !== undefined && state !== undefined && state.revision !== expects
   }
   if (timeline.sometime(act.key, { from: frontier.before(act.start), until: act.end }, fits)) return
-  const named = expects === undefined ? '' : ` of version ${expects}`
+  const named = expects === undefined ? '' : ` of revision ${expects}`
   yield broken(
     'a refusal has a reason',
     `${act.client} was refused a ${verb}${named} of ${act.key} with ${code}, and at no time was that right`,

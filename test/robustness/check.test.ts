@@ -243,7 +243,7 @@ test('an acknowledged write that is lost is found', () => {
   assert.deepEqual(promises(put(a2), sweep, watch(1, [event('ADDED', a2), event('DELETED', { ...a2, revision: 3 })])), [])
 })
 
-test('two writers that win on one version are found', () => {
+test('two writers that win on one revision are found', () => {
   const other = object(A, 4, 'other')
   const both = [put(a2), put(a3, { verb: 'replace', expects: 2 }), put(other, { verb: 'replace', expects: 2 })]
   assert.deepEqual(promises(...both), ['a write is what was asked for'])

@@ -13,7 +13,7 @@ export async function read(run: Run, client: Client): Promise<void> {
   while (!run.stop.aborted) {
     const chance = random.below(10)
     if (chance < 4) await get(run, client, random.pick(KEYS))
-    else if (chance < 8) await list(run, client, { selection: random.pick(SELECTIONS), ...chooseVersion(run, client) })
+    else if (chance < 8) await list(run, client, { selection: random.pick(SELECTIONS), ...chooseRevision(run, client) })
     else await listPages(run, client, random.pick(SELECTIONS))
     await pause(run, random.below(2 * PAUSE_MS))
   }
@@ -34,19 +34,19 @@ type PageRequest = Pick<Page, 'selection' | 'after' | 'exactly' | 'atLeast' | 'm
 }
 
 /** The ways in which a list may set a resourceVersion, with their guarantees. */
-function chooseVersion(run: Run, { random }: Client): Omit<PageRequest, 'selection'> {
-  const version = Math.max(1, run.newest - random.below(30))
+function chooseRevision(run: Run, { random }: Client): Omit<PageRequest, 'selection'> {
+  const revision = Math.max(1, run.newest - random.below(30))
   switch (random.below(5)) {
     case 0:
       return { query: { resourceVersion: '0' }, ...(run.isShared && { mayBeOld: true }) }
     case 1:
       return {
-        atLeast: version,
-        query: { resourceVersion: String(version), resourceVersionMatch: 'NotOlderThan' },
+        atLeast: revision,
+        query: { resourceVersion: String(revision), resourceVersionMatch: 'NotOlderThan' },
         ...(run.isShared && { mayBeOld: true }),
       }
     case 2:
-      return { exactly: version, query: { resourceVersion: String(version), resourceVersionMatch: 'Exact' } }
+      return { exactly: revision, query: { resourceVersion: String(revision), resourceVersionMatch: 'Exact' } }
     default:
       return {}
   }
