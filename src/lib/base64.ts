@@ -1,6 +1,6 @@
 // Standard base64 as Go reads it for byte fields: padding required, line breaks ignored.
 
-/** A text that is not base64; the message is that of kube-apiserver. */
+/** A string that is not base64; the message is that of kube-apiserver. */
 export class Base64Error extends Error {
   override readonly name = 'Base64Error'
 }

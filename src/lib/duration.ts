@@ -3,7 +3,7 @@
 import { goTimeQuote } from './go-text.ts'
 import { LIMITS } from './limits.ts'
 
-/** A text that is not a duration; the message is that of Go. */
+/** A string that is not a duration; the message is that of Go. */
 export class DurationError extends Error {
   override readonly name = 'DurationError'
 }
@@ -23,7 +23,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
 ])
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** The nanoseconds of a text such as `1h15m30.918s`; throws DurationError. */
+/** The nanoseconds of a string such as `1h15m30.918s`; throws DurationError. */
 export function parseDuration(text: string): bigint {
   const negative = text.startsWith('-')
   let rest = negative || text.startsWith('+') ? text.slice(1) : text

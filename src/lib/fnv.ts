@@ -1,6 +1,6 @@
 // The FNV-1a hash, which Kubernetes uses to derive short names and shards from longer data.
 
-/** The 64-bit FNV-1a hash of bytes or of a text in UTF-8. */
+/** The 64-bit FNV-1a hash of bytes or of a string in UTF-8. */
 export function fnv64a(data: string | Uint8Array): bigint {
   let high = 0xcbf29ce4
   let low = 0x84222325
@@ -14,7 +14,7 @@ export function fnv64a(data: string | Uint8Array): bigint {
   return (BigInt(high) << 32n) | BigInt(low)
 }
 
-/** The 32-bit FNV-1a hash of bytes or of a text in UTF-8. */
+/** The 32-bit FNV-1a hash of bytes or of a string in UTF-8. */
 export function fnv32a(data: string | Uint8Array): number {
   let hash = 0x811c9dc5
   for (const byte of bytesOf(data)) hash = Math.imul(hash ^ byte, 0x01000193)

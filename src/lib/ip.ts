@@ -46,12 +46,12 @@ export function formatIP({ family, bits }: IPAddress): string {
   return family === 4 ? formatV4(bits) : formatV6(bits)
 }
 
-/** The block of a text without leading zeros and without bits past the prefix; undefined if it is not one. */
+/** The block of a string without leading zeros and without bits past the prefix; undefined if it is not one. */
 export function parseCIDR(text: string): CIDR | undefined {
   return cidrFaults(text).length === 0 ? parseInterfaceAddress(text)?.cidr : undefined
 }
 
-/** The address and block of a text such as `10.0.0.5/24`, leading zeros allowed; undefined if it is not one. */
+/** The address and block of a string such as `10.0.0.5/24`, leading zeros allowed; undefined if it is not one. */
 export function parseInterfaceAddress(text: string): InterfaceAddress | undefined {
   const slash = text.indexOf('/')
   if (slash < 0) return undefined
@@ -222,7 +222,7 @@ function cidrFaults(value: string): string[] {
   return sameIP(parsed.address, parsed.cidr.network) ? [] : ['must not have bits set beyond the prefix length']
 }
 
-/** Whether a text is an address and no number in it has needless zeros. The pattern of node:net takes milliseconds to compile. */
+/** Whether a string is an address and no number in it has needless zeros. The pattern of node:net takes milliseconds to compile. */
 function isStrict(text: string): boolean {
   return parseIPSloppy(text) !== undefined && !NEEDLESS_ZEROS.test(text)
 }
@@ -280,7 +280,7 @@ function parseV6(text: string): bigint | undefined {
   return joinGroups([...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail])
 }
 
-/** The 16-bit groups of a text without elision; the last two may be written as an IPv4 address. */
+/** The 16-bit groups of a string without elision; the last two may be written as an IPv4 address. */
 function parseGroups(text: string): number[] | undefined {
   const parts = text.split(':', 9)
   const groups: number[] = []
@@ -330,12 +330,12 @@ export interface Prefix {
   readonly bits: number
 }
 
-/** A text that is not an address or prefix; the message is that of Go's net/netip. */
+/** A string that is not an address or prefix; the message is that of Go's net/netip. */
 export class NetipError extends Error {
   override readonly name = 'NetipError'
 }
 
-/** The address of a text, as Go's net/netip reads it; throws NetipError. */
+/** The address of a string, as Go's net/netip reads it; throws NetipError. */
 export function parseAddress(text: string): ZonedAddress {
   const first = /[.:%]/.exec(text)?.[0]
   if (first === '.') return { address: { family: 4, bits: parseOctets(text, text), mapped: false }, zone: '' }
@@ -343,7 +343,7 @@ export function parseAddress(text: string): ZonedAddress {
   throw addressError(text, first === '%' ? 'missing IPv6 address' : 'unable to parse IP')
 }
 
-/** The prefix of a text such as `10.0.0.1/8`, as Go's net/netip reads it; throws NetipError. */
+/** The prefix of a string such as `10.0.0.1/8`, as Go's net/netip reads it; throws NetipError. */
 export function parsePrefix(text: string): Prefix {
   const fail = (why: string) => new NetipError(`netip.ParsePrefix(${goQuote(text)}): ${why}`)
   const slash = text.lastIndexOf('/')

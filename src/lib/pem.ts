@@ -31,7 +31,7 @@ export function decodePem(text: string): { block: PemBlock | undefined; rest: st
   }
 }
 
-/** All well-formed blocks of a text, and the rest after the last of them. */
+/** All well-formed blocks of a string, and the rest after the last of them. */
 export function pemBlocks(text: string): { blocks: PemBlock[]; rest: string } {
   const blocks: PemBlock[] = []
   for (let rest = text; ; ) {

@@ -9,12 +9,12 @@ export interface Semver {
   readonly build: readonly string[]
 }
 
-/** A text that is no version; the message is the library's. */
+/** A string that is no version; the message is the library's. */
 class SemverError extends Error {
   override readonly name = 'SemverError'
 }
 
-/** The version of a text; throws SemverError. */
+/** The version of a string; throws SemverError. */
 export function parseSemver(text: string): Semver {
   if (text === '') throw new SemverError('Version string empty')
   const [major, minor, rest] = splitThree(text)

@@ -27,7 +27,7 @@ export interface Url {
   readonly fragment: string
 }
 
-/** A text that is not a URL; the message is that of Go. */
+/** A string that is not a URL; the message is that of Go. */
 export class UrlError extends Error {
   override readonly name = 'UrlError'
 }

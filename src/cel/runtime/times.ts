@@ -21,7 +21,7 @@ export function timestampOf(seconds: CelInt, nanos: number, offset = 0): CelTime
 
 const timestampText = /^\d{4}-\d\d-\d\dT\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** The timestamp of a text in RFC 3339; undefined if it is none. */
+/** The timestamp of a string in RFC 3339; undefined if it is none. */
 export function parseTimestamp(text: string): CelTimestamp | CelFault | undefined {
   // A cheap check first: the parser would spend its time on an error message that is not used.
   if (!timestampText.test(text)) return undefined
@@ -49,7 +49,7 @@ function formatOffset(offset: number): string {
   return `${offset < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
 }
 
-/** The duration of a text such as `1h30m`; undefined if it is none. */
+/** The duration of a string such as `1h30m`; undefined if it is none. */
 export function parseDurationValue(text: string): CelDuration | undefined {
   try {
     return new CelDuration(intOf(parseDuration(text)))

@@ -53,7 +53,7 @@ function certificateOf(entry: Entry): Certificate | undefined {
   return entry.read === 'unreadable' ? undefined : entry.read
 }
 
-/** The certificates of a text in PEM. */
+/** The certificates of a string in PEM. */
 export function poolOfPem(pem: string): CertificatePool {
   const { blocks } = pemBlocks(pem)
   return new CertificatePool(blocks.filter(({ label, headers }) => label === 'CERTIFICATE' && headers.size === 0).map(({ bytes }) => bytes))
