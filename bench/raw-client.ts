@@ -116,7 +116,7 @@ export const HTTP1: Protocol = {
   },
 }
 
-/** What the direct reader leaves to node:http, with all that follows on the connection (`src/http/listener/direct.ts`). */
+/** A request that the direct reader leaves to node:http, with all that follows on the connection (`src/http/listener/direct.ts`). */
 const CHUNKED = Buffer.from('GET /version HTTP/1.1\r\nHost: bench\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
 
 /** HTTP/1.1 on connections that Keelson reads by means of node:http and its streams. */

@@ -138,7 +138,7 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
   }
 }
 
-/** What plain requests over HTTP/1.1 cost, and would cost if node:http answered them (docs/decisions/006-plain-requests.md). */
+/** The cost of plain requests over HTTP/1.1, and their cost if node:http answered them (docs/decisions/006-plain-requests.md). */
 async function plain(quick: boolean): Promise<Measurements['plain']> {
   const { target, pid, stop } = await startKeelson(newFolder(), NO_CONTROLLERS)
   await prepare(target)

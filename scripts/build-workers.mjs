@@ -16,7 +16,7 @@ export const SHARED = {
   preserveSymlinks: true,
 }
 
-/** The definitions of the names that the sources declare for these strings. */
+/** The definitions of esbuild that replace the names which the sources declare for these texts. */
 export async function workerDefinitions(define = {}) {
   const textOf = async entry => {
     const { outputFiles } = await build({ ...SHARED, define, entryPoints: [entry], format: 'cjs', minify: true, write: false })

@@ -101,7 +101,7 @@ export async function runFiles(files, { bundle, processes, isAlone, showsOutput,
   process.off('exit', killAll)
 }
 
-/** Ends a process. Handles that a test left open must not keep it alive, so it is killed. */
+/** Work that a test left running must not keep the process: tests that care for it say so themselves. */
 async function retire(child) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise(resolve => child.once('exit', resolve))

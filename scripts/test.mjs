@@ -50,7 +50,7 @@ const failures = []
 const skipped = []
 const ended = []
 const running = new Set()
-/** The last failure of each file, which the diagnostics that follow it belong to. */
+/** The last failure of each file: diagnostics of a test come right after it. */
 const lastFailures = new Map()
 let said = performance.now()
 const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
@@ -118,7 +118,7 @@ function report(event) {
     const failure = { text }
     failures.push(failure)
     lastFailures.set(file, failure)
-    // Output is shown here alone, not again at the end.
+    // The output of the file is printed once, here.
     console.log(`\n${text}${wanted.length === 0 && event.output ? `\n    output of the file so far:\n${indented(event.output)}` : ''}\n`)
   }
   if (type === 'diagnostic') {

@@ -21,7 +21,7 @@ for (const page of PAGES) test(`${page} shows the figures of bench/figures.json`
 
 test(`${CHART} shows the figures of bench/figures.json`, () => assert.equal(textOf(CHART), chartOf(figures)))
 
-// What a console prints in an example is no claim.
+// Example output of a console is no claim.
 for (const page of ['README.md', 'docs/comparison.md'])
   test(`${page} has no figures of speed and memory but those`, () => {
     assert.doesNotMatch(textOf(page), /not measured/i)

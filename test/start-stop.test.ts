@@ -32,7 +32,7 @@ test(`${CYCLES} servers come and go and leave nothing behind`, { timeout: 5 * pa
   assert.deepEqual(readdirSync(temporary), files)
 })
 
-/** The handles that remain once closed connections are gone: their list no longer changes. */
+/** The handles that remain when closed connections are gone: the same in every check. */
 async function settledHandles(): Promise<string> {
   let last = handles()
   let same = 0

@@ -17,7 +17,7 @@ export function slowness(): number {
   return Math.max(1, Math.max(...times) / REFERENCE_MS)
 }
 
-/** Parses, compares, sorts and writes, as a server does with a body. */
+/** The work of a server with a body: parsing, comparing, sorting and writing. */
 function work(): void {
   const text = JSON.stringify(
     Array.from({ length: 8_000 }, (_, i) => ({ name: `object-${(i * 7919) % 8_000}`, labels: { a: `${i}`, b: 'c' } })),
