@@ -25,18 +25,24 @@ export type ClientBench = {
   readonly run: (controller: Controller) => RunningController
 }
 
-export type ClientOptions = { readonly now?: () => Date; readonly authorizer?: Authorizer; readonly catalog?: Catalog }
+export type ClientOptions = {
+  readonly now?: () => Date
+  readonly authorizer?: Authorizer
+  readonly catalog?: Catalog
+  /** Whether a feature is on; none is unless given. */
+  readonly gate?: (name: string) => boolean
+}
 
 /** The client over an existing registry. */
 export function clientsOver(
   bench: Pick<Bench, 'registry' | 'caches'>,
   kinds: readonly Kind<any>[],
-  { now = () => NOW, authorizer, catalog = new Catalog(resourcesOf(kinds, 'k8s.io')) }: ClientOptions = {},
+  { now = () => NOW, authorizer, catalog = new Catalog(resourcesOf(kinds, 'k8s.io')), gate = () => false }: ClientOptions = {},
 ): ClientBench {
   const ending = new AbortController()
   const { signal } = ending
   setMaxListeners(0, signal)
-  const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate: () => false, now, signal, onError: assert.ifError }
+  const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate, now, signal, onError: assert.ifError }
   const { clientFor } = createClients({ ...parts, registry: () => bench.registry, ...(authorizer && { authorizer: () => authorizer }) })
   return {
     catalog,
@@ -52,10 +58,15 @@ export function clientsOver(
 export async function openControllerBench(
   t: Scope,
   kinds: readonly Kind<any>[],
-  { now, authorizer, catalog, ...options }: BenchOptions & ClientOptions = {},
+  { now, authorizer, catalog, gate, ...options }: BenchOptions & ClientOptions = {},
 ): Promise<Bench & ClientBench> {
   const bench = await openBench(kinds, options)
-  const clients = clientsOver(bench, kinds, { ...(now && { now }), ...(authorizer && { authorizer }), ...(catalog && { catalog }) })
+  const clients = clientsOver(bench, kinds, {
+    ...(now && { now }),
+    ...(authorizer && { authorizer }),
+    ...(catalog && { catalog }),
+    ...(gate && { gate }),
+  })
   t.after(() => {
     clients.stop()
     return bench.close()
