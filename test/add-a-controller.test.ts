@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { OWNER_INDEX } from '../src/client/informer.ts'
-import { namedBy, queueKey } from '../src/client/object-revision.ts'
+import { namedBy, queueKey } from '../src/client/change.ts'
 import { defineController, watch } from '../src/controllers/controller.ts'
 import { ConfigMap } from '../src/kinds/core/configmap.ts'
 import { Secret } from '../src/kinds/core/secret.ts'

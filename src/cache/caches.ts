@@ -4,6 +4,7 @@ import { ExpectedBytes } from '../codec/stored-bytes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { Observer } from '../schema/object-revision.ts'
 import type { Resource } from '../schema/resource.ts'
 import { expired, noSuchResource, type StatusError, tooLargeRevision, unavailable } from '../schema/status-error.ts'
 import {
@@ -22,7 +23,6 @@ import {
 import { bookmarkOf } from './bookmark.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Freshness } from './freshness.ts'
-import type { ObjectRevision } from './object-revision.ts'
 import { DEFAULT_HISTORY, type HistoryLimits, type ReadBack, ResourceCache } from './resource-cache.ts'
 import { Watch, type WatchRequest } from './watch.ts'
 import type { WatchEvent } from './watch-stream.ts'
@@ -69,14 +69,6 @@ type Writing = {
 /** How caches of resources are made. */
 type Made = { readonly limits: HistoryLimits; readonly readBack?: ReadBack; readonly now?: () => number }
 type Waiter = { readonly revision: Revision; readonly resolve: () => void }
-
-/** Receives every change, in order and as soon as it can be read. Handlers must be quick and must not throw. */
-export interface Observer {
-  /** A revision has become the current one of its object; `previous` is what it replaced. */
-  changed(resource: Resource, current: ObjectRevision, previous: ObjectRevision | undefined): void
-  /** Starts to cache the objects of a resource, or replaces how they are cached. */
-  joined(resource: Resource): void
-}
 
 export class Caches implements AsyncDisposable {
   readonly #store: Store

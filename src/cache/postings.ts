@@ -3,7 +3,7 @@
  * updates all indexes, and clients choose the keys: only the most recently used ones are kept.
  */
 
-import type { ObjectRevision } from './object-revision.ts'
+import type { CachedRevision } from './cached-revision.ts'
 import { type Term, termValue } from './selection.ts'
 
 type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: Map<string, Set<string>> }
@@ -15,7 +15,7 @@ export class Postings {
   readonly #indexes = new Map<string, Index>()
 
   /** The keys of objects that have one of the term's values; `all` is read when the index is first needed. */
-  keys(term: Term, all: Iterable<ObjectRevision>): string[] {
+  keys(term: Term, all: Iterable<CachedRevision>): string[] {
     const id = `${term.on} ${term.key}`
     let index = this.#indexes.get(id)
     if (!index) {
@@ -29,7 +29,7 @@ export class Postings {
   }
 
   /** Moves an object from its old values to its new ones. */
-  replace(before: ObjectRevision | undefined, after: ObjectRevision | undefined): void {
+  replace(before: CachedRevision | undefined, after: CachedRevision | undefined): void {
     for (const index of this.#indexes.values()) {
       if (before) remove(index, before)
       if (after) add(index, after)
@@ -37,7 +37,7 @@ export class Postings {
   }
 }
 
-function add({ on, key, byValue }: Index, version: ObjectRevision): void {
+function add({ on, key, byValue }: Index, version: CachedRevision): void {
   const value = termValue(on, key, version)
   if (value === undefined) return
   const keys = byValue.get(value)
@@ -45,7 +45,7 @@ function add({ on, key, byValue }: Index, version: ObjectRevision): void {
   else byValue.set(value, new Set([version.key]))
 }
 
-function remove({ on, key, byValue }: Index, version: ObjectRevision): void {
+function remove({ on, key, byValue }: Index, version: CachedRevision): void {
   const value = termValue(on, key, version)
   if (value === undefined) return
   const keys = byValue.get(value)

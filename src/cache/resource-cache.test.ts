@@ -4,13 +4,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { drop, put, type State, widgets } from '../../test/kits/cache/widgets.ts'
-import type { ObjectRevision } from './object-revision.ts'
+import type { CachedRevision } from './cached-revision.ts'
 import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 
 const ANY: Selection = { namespace: '', name: '' }
-const paths = (versions: readonly ObjectRevision[]) => versions.map(v => `${v.namespace}/${v.name}`)
-const colorOf = (v: ObjectRevision) => JSON.parse(v.json.toString()).spec.color
+const paths = (versions: readonly CachedRevision[]) => versions.map(v => `${v.namespace}/${v.name}`)
+const colorOf = (v: CachedRevision) => JSON.parse(v.json.toString()).spec.color
 
 test('an object is read as the bytes that were written, with its revision inside', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
@@ -110,7 +110,7 @@ test('reads at any revision of the window give the state of that revision, page 
 /** Every page of a list, checking that each tells how many follow. */
 function readPages(cache: ResourceCache, selection: Selection, { at, limit }: { at: number; limit: number }): [string, string][] {
   const all = cache.list({ selection, at }).objects
-  const pages: ObjectRevision[] = []
+  const pages: CachedRevision[] = []
   for (let after: string | undefined; ; ) {
     const { objects, next, remaining } = cache.list({ selection, at, limit, ...(after !== undefined && { after }) })
     pages.push(...objects)

@@ -17,7 +17,7 @@ import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
 import type { Entry, Event, Revision, Store } from '../storage/store.ts'
 import type { ByteBudget, Evictable } from './byte-budget.ts'
-import { type ByteSource, type ObjectRevision, objectRevisionOf, tombstoneOf, type Written } from './object-revision.ts'
+import { type ByteSource, type CachedRevision, objectRevisionOf, tombstoneOf, type Written } from './cached-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import { Watchers } from './watchers.ts'
@@ -32,7 +32,7 @@ export type HistoryLimits = {
 export const DEFAULT_HISTORY: HistoryLimits = { bytes: 64 << 20, entries: 100_000, ageMs: 10 * 60_000, totalBytes: 128 << 20 }
 
 export type Listing = {
-  readonly objects: readonly ObjectRevision[]
+  readonly objects: readonly CachedRevision[]
   /** Where the next page begins, when there is more. */
   readonly next: string | undefined
   /** How many objects follow; counted only when nothing but namespace selects. */
@@ -42,9 +42,9 @@ export type ListRequest = { readonly selection: Selection; readonly at?: Revisio
 
 class Slot {
   readonly key: string
-  newest: ObjectRevision
+  newest: CachedRevision
 
-  constructor(newest: ObjectRevision) {
+  constructor(newest: CachedRevision) {
     this.key = newest.key
     this.newest = newest
   }
@@ -54,9 +54,9 @@ class Slot {
 }
 
 /** An object revision and the one that was current before it. */
-export type Replaced = { readonly current: ObjectRevision; readonly previous: ObjectRevision | undefined }
+export type Replaced = { readonly current: CachedRevision; readonly previous: CachedRevision | undefined }
 /** `bytes` is how much history in memory the write has made: what it replaced, and of a deletion its own state as well. */
-type Logged = { readonly object: ObjectRevision; readonly time: number; bytes: number }
+type Logged = { readonly object: CachedRevision; readonly time: number; bytes: number }
 
 /** The place of a dropped revision in the log, until the log is cut. */
 const DROPPED: Logged = { object: undefined as never, time: 0, bytes: 0 }
@@ -118,12 +118,12 @@ export class ResourceCache implements ByteSource, Evictable {
   }
 
   /** Of an object that it has, or had a moment ago. */
-  read(object: ObjectRevision): Buffer | undefined {
+  read(object: CachedRevision): Buffer | undefined {
     return this.#readBack && readFrom(this.#readBack.store, object)
   }
 
   /** Current objects that somebody asked for are likely to be asked for again; the past and what would take too much room is not kept. */
-  keeps(object: ObjectRevision): boolean {
+  keeps(object: CachedRevision): boolean {
     return this.#slots.get(object.key)?.newest === object && object.size <= this.#readBack!.budget.limit / 16
   }
 
@@ -154,7 +154,7 @@ export class ResourceCache implements ByteSource, Evictable {
    * Applies one event of the store, notifies the watchers and returns the newest object revision of its key; undefined for the
    * deletion of something that does not exist. `written` is what the writer knows, if that was here.
    */
-  apply(event: Event, written?: Written): ObjectRevision | undefined {
+  apply(event: Event, written?: Written): CachedRevision | undefined {
     const newest = event.after ? objectRevisionOf(this.resource, event.after, written) : this.#deletionOf(event)
     if (!newest) return undefined
     const before = this.#setNewest(newest)
@@ -229,7 +229,7 @@ export class ResourceCache implements ByteSource, Evictable {
     return changes
   }
 
-  get(key: string): ObjectRevision | undefined {
+  get(key: string): CachedRevision | undefined {
     const object = this.#slots.get(key)?.newest
     return object?.deleted ? undefined : object
   }
@@ -240,7 +240,7 @@ export class ResourceCache implements ByteSource, Evictable {
     const prefix = prefixOf(this.resource, selection)
     const from = after === undefined ? this.#order.atOrAfter(prefix) : this.#order.after(after)
     const past = this.#order.pastPrefix(prefix)
-    const objects: ObjectRevision[] = []
+    const objects: CachedRevision[] = []
     for (const slot of this.#order.between(from, past)) {
       const object = at === undefined ? slot.newest : objectAt(slot.newest, at)
       if (!object || object.deleted || !selects(selection, object)) continue
@@ -251,17 +251,17 @@ export class ResourceCache implements ByteSource, Evictable {
   }
 
   /** Every current object, in no particular order. */
-  *current(): Iterable<ObjectRevision> {
+  *current(): Iterable<CachedRevision> {
     for (const { newest } of this.#slots.values()) if (!newest.deleted) yield newest
   }
 
   /** What was written after a revision, in order. The revision must not be before `oldest`. */
-  *since(revision: Revision): Iterable<ObjectRevision> {
+  *since(revision: Revision): Iterable<CachedRevision> {
     for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.object
   }
 
   #listByTerm(selection: Selection, after: string | undefined, limit: number): Listing {
-    const found: ObjectRevision[] = []
+    const found: CachedRevision[] = []
     for (const key of this.#postings.keys(selection.term!, this.current())) {
       const object = this.#slots.get(key)!.newest
       if ((after === undefined || compareKeys(key, after) > 0) && selects(selection, object)) found.push(object)
@@ -289,7 +289,7 @@ export class ResourceCache implements ByteSource, Evictable {
   }
 
   /** Makes it the newest of its key; returns what it replaces. */
-  #setNewest(object: ObjectRevision): ObjectRevision | undefined {
+  #setNewest(object: CachedRevision): CachedRevision | undefined {
     if (this.#readBack) object.track(this)
     const slot = this.#slots.get(object.key)
     if (!slot) {
@@ -312,7 +312,7 @@ export class ResourceCache implements ByteSource, Evictable {
     return before
   }
 
-  #deletionOf({ key, revision }: Event): ObjectRevision | undefined {
+  #deletionOf({ key, revision }: Event): CachedRevision | undefined {
     const last = this.get(key)
     return last && tombstoneOf(last, revision)
   }
@@ -347,7 +347,7 @@ export class ResourceCache implements ByteSource, Evictable {
     this.#dropped = 0
   }
 
-  #free(deleted: ObjectRevision): void {
+  #free(deleted: CachedRevision): void {
     const slot = this.#slots.get(deleted.key)
     if (slot?.newest !== deleted) return
     this.#slots.delete(deleted.key)
@@ -356,7 +356,7 @@ export class ResourceCache implements ByteSource, Evictable {
 }
 
 /** The bytes of an object revision, read again from the store. */
-export function readFrom(store: Pick<Store, 'readBack'>, { key, revision, revisionOffset }: ObjectRevision): Buffer | undefined {
+export function readFrom(store: Pick<Store, 'readBack'>, { key, revision, revisionOffset }: CachedRevision): Buffer | undefined {
   const entry = store.readBack?.(key, revision)
   if (!entry || entry.fault !== undefined) return undefined
   return withRevision(bufferOf(entry.value), revision, revisionOffset)
@@ -371,8 +371,8 @@ export function prefixOf({ prefix, namespaced }: Resource, { namespace, name }: 
   return namespace === '' ? prefix : `${prefix}${namespace}/${name}`
 }
 
-function objectAt(newest: ObjectRevision, revision: Revision): ObjectRevision | undefined {
-  let object: ObjectRevision | undefined = newest
+function objectAt(newest: CachedRevision, revision: Revision): CachedRevision | undefined {
+  let object: CachedRevision | undefined = newest
   while (object && object.revision > revision) object = object.previous
   return object
 }

@@ -1,5 +1,5 @@
 /** Which objects of a resource a list or watch is about, in the terms that indexes understand. */
-import type { ObjectRevision } from './object-revision.ts'
+import type { CachedRevision } from './cached-revision.ts'
 
 export type Selection = {
   /** Empty for all namespaces. */
@@ -9,16 +9,16 @@ export type Selection = {
   /** Something every selected object must have, for an index to start from: one of these values of a label or field. */
   readonly term?: Term
   /** What must hold beside namespace and name; without it, nothing. */
-  readonly test?: (version: ObjectRevision) => boolean
+  readonly test?: (version: CachedRevision) => boolean
 }
 
 export type Term = { readonly on: 'label' | 'field'; readonly key: string; readonly values: readonly string[] }
 
-export const selects = (s: Selection, v: ObjectRevision): boolean =>
+export const selects = (s: Selection, v: CachedRevision): boolean =>
   (s.namespace === '' || s.namespace === v.namespace) && (s.name === '' || s.name === v.name) && (s.test === undefined || s.test(v))
 
 /** The value by which a version is found under a term's key. */
-export const termValue = (on: Term['on'], key: string, v: ObjectRevision): string | undefined => {
+export const termValue = (on: Term['on'], key: string, v: CachedRevision): string | undefined => {
   const from = on === 'label' ? v.labels : v.fields
   return Object.hasOwn(from, key) ? from[key] : undefined
 }

@@ -1,7 +1,7 @@
 /** What the store knows of the past: an object or a page of a snapshot, also where the cache has forgotten it. */
 import type { Resource } from '../schema/resource.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
-import { type ByteSource, type ObjectRevision, objectRevisionOf } from './object-revision.ts'
+import { type ByteSource, type CachedRevision, objectRevisionOf } from './cached-revision.ts'
 import { type Listing, type ListRequest, prefixOf, readFrom } from './resource-cache.ts'
 import { selects } from './selection.ts'
 
@@ -18,7 +18,7 @@ export async function listStored(
   const prefix = prefixOf(resource, selection)
   const source = sourceOf(store)
   const isCounted = !selection.test && selection.name === ''
-  const objects: ObjectRevision[] = []
+  const objects: CachedRevision[] = []
   let from = after
   try {
     for (;;) {
@@ -50,7 +50,7 @@ export async function readStored(
   resource: Resource,
   key: string,
   at: Revision,
-): Promise<ObjectRevision | undefined | 'forgotten'> {
+): Promise<CachedRevision | undefined | 'forgotten'> {
   try {
     const { entry } = await store.get(key, at)
     return entry && objectRevisionOf(resource, entry)
@@ -65,7 +65,7 @@ function sourceOf(store: Store): ByteSource | undefined {
   return { read: object => readFrom(store, object), keeps: () => false, held() {} }
 }
 
-function selectedFrom(resource: Resource, entry: Entry, selection: ListRequest['selection']): ObjectRevision | undefined {
+function selectedFrom(resource: Resource, entry: Entry, selection: ListRequest['selection']): CachedRevision | undefined {
   const object = objectRevisionOf(resource, entry)
   return selects(selection, object) ? object : undefined
 }

@@ -10,7 +10,7 @@ import { yieldToOthers } from '../lib/yield.ts'
 import { expired, internalError, type StatusError, timedOut } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
-import type { ObjectRevision } from './object-revision.ts'
+import type { CachedRevision } from './cached-revision.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 import { WatchEvent, type WatchSink, type WatchStream } from './watch-stream.ts'
@@ -44,7 +44,7 @@ export class Watch implements WatchStream, Watcher {
   readonly #newest: () => Revision
   readonly #onEnd: () => void
   #sink: WatchSink | undefined
-  #initial: Iterator<ObjectRevision> | undefined
+  #initial: Iterator<CachedRevision> | undefined
   /** All up to here has been sent. */
   #position: Revision
   #state: 'new' | 'snapshot' | 'replay' | 'live' | 'ended' = 'new'
@@ -116,7 +116,7 @@ export class Watch implements WatchStream, Watcher {
     this.#sink?.end(error)
   }
 
-  receive(event: WatchEvent, version: ObjectRevision): void {
+  receive(event: WatchEvent, version: CachedRevision): void {
     // A watch may start at a future revision.
     if (version.revision <= this.#position) return
     if (!this.#send(event, version)) return
@@ -189,7 +189,7 @@ export class Watch implements WatchStream, Watcher {
   }
 
   /** A watch must not silently leave out an object: if one cannot be read, it ends with an error that names it. */
-  #send(event: WatchEvent, { name }: ObjectRevision): boolean {
+  #send(event: WatchEvent, { name }: CachedRevision): boolean {
     if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
     else {
       this.#sentBytes += event.json.length

@@ -1,13 +1,13 @@
 /** Everyone who watches one resource, found from the side of an event: an event costs only the watchers it may concern. */
 import type { Resource } from '../schema/resource.ts'
-import { type ObjectRevision, tombstoneOf } from './object-revision.ts'
+import { type CachedRevision, tombstoneOf } from './cached-revision.ts'
 import { type Selection, selects, termValue } from './selection.ts'
 import { type EventType, WatchEvent } from './watch-stream.ts'
 
 /** One live watch, as events see it. */
 export interface Watcher {
   readonly selection: Selection
-  receive(event: WatchEvent, version: ObjectRevision): void
+  receive(event: WatchEvent, version: CachedRevision): void
 }
 
 type Terms = Map<string, Map<string, Set<Watcher>>>
@@ -42,7 +42,7 @@ export class Watchers {
   }
 
   /** Sends a change to the watchers that selected the object before or select it now. */
-  tell(version: ObjectRevision, before: ObjectRevision | undefined): void {
+  tell(version: CachedRevision, before: CachedRevision | undefined): void {
     if (this.#size === 0) return
     const last = before?.deleted ? undefined : before
     const events = new EventsOf(this.#resource, version, last)
@@ -72,7 +72,7 @@ export class Watchers {
     else yield this.#others
   }
 
-  *#concerned(version: ObjectRevision, before: ObjectRevision | undefined): Iterable<Watcher> {
+  *#concerned(version: CachedRevision, before: CachedRevision | undefined): Iterable<Watcher> {
     const { namespace, name } = version
     yield* this.#others
     yield* this.#byNamespace.get(namespace) ?? NONE
@@ -102,12 +102,12 @@ export class Watchers {
 /** The up to three events one change can be, each made once for all watchers. */
 export class EventsOf {
   readonly #resource: Resource
-  readonly #version: ObjectRevision
-  readonly #before: ObjectRevision | undefined
+  readonly #version: CachedRevision
+  readonly #before: CachedRevision | undefined
   readonly #made: Partial<Record<EventType, WatchEvent>> = {}
 
   /** `before` is what the change replaced, if that was not a deletion. */
-  constructor(resource: Resource, version: ObjectRevision, before: ObjectRevision | undefined) {
+  constructor(resource: Resource, version: CachedRevision, before: CachedRevision | undefined) {
     this.#resource = resource
     this.#version = version
     this.#before = before

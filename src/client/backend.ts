@@ -1,13 +1,14 @@
-/** What the client stands on: the cache to read from and the registry to write to, handed in by the server. */
+/** The client's access to the server: the cache to read from and the registry to write to, handed in by the composition root. */
+import type { Fence } from '../lib/fence.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { Kind, Verb } from '../schema/kind.ts'
+import type { ObjectRevision, Observer } from '../schema/object-revision.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { LabelTerms } from '../schema/selectors.ts'
 import type { User } from '../schema/user.ts'
-import type { ObjectRevision } from './object-revision.ts'
 
-/** Which objects of a resource are meant; all that is said must hold. */
-export type Selection = {
+/** Selects objects of a resource: those that match everything that is given. */
+export type ListOptions = {
   readonly namespace?: string
   readonly name?: string
   /** A value of one of the selectable fields. */
@@ -30,23 +31,12 @@ export type WriteRequest = {
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void
-  /** What must still be so when it is stored. */
+  /** Must still hold when the object is stored. */
   readonly fence?: Fence
 }
 
-/** A key of the store, and the revision that it must have. */
-export type Fence = { readonly key: string; readonly modified: number }
-
-/** By what writes are refused: early, by who sends them, and at the latest by the store. */
+/** Refuses the writes of a component that no longer leads: `mayWrite` before a write is sent, the fence when the store makes it. */
 export type WriteGuard = { readonly mayWrite: () => boolean; readonly fence: Fence }
-
-/** Hears of every change of every resource, in order and before the write is answered. It must be quick and must not throw. */
-export interface Observer {
-  /** `previous` is the revision that was current before, if there was one. */
-  changed(resource: Resource, current: ObjectRevision, previous: ObjectRevision | undefined): void
-  /** The objects of a resource can be read from now on, or by another schema than before. */
-  joined(resource: Resource): void
-}
 
 export interface Backend {
   now(): Date
@@ -59,7 +49,7 @@ export interface Backend {
   /** The resource that objects of an apiVersion and kind belong to, if one is served. */
   resourceOfKind(apiVersion: string, kind: string): Resource | undefined
   get(resource: Resource, key: string): ObjectRevision | undefined
-  list(resource: Resource, selection: Selection): Iterable<ObjectRevision>
+  list(resource: Resource, options: ListOptions): Iterable<ObjectRevision>
   observe(observer: Observer, signal: AbortSignal): void
   /** Throws a StatusError unless the user may. */
   authorize(user: User, attributes: Attributes): Promise<void> | void

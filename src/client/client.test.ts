@@ -5,10 +5,10 @@ import { ConfigMap } from '../kinds/core/configmap.ts'
 import { Event } from '../kinds/core/event.ts'
 import { Secret } from '../kinds/core/secret.ts'
 import type { StatusError } from '../schema/status-error.ts'
+import type { Change } from './change.ts'
 import { eventRecorder } from './event-recorder.ts'
 import { controllerIdentity } from './identity.ts'
 import { type IndexDefinition, OWNER_INDEX } from './informer.ts'
-import type { Change } from './object-revision.ts'
 
 const named = (name: string) => ({ namespace: 'default', name })
 

@@ -10,12 +10,13 @@ import { parseJson, stringifyJson } from '../codec/json.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
+import type { ObjectRevision } from '../schema/object-revision.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Backend, Selection } from './backend.ts'
+import type { Backend, ListOptions } from './backend.ts'
+import type { Named } from './change.ts'
 import type { Identity } from './identity.ts'
 import type { AllHandler, ChangeHandler, IndexDefinition, Informer, Informers } from './informer.ts'
-import type { Named, ObjectRevision } from './object-revision.ts'
 
 /** An object as it is sent: what is left out gets its default. */
 export type Draft<O> = O extends readonly (infer E)[] ? Draft<E>[] : O extends object ? { [K in keyof O]?: Draft<O[K]> | undefined } : O
@@ -147,13 +148,13 @@ export class ResourceClient<O extends Envelope> {
   }
 
   /** The objects that can be read. */
-  *list(selection: Selection = {}): Iterable<O> {
-    for (const { object } of this.revisions(selection)) if (object) yield object
+  *list(options: ListOptions = {}): Iterable<O> {
+    for (const { object } of this.revisions(options)) if (object) yield object
   }
 
   /** All of them, before they are decoded. */
-  revisions(selection: Selection = {}): Iterable<ObjectRevision<O>> {
-    return this.#parts.backend.list(this.resource, selection) as Iterable<ObjectRevision<O>>
+  revisions(options: ListOptions = {}): Iterable<ObjectRevision<O>> {
+    return this.#parts.backend.list(this.resource, options) as Iterable<ObjectRevision<O>>
   }
 
   /** The current objects that have a value in an index. */
@@ -162,9 +163,9 @@ export class ResourceClient<O extends Envelope> {
   }
 
   /** How many objects there are, those that cannot be read among them. */
-  count(selection: Selection = {}): number {
+  count(options: ListOptions = {}): number {
     let count = 0
-    for (const _ of this.revisions(selection)) count++
+    for (const _ of this.revisions(options)) count++
     return count
   }
 

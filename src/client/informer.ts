@@ -11,9 +11,10 @@
 import { Pace } from '../lib/pace.ts'
 import { run, type Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { ObjectRevision, Observer } from '../schema/object-revision.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
-import type { Backend, Observer, Selection } from './backend.ts'
-import type { Change, ObjectRevision } from './object-revision.ts'
+import type { Backend, ListOptions } from './backend.ts'
+import type { Change } from './change.ts'
 
 /** The values under which an object is found. */
 export type IndexFunction<O = AnyObject> = (revision: ObjectRevision<O>) => readonly string[]
@@ -96,8 +97,8 @@ export class Informer<O = AnyObject> {
     return this.#backend.get(this.resource, keyOf(this.resource, namespace, name)) as ObjectRevision<O> | undefined
   }
 
-  list(selection: Selection = {}): Iterable<ObjectRevision<O>> {
-    return this.#backend.list(this.resource, selection) as Iterable<ObjectRevision<O>>
+  list(options: ListOptions = {}): Iterable<ObjectRevision<O>> {
+    return this.#backend.list(this.resource, options) as Iterable<ObjectRevision<O>>
   }
 
   /** Keeps an index from now on; one of the same name is there already after the first time. */

@@ -3,11 +3,12 @@
  * — identity, informers, work queue, events, start and stop — is the same for all and is here. docs/adding-a-controller.md
  * shows one from scratch.
  */
+
+import { type Change, queueKey } from '../client/change.ts'
 import type { Client, ClientFor } from '../client/client.ts'
 import { type EventRecorder, eventRecorder, type RecorderOptions } from '../client/event-recorder.ts'
 import { controllerIdentity, type Identity } from '../client/identity.ts'
 import type { AllHandler } from '../client/informer.ts'
-import { type Change, queueKey } from '../client/object-revision.ts'
 import type { QueueMetrics } from '../client/queue-metrics.ts'
 import { type Again, type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Clock } from '../lib/clock.ts'

@@ -1,9 +1,9 @@
 /** Deletion of a definition: its objects are deleted, and after the last one its finalizer is removed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../cache/caches.ts'
+import type { Change } from '../client/change.ts'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
-import type { Change } from '../client/object-revision.ts'
 import { type Controller, defineController, watch, watchAll } from '../controllers/controller.ts'
 import { CustomResourceDefinition, cleanupFinalizer, setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Resource } from '../schema/resource.ts'

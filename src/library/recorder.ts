@@ -1,6 +1,7 @@
 /** Records requests of clients and changes of objects, for tests to inspect. */
+
+import type { Change } from '../client/change.ts'
 import type { Client } from '../client/client.ts'
-import type { Change } from '../client/object-revision.ts'
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { header } from '../http/message.ts'
 import { whenDone } from '../lib/maybe-promise.ts'

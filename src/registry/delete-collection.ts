@@ -1,5 +1,5 @@
 /** Delete collection: each selected object by the rules of a single delete. */
-import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
 import { run, type Step, waitFor } from '../lib/step.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { StatusError } from '../schema/status-error.ts'
@@ -34,9 +34,9 @@ export function* removeCollection(request: Request): Step<Result> {
 }
 
 /** Removes one object after the other until none is left. */
-async function removeEach(queue: Iterator<ObjectRevision>, { deps, call, ctx }: Request, options: DeleteOptions): Promise<void> {
+async function removeEach(queue: Iterator<CachedRevision>, { deps, call, ctx }: Request, options: DeleteOptions): Promise<void> {
   for (let { value, done } = queue.next(); !done && !ctx.signal.aborted; { value, done } = queue.next()) {
-    const { namespace, name, size } = value as ObjectRevision
+    const { namespace, name, size } = value as CachedRevision
     const request = new Request(deps, { ...call, namespace, name }, ctx)
     request.pace.atLeast(size)
     try {

@@ -1,6 +1,6 @@
 /** The objects of a list, for list and for delete collection: those of one snapshot, whole or page by page. */
 
-import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
 import type { Listing } from '../cache/resource-cache.ts'
 import { listStored } from '../cache/stored-list.ts'
 import { type Step, waitFor } from '../lib/step.ts'
@@ -21,7 +21,7 @@ export type Listed = { readonly options: ListOptions; readonly selected: Selecte
 export function* listObjects(
   request: Request,
   { options, selected }: Listed,
-): Step<{ objects: readonly ObjectRevision[]; meta: ListMeta }> {
+): Step<{ objects: readonly CachedRevision[]; meta: ListMeta }> {
   const { deps, call, ctx } = request
   const { resource } = call
   const { exactly, after, since = ctx.now.getTime() } = yield* snapshotOf(request, options)
@@ -119,7 +119,7 @@ function metaOf(
 }
 
 /** A list must not silently leave out objects that cannot be read: it fails and names them. */
-function refuseUnreadable(resource: Resource, objects: readonly ObjectRevision[]): void {
+function refuseUnreadable(resource: Resource, objects: readonly CachedRevision[]): void {
   const broken = objects.filter(v => v.fault !== undefined)
   if (broken.length === 0) return
   const names = broken.slice(0, 10).map(v => (v.namespace === '' ? v.name : `${v.namespace}/${v.name}`))

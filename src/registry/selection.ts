@@ -1,6 +1,6 @@
 /** The selectors of a request as a selection of the cache. */
 
-import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
 import type { Selection, Term } from '../cache/selection.ts'
 import type { Resource } from '../schema/resource.ts'
 import {
@@ -34,7 +34,7 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   const within = (resource.namespaced && requiredFieldValue(fields, 'metadata.namespace')) || ''
   const term = termOf(labels, fields)
   const tests = labels.length > 0 || shard !== undefined || fields.some(f => named === '' || f !== first)
-  const test = (v: ObjectRevision) =>
+  const test = (v: CachedRevision) =>
     matchesLabelTerms(labels, v.labels) &&
     matchesFieldTerms(fields, f => fieldOf(v, f)) &&
     (shard === undefined || shard.has(shard.field === 'object.metadata.uid' ? v.uid : v.namespace))
@@ -75,5 +75,5 @@ function termOf(labels: LabelTerms, fields: FieldTerms): Term | undefined {
   return label && { on: 'label', key: label.key, values: [...new Set(label.values)] }
 }
 
-const fieldOf = (v: ObjectRevision, field: string): string =>
+const fieldOf = (v: CachedRevision, field: string): string =>
   field === 'metadata.name' ? v.name : field === 'metadata.namespace' ? v.namespace : (v.fields[field] ?? '')

@@ -1,11 +1,12 @@
 /** Stores the object of a write by compare and swap, or removes it. Leaves `done` unset when another write came first. */
 import { encodeObject, encodeWrite, withRevision } from '../codec/stored-bytes.ts'
+import type { Fence } from '../lib/fence.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { type Step, waitFor } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import { type Fence, FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
+import { FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
 import type { Write } from './write-value.ts'
 
 /** Creates the object, if its name is free. */

@@ -1,5 +1,5 @@
 /** The stored object that a request is about. */
-import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
 import { parseObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
@@ -11,10 +11,10 @@ import type { Deps } from './deps.ts'
 export const findStored = (
   { caches }: Pick<Deps, 'caches'>,
   { resource, namespace, name }: Pick<Call, 'resource' | 'namespace' | 'name'>,
-): ObjectRevision | undefined => caches.of(resource).get(keyOf(resource, namespace, name))
+): CachedRevision | undefined => caches.of(resource).get(keyOf(resource, namespace, name))
 
 /** The stored object of a revision, or an error that says it cannot be read. */
-export function decodeStored(resource: Resource, found: ObjectRevision): AnyObject {
+export function decodeStored(resource: Resource, found: CachedRevision): AnyObject {
   // Reading the bytes may show that they cannot be read any more.
   const { json, name } = found
   const { fault } = found

@@ -1,12 +1,13 @@
 /** One write on its way through the steps of `write.ts`, and the parts of those steps that the files of verbs define. */
-import type { ObjectRevision } from '../cache/object-revision.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
+import type { Fence } from '../lib/fence.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { Pace } from '../lib/pace.ts'
 import type { Step } from '../lib/step.ts'
 import { timestampOf } from '../lib/time.ts'
 import type { AnyObject, ManagedFieldsEntry } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import type { Fence, Revision } from '../storage/store.ts'
+import type { Revision } from '../storage/store.ts'
 import type { WriteAttributes } from './admission-attributes.ts'
 import type { Reservation } from './allocations.ts'
 import type { Body, Call, CallContext, Result } from './api.ts'
@@ -31,7 +32,7 @@ export type Write = {
   /** The time of the request, as objects have it. */
   readonly time: string
   /** The stored object, as the cache has it and decoded; undefined when the write creates, and for messages. */
-  found: ObjectRevision | undefined
+  found: CachedRevision | undefined
   stored: AnyObject | undefined
   /** The stored object, as one of `kind`. */
   old: AnyObject | undefined

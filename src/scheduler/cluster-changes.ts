@@ -1,5 +1,5 @@
 /** Applies changes of everything but pods: nodes, storage and devices. Pods that such a change may help are requeued. */
-import { type Change, type Named, queueKey } from '../client/object-revision.ts'
+import { type Change, type Named, queueKey } from '../client/change.ts'
 import { type Watch, watch } from '../controllers/controller.ts'
 import type { Node } from '../kinds/core/node.ts'
 import { PersistentVolume } from '../kinds/core/persistentvolume.ts'

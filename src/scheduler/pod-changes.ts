@@ -1,5 +1,5 @@
 /** Applies changes of pods: bound pods take room on nodes, pods without a node enter the queue, and ended pods leave both. */
-import type { Change } from '../client/object-revision.ts'
+import type { Change } from '../client/change.ts'
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { Binder } from './binder.ts'
 import { selfEvents } from './cluster-event.ts'

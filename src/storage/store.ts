@@ -1,4 +1,5 @@
 /** All the server asks of a database. Keys are paths, values opaque bytes; one revision orders every write. */
+import type { Fence } from '../lib/fence.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
 export interface Store {
@@ -108,12 +109,6 @@ export const bytesOf = (value: Value): Uint8Array => (value instanceof LateBytes
 /** The bytes if they have been made. */
 export const madeBytes = (value: Value): Uint8Array | undefined => (value instanceof LateBytes ? value.made : value)
 
-/**
- * A key and the revision that it has, 0 where there is none. Whoever writes the key keeps back every write with this fence that has not
- * been made by then, however long it was on its way: what the last leader sent must not follow what the next one does, and nothing may
- * be created in a namespace that is being emptied.
- */
-export type Fence = { readonly key: string; readonly modified: Revision }
 export type Swap = { readonly ok: true; readonly revision: Revision } | { readonly ok: false; readonly current: Entry | undefined }
 
 export type Event = {

@@ -1,7 +1,7 @@
 /** Makes pods run and be ready, for tests of controllers without nodes and a scheduler. */
 
+import { namedBy } from '../../src/client/change.ts'
 import { serverIdentity } from '../../src/client/identity.ts'
-import { namedBy } from '../../src/client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../src/controllers/controller.ts'
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { timestampOf } from '../../src/lib/time.ts'

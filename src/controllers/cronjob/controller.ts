@@ -1,6 +1,7 @@
 /** Starts jobs at the times of a schedule. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { recordAll } from '../../client/event-recorder.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { CronJob } from '../../kinds/batch/cronjob.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { deepEqual } from '../../lib/json-value.ts'

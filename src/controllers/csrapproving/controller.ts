@@ -1,5 +1,5 @@
 /** Approves requests of kubelets for client certificates, where the requester has the right to have them approved. */
-import { namedBy } from '../../client/object-revision.ts'
+import { namedBy } from '../../client/change.ts'
 import { SubjectAccessReview } from '../../kinds/authorization/subjectaccessreview.ts'
 import { CertificateSigningRequest } from '../../kinds/certificates/certificatesigningrequest.ts'
 import { defineController, watch } from '../controller.ts'

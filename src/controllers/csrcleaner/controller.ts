@@ -1,5 +1,5 @@
 /** Deletes old requests for certificates: kubelets make new ones all the time. */
-import { namedBy } from '../../client/object-revision.ts'
+import { namedBy } from '../../client/change.ts'
 import { CertificateSigningRequest } from '../../kinds/certificates/certificatesigningrequest.ts'
 import { defineController, watch } from '../controller.ts'
 import { remainingLife } from './reconcile.ts'

@@ -1,5 +1,5 @@
 /** Issues certificates for requests that are approved, for the signers of Kubernetes. */
-import { namedBy } from '../../client/object-revision.ts'
+import { namedBy } from '../../client/change.ts'
 import { CertificateSigningRequest } from '../../kinds/certificates/certificatesigningrequest.ts'
 import type { Authority } from '../../lib/x509/authority.ts'
 import { defineController, watch } from '../controller.ts'

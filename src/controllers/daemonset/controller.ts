@@ -1,7 +1,8 @@
 /** Runs the pods of DaemonSets, one on each node that is to have one. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { recordAll } from '../../client/event-recorder.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
 import { DaemonSet } from '../../kinds/apps/daemonset.ts'
 import { Node } from '../../kinds/core/node.ts'

@@ -1,6 +1,7 @@
 /** Rolls Deployments out: makes, scales and deletes their ReplicaSets, step by step. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { UID_INDEX } from '../../client/informer.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Deployment } from '../../kinds/apps/deployment.ts'
 import { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

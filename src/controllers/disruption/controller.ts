@@ -1,5 +1,5 @@
 /** Maintains the status of PodDisruptionBudgets, and removes the conditions of disruptions that were not carried out. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Budget } from '../../kinds/policy/disruption.ts'
 import { PodDisruptionBudget } from '../../kinds/policy/poddisruptionbudget.ts'

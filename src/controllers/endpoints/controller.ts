@@ -1,5 +1,5 @@
 /** Keeps the Endpoints of every Service that selects pods. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Service } from '../../kinds/core/service/service.ts'

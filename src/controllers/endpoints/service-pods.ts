@@ -1,11 +1,13 @@
 /** Which pods serve a Service, and what endpoints say about them: shared by the controllers of Endpoints and EndpointSlices. */
+
+import { type Change, queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { type Change, type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { millisecondsAt, timestampOf } from '../../lib/time.ts'
+import type { ObjectRevision } from '../../schema/object-revision.ts'
 import { type Watch, watch } from '../controller.ts'
 import { isReady, isTerminal, podCondition } from '../pods/pod-state.ts'
 

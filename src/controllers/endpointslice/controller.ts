@@ -1,5 +1,5 @@
 /** Keeps the EndpointSlices of every Service that selects pods. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { DEFAULT_BACK_OFF } from '../../client/work-queue.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -1,6 +1,7 @@
 /** Where the endpoints of a Service are that are ready, as its EndpointSlices say. */
+
+import type { Named } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
-import type { Named } from '../../client/object-revision.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
 import { SERVICE_NAME } from './slices.ts'
 

@@ -1,6 +1,7 @@
 /** How controllers of EndpointSlices hear of their slices and write them. */
+
+import { queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
 import { type Watch, watch } from '../controller.ts'
 import { draftOf, MANAGED_BY, SERVICE_NAME, type Slice, type SlicePlan, type WantedSlice } from './slices.ts'

@@ -1,5 +1,5 @@
 /** Mirrors Endpoints of services without a selector to EndpointSlices. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { DEFAULT_BACK_OFF } from '../../client/work-queue.ts'
 import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Service } from '../../kinds/core/service/service.ts'

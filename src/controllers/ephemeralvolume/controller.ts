@@ -1,5 +1,5 @@
 /** Creates the claims of volumes that live and die with their pod. They are deleted with it, as all that an owner has. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { defineController, watch } from '../controller.ts'

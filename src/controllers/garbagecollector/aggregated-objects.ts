@@ -3,7 +3,7 @@
  * were there. Other servers are not watched, so all of it is listed periodically, and when an owner here is deleted.
  */
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
-import type { Change } from '../../client/object-revision.ts'
+import type { Change } from '../../client/change.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { Pace } from '../../lib/pace.ts'
 import { run, type Step } from '../../lib/step.ts'

@@ -7,8 +7,8 @@
  *     a deletion waits ─→ the object and its dependents
  */
 
+import type { Change } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
-import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { Pace } from '../../lib/pace.ts'

@@ -1,7 +1,7 @@
 /** Scales what HorizontalPodAutoscalers name: reads the size of the target and the metrics now and then, and sets the size they ask for. */
 import type { ApiAccess, DiscoveredResource } from '../../client/api-access.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { recordAll } from '../../client/event-recorder.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { HorizontalPodAutoscaler } from '../../kinds/autoscaling/horizontalpodautoscaler.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { deepEqual, isObject, type Json, type JsonObject } from '../../lib/json-value.ts'

@@ -1,7 +1,8 @@
 /** Runs the pods of jobs until enough of them have succeeded, or too many have failed. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { recordAll } from '../../client/event-recorder.ts'
 import { OWNER_INDEX } from '../../client/informer.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'

@@ -3,8 +3,8 @@
  * something remains they are looked at again when the last of it is gone, or after a while.
  */
 import type { ApiAccess } from '../../client/api-access.ts'
+import type { Change } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
-import type { Change } from '../../client/object-revision.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsAt, timestampOf } from '../../lib/time.ts'

@@ -2,8 +2,10 @@
  * Binds claims and volumes to each other, requests volumes from provisioners, and reclaims released ones. A binding is four writes,
  * the volume's first, and each is made only of the object that was read: after a conflict everything is read again.
  */
-import type { Client } from '../../client/client.ts'
-import { namedBy } from '../../client/object-revision.ts'
+
+import { type Named, namedBy, queueKey } from '../../client/change.ts'
+import type { Notice } from '../../client/event-recorder.ts'
+import type { IndexDefinition } from '../../client/informer.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

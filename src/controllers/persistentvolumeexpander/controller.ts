@@ -1,5 +1,5 @@
 /** Says who has to make volumes larger when their claims ask for more. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { annotationOf } from '../../kinds/rules/persistent-volume/binding.ts'

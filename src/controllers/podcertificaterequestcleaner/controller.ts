@@ -1,5 +1,5 @@
 /** Deletes requests of pods for certificates, whatever became of them: nodes have read the answer long before. */
-import { namedBy } from '../../client/object-revision.ts'
+import { namedBy } from '../../client/change.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'

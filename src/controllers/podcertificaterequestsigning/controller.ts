@@ -1,6 +1,7 @@
 /** Issues client certificates to pods that ask the signer of Kubernetes for them, which Kubernetes names and does not have. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'

@@ -1,6 +1,7 @@
 /** Deletes pods that no node will ever end: terminating ones without a node, and those whose node is gone. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { timestampOf } from '../../lib/time.ts'

@@ -2,12 +2,14 @@
  * Which objects a workload controls. An object without a controller that its selector matches is adopted; one that it controls and
  * that its selector no longer matches is released; what another controls is left alone.
  */
+
+import { queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
 import { OWNER_INDEX, UID_INDEX } from '../../client/informer.ts'
-import { type ObjectRevision, queueKey } from '../../client/object-revision.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { Kind, ObjectOf } from '../../schema/kind.ts'
 import type { Envelope, OwnerReference } from '../../schema/object-meta.ts'
+import type { ObjectRevision } from '../../schema/object-revision.ts'
 import { type LabelTerms, matchesLabelTerms } from '../../schema/selectors.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { type Watch, watch } from '../controller.ts'

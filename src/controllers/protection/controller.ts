@@ -1,6 +1,7 @@
 /** Keeps terminating objects while they are in use, by a finalizer. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -1,6 +1,7 @@
 /** Who uses claims, volumes and classes of their attributes. */
+
+import { queueKey } from '../../client/change.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 
 type Volume = { readonly name: string; readonly persistentVolumeClaim?: { readonly claimName: string }; readonly ephemeral?: object }

@@ -1,7 +1,8 @@
 /** Keeps as many pods as a ReplicaSet or a ReplicationController asks for: one controller for each of the two kinds. */
+
+import { namedBy } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
 import { OWNER_INDEX } from '../../client/informer.ts'
-import { namedBy } from '../../client/object-revision.ts'
 import { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { ReplicationController } from '../../kinds/core/replicationcontroller.ts'

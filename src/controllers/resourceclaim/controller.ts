@@ -1,6 +1,7 @@
 /** Creates claims for pods from templates, maintains reservations, and deallocates claims that are no longer used. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { type IndexDefinition, OWNER_INDEX } from '../../client/informer.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import {
   CLAIM_FINALIZER,
   claimNameOf,

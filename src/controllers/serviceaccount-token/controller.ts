@@ -1,7 +1,8 @@
 /** Fills secrets that are to hold the token of a service account, and deletes them with the account. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import { CONTROLLER_MANAGER } from '../../client/identity.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { defineController, watch } from '../controller.ts'

@@ -1,5 +1,5 @@
 /** Keeps the pods of StatefulSets, each with its name and its claims. */
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
 import { StatefulSet } from '../../kinds/apps/statefulset.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'

@@ -1,6 +1,7 @@
 /** Deletes pods from nodes whose taints they do not tolerate, at once or when their time is up. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { deepEqual } from '../../lib/json-value.ts'

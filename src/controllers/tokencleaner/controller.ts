@@ -1,5 +1,5 @@
 /** Deletes bootstrap tokens that are over. */
-import { namedBy, queueKey } from '../../client/object-revision.ts'
+import { namedBy, queueKey } from '../../client/change.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { TOKEN_NAMESPACE, TOKEN_TYPE, tokenExpiry } from '../../lib/bootstrap-token.ts'
 import { defineController, watch } from '../controller.ts'

@@ -1,5 +1,5 @@
 /** Deletes jobs some time after they are over, when they say after how long. */
-import { namedBy } from '../../client/object-revision.ts'
+import { namedBy } from '../../client/change.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { defineController, watch } from '../controller.ts'
 import { remainingLife } from './reconcile.ts'

@@ -1,7 +1,7 @@
 /** Looks for mistakes in the types of policies' expressions, and tells them in the status of the policy. */
 import { typeWarnings } from '../../admission/policies/type-checking.ts'
+import { namedBy } from '../../client/change.ts'
 import type { Draft } from '../../client/client.ts'
-import { namedBy } from '../../client/object-revision.ts'
 import { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
 import { Pace } from '../../lib/pace.ts'
 import { run } from '../../lib/step.ts'

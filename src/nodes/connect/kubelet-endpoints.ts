@@ -4,7 +4,6 @@
  */
 
 import type { Client } from '../../client/client.ts'
-import type { ObjectRevision } from '../../client/object-revision.ts'
 import { stringifyJson } from '../../codec/json.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -15,6 +14,7 @@ import { integerValue, parseQuantity } from '../../lib/quantity.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { trimEnd } from '../../lib/trim-end.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
+import type { ObjectRevision } from '../../schema/object-revision.ts'
 import { CLUSTER_DOMAIN } from '../container/identity.ts'
 import { bytesOf, type Look, running, total, wholeNode } from '../usage/node-usage.ts'
 import type { Measured } from '../usage/usage.ts'

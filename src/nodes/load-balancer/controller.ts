@@ -1,6 +1,7 @@
 /** Gives addresses to services of type LoadBalancer and to ingresses of the simulated class. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { Ingress } from '../../kinds/networking/ingress.ts'

@@ -1,7 +1,7 @@
 /** The kubelets of all simulated nodes: looks at a pod when it changes, when an object that it waits for does, and when its time has come. */
 import { isDeepStrictEqual } from 'node:util'
+import { type Change, queueKey } from '../../client/change.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { type Change, queueKey } from '../../client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../controllers/controller.ts'
 import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'

@@ -1,8 +1,9 @@
 /** The kubelets of simulated nodes: the pods that each has admitted, with their addresses and certificates. */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import type { ControllerContext } from '../../controllers/controller.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

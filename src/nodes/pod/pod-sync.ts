@@ -1,7 +1,8 @@
 /** Brings one pod up to date: reads the state around it, decides its next step with `reconcilePod`, and carries it out. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { internalIPs, isAlive } from '../node/simulated-node.ts'

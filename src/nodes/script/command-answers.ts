@@ -1,6 +1,7 @@
 /** Answers a worker's questions about stored objects, with a stamp of each answer: a result is valid while the stamps stay the same. */
+
+import type { Named } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
-import type { Named, ObjectRevision } from '../../client/object-revision.ts'
 import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -8,6 +9,7 @@ import { Secret } from '../../kinds/core/secret.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { matchesLabels } from '../../kinds/rules/meta.ts'
 import { LIMITS } from '../../lib/limits.ts'
+import type { ObjectRevision } from '../../schema/object-revision.ts'
 import type { Question } from './command-job.ts'
 
 /** The JSON of the answer; undefined when the object does not exist. */

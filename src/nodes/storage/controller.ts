@@ -1,8 +1,9 @@
 /** The driver of the simulated storage: installs itself on the cluster and its nodes, and provisions, attaches, resizes and deletes volumes. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { claimsOf } from '../../controllers/protection/usage.ts'
 import { Node } from '../../kinds/core/node.ts'

@@ -1,7 +1,8 @@
 /** Creates volumes for claims and deletes them when they are released, as the external-provisioner beside a real driver does. */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { type EventRecorder, recordAll } from '../../client/event-recorder.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'

@@ -2,9 +2,10 @@
  * Grows volumes and changes their attributes, as the external-resizer beside a real driver does, and grows the file system on a volume,
  * as the kubelet does that has mounted it.
  */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { type EventRecorder, recordAll } from '../../client/event-recorder.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { CLAIM_INDEX } from '../../controllers/protection/usage.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'

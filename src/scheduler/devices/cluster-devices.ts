@@ -1,6 +1,6 @@
 /** What there is of devices in the cluster, and what is taken of them: kept up to date change by change. */
 
-import type { Change } from '../../client/object-revision.ts'
+import type { Change } from '../../client/change.ts'
 import type { TaintRule } from '../../devices/device-taints.ts'
 import { DeviceExpressions } from '../../devices/expressions.ts'
 import { ResourceClasses } from '../../devices/extended-resources.ts'

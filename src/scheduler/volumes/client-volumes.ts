@@ -1,7 +1,8 @@
 /** Claims and volumes as the plugins about them see them: those of the informers, with what was decided and is not written yet. */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { classOf } from '../../kinds/rules/storage-class.ts'

@@ -1,7 +1,7 @@
 /** The ConfigMap that publishes this server's trust to aggregated servers: authorities of clients, and proxies that name users. */
 import { X509Certificate } from 'node:crypto'
+import { queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { type Controller, defineController, watch } from '../../controllers/controller.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 import { deepEqual } from '../../lib/json-value.ts'

@@ -1,6 +1,7 @@
 /** The ConfigMap with the date since which uses of tokens in secrets are recorded, for the cleaner of unused tokens. */
+
+import { queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
 

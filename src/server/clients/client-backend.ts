@@ -1,10 +1,10 @@
 /** The backend of the server's own components: reads from the caches, writes through the registry, each write authorized. */
 
 import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
+import type { CachedRevision } from '../../cache/cached-revision.ts'
 import type { Caches } from '../../cache/caches.ts'
-import type { ObjectRevision } from '../../cache/object-revision.ts'
-import type { Selection as CacheSelection, Term } from '../../cache/selection.ts'
-import type { Backend, Selection, WriteGuard, WriteRequest } from '../../client/backend.ts'
+import type { Selection, Term } from '../../cache/selection.ts'
+import type { Backend, ListOptions, WriteGuard, WriteRequest } from '../../client/backend.ts'
 import { Client, type ClientFor } from '../../client/client.ts'
 import { Informers } from '../../client/informer.ts'
 import { LIMITS } from '../../lib/limits.ts'
@@ -92,10 +92,10 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     resources: () => catalog.storedResources(),
     resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     get: (resource, key) => caches.of(resource).get(key),
-    list(resource, selection) {
+    list(resource, options) {
       const cache = caches.of(resource)
       if (cache.count === 0) return NOTHING
-      return isEverything(selection) ? cache.current() : cache.list({ selection: cacheSelection(selection) }).objects
+      return isEverything(options) ? cache.current() : cache.list({ selection: selectionOf(options) }).objects
     },
     observe: (observer, signal) => caches.observe(observer, signal),
     async authorize(user, attributes) {
@@ -142,16 +142,16 @@ function servedBy(catalog: Catalog, resource: Resource): Resource {
   return catalog.find(group, version, plural) ?? versions[0] ?? resource
 }
 
-const NOTHING: readonly ObjectRevision[] = []
-const isEverything = ({ namespace, name, field, labels }: Selection) => !namespace && !name && !field && !labels?.length
+const NOTHING: readonly CachedRevision[] = []
+const isEverything = ({ namespace, name, field, labels }: ListOptions) => !namespace && !name && !field && !labels?.length
 
-function cacheSelection({ namespace = '', name = '', field, labels = [] }: Selection): CacheSelection {
+function selectionOf({ namespace = '', name = '', field, labels = [] }: ListOptions): Selection {
   const label = labels.find(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
   const term: Term | undefined = field
     ? { on: 'field', key: field.key, values: [field.value] }
     : label && { on: 'label', key: label.key, values: label.values }
   if (!term && labels.length === 0) return { namespace, name }
-  const test = (version: ObjectRevision) =>
+  const test = (version: CachedRevision) =>
     (!field || version.fields[field.key] === field.value) && matchesLabelTerms(labels, version.labels)
   return { namespace, name, ...(term && { term }), test }
 }

@@ -22,9 +22,10 @@ import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Fence } from '../../lib/fence.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { keyOf } from '../../schema/resource.ts'
-import type { Fence, Store } from '../../storage/store.ts'
+import type { Store } from '../../storage/store.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
 
 /** The key of the leader's term; kube-apiserver does not read it. */

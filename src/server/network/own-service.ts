@@ -1,8 +1,8 @@
 /** The service `kubernetes`, by which programs in a cluster find this server, and its endpoints. */
 import { networkInterfaces } from 'node:os'
+import { type Named, queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
-import { type Named, queueKey } from '../../client/object-revision.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Service } from '../../kinds/core/service/service.ts'

@@ -1,5 +1,7 @@
 /** The durable default store: an lmdb database of every write, an index of it in memory, group commits. */
+
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import type { Fence } from '../../lib/fence.ts'
 import { deadlineOf, Expiry } from '../expiry.ts'
 import { Feed } from '../feed.ts'
 import type { History, Versioned } from '../history.ts'
@@ -12,7 +14,6 @@ import {
   type Entry,
   type Event,
   type Extent,
-  type Fence,
   FencedOff,
   type Page,
   type PageRequest,

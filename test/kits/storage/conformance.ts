@@ -1,7 +1,8 @@
 /** The conformance suite of stores, run over each of them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Fence, FencedOff, FutureRevision, LateBytes, type Store, type Swap } from '../../../src/storage/store.ts'
+import type { Fence } from '../../../src/lib/fence.ts'
+import { FencedOff, FutureRevision, LateBytes, type Store, type Swap } from '../../../src/storage/store.ts'
 import { bytes, type Opener, put, read, revisionOf, type Subject, text } from './conformance-kit.ts'
 import { describeClosing, describeCompaction, describeExpiry } from './conformance-lifetime.ts'
 import { describeModel } from './conformance-model.ts'

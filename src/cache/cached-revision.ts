@@ -3,6 +3,7 @@ import type { LateItem, ListItem } from '../codec/list-item.ts'
 import { bufferOf, type ExpectedBytes, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { ObjectRevision } from '../schema/object-revision.ts'
 import type { Resource } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import type { Entry, Revision } from '../storage/store.ts'
@@ -24,9 +25,9 @@ type Content = {
 /** Where bytes can be read again that are not kept in memory. */
 export interface ByteSource {
   /** The bytes as they are sent; undefined when the store has them no longer. */
-  read(object: ObjectRevision): Buffer | undefined
+  read(object: CachedRevision): Buffer | undefined
   /** Whether the bytes that were just read are kept. */
-  keeps(object: ObjectRevision): boolean
+  keeps(object: CachedRevision): boolean
   /** So many bytes of a tracked object are in memory, or no longer. */
   held(bytes: number): void
 }
@@ -35,7 +36,7 @@ export interface ByteSource {
 const LARGE_OBJECT = 16 << 10
 
 /** A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. */
-export class ObjectRevision {
+export class CachedRevision implements ObjectRevision {
   readonly key: string
   readonly namespace: string
   readonly name: string
@@ -54,7 +55,7 @@ export class ObjectRevision {
   /** The stored record was written for an older schema and differs from this; the next write replaces it. */
   readonly stale: boolean
   /** What the object was before, while that is inside the history window. */
-  previous: ObjectRevision | undefined
+  previous: CachedRevision | undefined
   /** Where the digits of the resourceVersion begin in `json`. */
   readonly revisionOffset: number
   /** Bytes of `json`. Those of a deletion may be a few more. */
@@ -66,7 +67,7 @@ export class ObjectRevision {
   #source: ByteSource | undefined
   #isTracked = false
 
-  constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: ObjectRevision) {
+  constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: CachedRevision) {
     this.key = key
     this.namespace = namespace
     this.name = name
@@ -194,10 +195,10 @@ export class ObjectRevision {
 
 class StoredItem implements LateItem {
   readonly byteLength: number
-  readonly #object: ObjectRevision
+  readonly #object: CachedRevision
   readonly #read: () => Buffer | undefined
 
-  constructor(object: ObjectRevision, byteLength: number, read: () => Buffer | undefined) {
+  constructor(object: CachedRevision, byteLength: number, read: () => Buffer | undefined) {
     this.#object = object
     this.byteLength = byteLength
     this.#read = read
@@ -219,10 +220,10 @@ const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, termin
 export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
 
 /** The object revision of a stored entry. What the writer knows need not be found out again. */
-export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): ObjectRevision {
+export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): CachedRevision {
   const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)
-  const broken = (fault: string) => new ObjectRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
+  const broken = (fault: string) => new CachedRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
   if (entry.fault !== undefined) return broken(entry.fault)
   if (resource.def.custom) return customRevision(resource, entry, { identity, object, expected: written?.expected, broken })
   const value = bufferOf(entry.value)
@@ -235,18 +236,18 @@ export function objectRevisionOf(resource: Resource, entry: Entry, written?: Wri
     return broken((error as Error).message)
   }
   const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset)
-  return new ObjectRevision(identity, entry.modified, contentOf(resource, decoded, { json, revisionOffset: offset, stale: false }))
+  return new CachedRevision(identity, entry.modified, contentOf(resource, decoded, { json, revisionOffset: offset, stale: false }))
 }
 
 type Making = {
   readonly identity: Identity
   readonly object: AnyObject | undefined
   readonly expected: ExpectedBytes | undefined
-  readonly broken: (fault: string) => ObjectRevision
+  readonly broken: (fault: string) => CachedRevision
 }
 
 /** An object of a custom kind, whose schema may have changed since it was written. */
-function customRevision(resource: Resource, entry: Entry, { identity, object, expected, broken }: Making): ObjectRevision {
+function customRevision(resource: Resource, entry: Entry, { identity, object, expected, broken }: Making): CachedRevision {
   let revived: Revived
   try {
     revived = resource.def.custom!.revive(entry.value, object)
@@ -259,14 +260,14 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, ex
   const stale = revived.value !== entry.value
   const json = (stale ? undefined : expected?.at(entry.modified)) ?? withRevision(value, entry.modified, offset)
   const bytes = { json, revisionOffset: offset, stale }
-  return new ObjectRevision(identity, entry.modified, contentOf(resource, revived.object, bytes))
+  return new CachedRevision(identity, entry.modified, contentOf(resource, revived.object, bytes))
 }
 
 /** The deletion of an object: its last state, with the revision of the deletion. */
-export function tombstoneOf(last: ObjectRevision, revision: Revision): ObjectRevision {
+export function tombstoneOf(last: CachedRevision, revision: Revision): CachedRevision {
   const { uid, labels, fields, owners, terminating, revisionOffset, fault } = last
   const known = { uid, labels, fields, owners, terminating, revisionOffset }
-  return new ObjectRevision(
+  return new CachedRevision(
     last,
     revision,
     { json: fault === undefined ? undefined : NOTHING, ...known, ...(fault !== undefined && { fault }) },
