@@ -1,7 +1,8 @@
 /** Tells pods in events whether their volumes were attached, or which node holds them. */
+
+import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
-import { type Change, namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'

@@ -1,7 +1,6 @@
 /** Creates VolumeAttachments for volumes that pods of a node use, and deletes those that are no longer used there. */
 
-import { type Change, namedBy, queueKey } from '../../client/change.ts'
-import { type IndexDefinition, NODE_INDEX } from '../../client/informer.ts'
+import { type Change, queueKey } from '../../client/change.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -1,7 +1,8 @@
 /** Answers which attachable volumes the pods of a node use, and which pods use a volume there. */
+
+import { namedBy, queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
-import { namedBy, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

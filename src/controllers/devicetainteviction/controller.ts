@@ -1,9 +1,8 @@
-/** Deletes pods that use devices whose taints their claims do not tolerate, at once or when their time is up; says in rules how far that is. */
+/** Evicts pods from devices whose taints their claims do not tolerate, at once or after the tolerated time, and reports that in rules. */
 
-import { namedBy, queueKey } from '../../client/change.ts'
-import type { IndexDefinition } from '../../client/informer.ts'
-import { poolId } from '../../devices/device.ts'
-import { type DeviceName, isSelected, type TaintRule } from '../../devices/device-taints.ts'
+import { queueKey } from '../../client/change.ts'
+import type { Client } from '../../client/client.ts'
+import { type DeviceName, isSelected } from '../../devices/device-taints.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'

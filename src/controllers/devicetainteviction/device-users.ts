@@ -1,7 +1,8 @@
 /** Answers which pods use which devices, by the claims that were allocated and reserved for them. */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import { poolId } from '../../devices/device.ts'
 import type { DeviceName } from '../../devices/device-taints.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'

@@ -1,7 +1,8 @@
 /** Deletes pods when a taint on one of their devices is no longer tolerated. */
+
+import { namedBy } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
-import { namedBy } from '../../client/object-revision.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { evictionOf, evictionPatch, type World } from './reconcile.ts'

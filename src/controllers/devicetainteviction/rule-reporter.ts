@@ -1,6 +1,7 @@
 /** Reports in the status of DeviceTaintRules how far their evictions are, or which pods they would evict. */
+
+import { namedBy } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
-import { namedBy } from '../../client/object-revision.ts'
 import { type DeviceName, isSelected, type TaintRule } from '../../devices/device-taints.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'

@@ -1,7 +1,7 @@
 /** Monitors nodes: marks those without heartbeats, taints nodes by their conditions, and evicts pods from unreachable ones. */
 
 import { namedBy, queueKey } from '../../client/change.ts'
-import { NODE_INDEX } from '../../client/informer.ts'
+import type { Again } from '../../client/work-queue.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -1,7 +1,8 @@
 /** Brings one claim up to date: binds it to a volume, requests one from a provisioner, or marks it as pending or lost. */
+
+import { type Named, queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { type EventRecorder, type Notice, recordAll } from '../../client/event-recorder.ts'
-import { type Named, queueKey } from '../../client/object-revision.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -3,9 +3,8 @@
  * the volume's first, and each is made only of the object that was read: after a conflict everything is read again.
  */
 
-import { type Named, namedBy, queueKey } from '../../client/change.ts'
-import type { Notice } from '../../client/event-recorder.ts'
-import type { IndexDefinition } from '../../client/informer.ts'
+import { namedBy } from '../../client/change.ts'
+import type { Client } from '../../client/client.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'

@@ -1,6 +1,7 @@
 /** Keys of the work queue, and the indexes by which claims and volumes find each other. */
+
+import { type Named, queueKey } from '../../client/change.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
-import { type Named, queueKey } from '../../client/object-revision.ts'
 import type { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { BIND_COMPLETED, hasAnnotation } from '../../kinds/rules/persistent-volume/binding.ts'

@@ -1,7 +1,8 @@
 /** Recycles released volumes: a pod empties each of them, and then it is available again. */
+
+import { queueKey } from '../../client/change.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
-import { queueKey } from '../../client/object-revision.ts'
 import type { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
