@@ -1,4 +1,4 @@
-/** Follows the store and keeps one cache per resource up to date: reads never touch the disk. */
+/** Follows the store and keeps one cache per resource up to date, so that reads never touch the disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ExpectedBytes } from '../codec/stored-bytes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
@@ -14,25 +14,20 @@ import {
   type Entry,
   type Event,
   madeBytes,
-  type Page,
   type Revision,
   type Store,
   type Swap,
   type Value,
 } from '../storage/store.ts'
-import { bookmarkOf } from './bookmark.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Freshness } from './freshness.ts'
+import { HistoryBudget } from './history-budget.ts'
+import { eachEntry, replay } from './loading.ts'
+import { OpenWatches } from './open-watches.ts'
 import { DEFAULT_HISTORY, type HistoryLimits, type ReadBack, ResourceCache } from './resource-cache.ts'
-import { Watch, type WatchRequest } from './watch.ts'
-import type { WatchEvent } from './watch-stream.ts'
+import { RevisionWaiters } from './revision-waiters.ts'
+import type { Watch, WatchRequest } from './watch.ts'
 
-const PAGE = 1_000
-/** To etcd every page costs as much as counting all that there is. */
-const SHARED_PAGE = 10_000
-/** How large objects are shows in the first page. */
-const FIRST_PAGE = 250
-const PAGE_BYTES = 32 << 20
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
@@ -68,14 +63,12 @@ type Writing = {
 }
 /** How caches of resources are made. */
 type Made = { readonly limits: HistoryLimits; readonly readBack?: ReadBack; readonly now?: () => number }
-type Waiter = { readonly revision: Revision; readonly resolve: () => void }
-
 export class Caches implements AsyncDisposable {
   readonly #store: Store
   readonly #byPrefix = new Map<string, ResourceCache>()
   /** Events of resources that are being loaded, kept until they are. */
   readonly #joining = new Map<string, Event[]>()
-  readonly #watches = new Set<Watch>()
+  readonly #watches = new OpenWatches(() => this.#revision)
   readonly #observers = new Set<Observer>()
   /**
    * Writes in progress, in the order of their events. Not a Map: its former entries survive until a full garbage
@@ -83,14 +76,12 @@ export class Caches implements AsyncDisposable {
    */
   readonly #writing: Writing[] = []
   readonly #stop = new AbortController()
-  #waiters: Waiter[] = []
+  readonly #waiters = new RevisionWaiters()
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
   #bookmarks: NodeJS.Timeout | undefined
   #aging: NodeJS.Timeout | undefined
-  /** Bytes of past object revisions of all resources. */
-  #historyBytes = 0
-  #watchesEnded = false
+  readonly #history: HistoryBudget
   readonly #freshness: Freshness | undefined
   /** Counts how often everything had to be read again. */
   #resets = 0
@@ -109,6 +100,7 @@ export class Caches implements AsyncDisposable {
     this.#revision = revision
     const readBack = this.#readBackWithin(objectBytes)
     this.#made = { ...made, ...(readBack && { readBack }) }
+    this.#history = new HistoryBudget(made.limits.totalBytes ?? Number.POSITIVE_INFINITY, () => this.#byPrefix.values())
     if (store.isShared)
       this.#freshness = new Freshness(
         async () => store.fresh(),
@@ -122,7 +114,7 @@ export class Caches implements AsyncDisposable {
     const { caches, newest } = await Caches.#loadAll(options)
     caches.#following = caches.#follow().catch(onFailure)
     await caches.reached(newest)
-    caches.#bookmarks = setInterval(() => caches.#sendBookmarks(), bookmarkMs)
+    caches.#bookmarks = setInterval(() => caches.#watches.sendBookmarks(), bookmarkMs)
     caches.#bookmarks.unref()
     const agingMs = Math.min(Math.max(caches.#made.limits.ageMs / 20, SHORTEST_AGING_MS), LONGEST_AGING_MS)
     caches.#aging = setInterval(() => caches.#dropOld(), agingMs)
@@ -142,7 +134,7 @@ export class Caches implements AsyncDisposable {
         if (resource.conversion) continue
         const cache = new ResourceCache(resource, { since, ...caches.#made })
         caches.#byPrefix.set(resource.prefix, cache)
-        await load(cache, store, since, options.onLoaded)
+        await eachEntry(store, { prefix: resource.prefix, at: since, onLoaded: options.onLoaded }, entry => cache.load(entry))
       }
       return { caches, newest }
     } catch (error) {
@@ -159,7 +151,7 @@ export class Caches implements AsyncDisposable {
 
   /** Bytes of past object revisions that are kept in memory. */
   get historyBytes(): number {
-    return this.#historyBytes
+    return this.#history.bytes
   }
 
   /** Bytes of objects that are kept in memory and could be read again; undefined where all are. */
@@ -178,7 +170,7 @@ export class Caches implements AsyncDisposable {
   forgetBefore(revision: Revision): void {
     this.#forgotten = Math.max(this.#forgotten, revision)
     for (const cache of this.#byPrefix.values()) cache.forgetBefore(revision)
-    this.#countHistory()
+    this.#history.recount()
   }
 
   /** Whether the store has gone back to an earlier state, and all that is here has to be read again. */
@@ -229,10 +221,10 @@ export class Caches implements AsyncDisposable {
       cache.forgetBefore(this.#forgotten)
       this.#byPrefix.set(prefix, cache)
       former?.release()
-      this.#countHistory()
+      this.#history.recount()
       ready()
       for (const observer of this.#observers) observer.joined(resource)
-      if (former) this.#endWatchesOf(former)
+      if (former) this.#watches.endThoseOf(former)
     } finally {
       this.#joining.delete(prefix)
     }
@@ -244,8 +236,8 @@ export class Caches implements AsyncDisposable {
     if (!cache) return
     this.#byPrefix.delete(prefix)
     cache.release()
-    this.#countHistory()
-    this.#endWatchesOf(cache)
+    this.#history.recount()
+    this.#watches.endThoseOf(cache)
   }
 
   /**
@@ -269,10 +261,7 @@ export class Caches implements AsyncDisposable {
   /** Resolves once everything up to a revision can be read, or the signal is aborted. */
   reached(revision: Revision, signal?: Cancellation): Promise<void> {
     if (this.#revision >= revision || this.#stop.signal.aborted) return Promise.resolve()
-    return new Promise(resolve => {
-      this.#waiters.push({ revision, resolve })
-      signal?.addEventListener('abort', () => this.#leave(resolve), { once: true })
-    })
+    return this.#waiters.wait(revision, signal)
   }
 
   /**
@@ -323,14 +312,7 @@ export class Caches implements AsyncDisposable {
   }
 
   watch(resource: Resource, request: WatchRequest): Watch {
-    const watch: Watch = new Watch(this.of(resource), request, {
-      newest: () => this.#revision,
-      onEnd: () => this.#watches.delete(watch),
-    })
-    this.#watches.add(watch)
-    // The request arrived while the server was shutting down.
-    if (this.#watchesEnded) watch.end()
-    return watch
+    return this.#watches.open(this.of(resource), request)
   }
 
   /** Reports every change of every resource until the signal is aborted. */
@@ -341,8 +323,7 @@ export class Caches implements AsyncDisposable {
 
   /** Ends every watch, cleanly or with an error the clients see; those that are opened later end at once. */
   endWatches(error?: StatusError): void {
-    this.#watchesEnded = true
-    for (const watch of this.#watches) watch.end(error)
+    this.#watches.endAll(error)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -352,7 +333,7 @@ export class Caches implements AsyncDisposable {
     this.#stop.abort()
     await this.#following
     // No further revision will be reached; waiters learn from the store that it is closed.
-    for (const { resolve } of this.#waiters.splice(0)) resolve()
+    this.#waiters.wake(Number.POSITIVE_INFINITY)
   }
 
   #reachSoon(revision: Revision): Promise<void> | void {
@@ -374,8 +355,8 @@ export class Caches implements AsyncDisposable {
       const since = Math.min(newest, Math.max((await this.#store.extent()).oldest, newest - replayed))
       const cache = new ResourceCache(resource, { since, ...this.#made })
       try {
-        await load(cache, this.#store, since)
-        await this.#replay(cache, since, newest)
+        await eachEntry(this.#store, { prefix: resource.prefix, at: since }, entry => cache.load(entry))
+        await replay(this.#store, cache, { since, until: newest })
         // What was missed when everything else was read again is missing here as well.
         if (resets === this.#resets) return cache
       } catch (error) {
@@ -384,23 +365,6 @@ export class Caches implements AsyncDisposable {
         if (this.isReloading) await sleep(FOLLOW_AGAIN_MS)
       }
     }
-  }
-
-  async #replay(cache: ResourceCache, since: Revision, until: Revision): Promise<void> {
-    if (since >= until) return
-    const done = new AbortController()
-    try {
-      for await (const { revision, events } of this.#store.watch(cache.resource.prefix, since, done.signal)) {
-        for (const event of events) if (event.revision <= until) cache.apply(event)
-        if (revision >= until) return
-      }
-    } finally {
-      done.abort()
-    }
-  }
-
-  #endWatchesOf(cache: ResourceCache, error?: StatusError): void {
-    for (const watch of this.#watches) if (watch.cache === cache) watch.end(error)
   }
 
   async #follow(): Promise<void> {
@@ -446,15 +410,15 @@ export class Caches implements AsyncDisposable {
     this.#revision = since
     for (const [cache, entries] of read) {
       if (this.#byPrefix.get(cache.resource.prefix) !== cache) continue
-      this.#endWatchesOf(cache, isBack ? expired(`too old resource version: the store went back to ${since}`) : undefined)
+      this.#watches.endThoseOf(cache, isBack ? expired(`too old resource version: the store went back to ${since}`) : undefined)
       for (const { current, previous } of cache.reset(entries, since, { isBack })) {
         for (const observer of this.#observers) observer.changed(cache.resource, current, previous)
         previous?.releaseObject()
       }
     }
-    this.#countHistory()
+    this.#history.recount()
     // Nobody knows whether what they wait for will ever be.
-    this.#wake(isBack ? Number.POSITIVE_INFINITY : since)
+    this.#waiters.wake(isBack ? Number.POSITIVE_INFINITY : since)
   }
 
   #take({ revision, events }: Batch): void {
@@ -467,92 +431,24 @@ export class Caches implements AsyncDisposable {
       const written = event.after && this.#writing.find(({ value }) => madeBytes(value) === event.after!.value)
       const previous = cache?.get(event.key)
       const historyBytes = cache?.historyBytes ?? 0
-      const version = cache?.apply(event, written)
-      if (cache) this.#historyBytes += cache.historyBytes - historyBytes
-      if (written?.isKept) version?.keepObject(written.object)
-      if (version) for (const observer of this.#observers) observer.changed(cache!.resource, version, previous)
+      const current = cache?.apply(event, written)
+      if (cache) this.#history.add(cache.historyBytes - historyBytes)
+      if (written?.isKept) current?.keepObject(written.object)
+      if (current) for (const observer of this.#observers) observer.changed(cache!.resource, current, previous)
       previous?.releaseObject()
       joining?.push(event)
     }
     this.#revision = revision
-    this.#shrinkHistory()
-    if (this.#waiters.length > 0) this.#wake(revision)
+    this.#history.enforce()
+    this.#waiters.wake(revision)
   }
 
   /** History ages also where nothing is written. */
   #dropOld(): void {
     for (const cache of this.#byPrefix.values()) cache.dropOld()
-    this.#countHistory()
-  }
-
-  #countHistory(): void {
-    this.#historyBytes = 0
-    for (const cache of this.#byPrefix.values()) this.#historyBytes += cache.historyBytes
-  }
-
-  /** Where all resources together have too much history, those with the most give some up: whoever writes little keeps theirs. */
-  #shrinkHistory(): void {
-    const { totalBytes = Number.POSITIVE_INFINITY } = this.#made.limits
-    if (this.#historyBytes <= totalBytes) return
-    const caches = [...this.#byPrefix.values()].filter(({ historyBytes }) => historyBytes > 0)
-    caches.sort((a, b) => a.historyBytes - b.historyBytes)
-    // A little more than needed is dropped, so that not every write has to look again.
-    let room = totalBytes - totalBytes / 8
-    for (const [i, cache] of caches.entries()) {
-      cache.shrinkHistory(Math.max(0, room / (caches.length - i)))
-      room -= cache.historyBytes
-    }
-    this.#countHistory()
-  }
-
-  #wake(revision: Revision): void {
-    const all = this.#waiters
-    this.#waiters = all.filter(waiter => waiter.revision > revision)
-    for (const waiter of all) if (waiter.revision <= revision) waiter.resolve()
-  }
-
-  /** Stops waiting. */
-  #leave(resolve: () => void): void {
-    this.#waiters = this.#waiters.filter(waiter => waiter.resolve !== resolve)
-    resolve()
-  }
-
-  #sendBookmarks(): void {
-    const made = new Map<ResourceCache, WatchEvent>()
-    for (const watch of this.#watches) {
-      if (!watch.wantsBookmarks) continue
-      let event = made.get(watch.cache)
-      if (!event) made.set(watch.cache, (event = bookmarkOf(watch.cache.resource, this.#revision)))
-      watch.regularBookmark(event)
-    }
+    this.#history.recount()
   }
 }
 
 /** `/apps/daemonsets/` of `/apps/daemonsets/default/a`. */
 const prefixOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1)
-
-async function load(cache: ResourceCache, store: Store, at: Revision, onLoaded?: (objects: number) => void): Promise<void> {
-  await eachEntry(store, { prefix: cache.resource.prefix, at, ...(onLoaded && { onLoaded }) }, entry => cache.load(entry))
-}
-
-type Reading = { readonly prefix: string; readonly at: Revision; readonly onLoaded?: (objects: number) => void }
-
-async function eachEntry(store: Store, { prefix, at, onLoaded }: Reading, take: (entry: Entry) => void): Promise<void> {
-  const most = store.isShared ? SHARED_PAGE : PAGE
-  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: FIRST_PAGE })
-  while (coming) {
-    const { entries, remaining }: Page = await coming
-    const last = entries.at(-1)
-    // A store elsewhere reads the next page while this one is taken in.
-    coming = remaining > 0 && last ? store.list(prefix, { at, limit: pageAfter(entries, most), after: last.key }) : undefined
-    for (const entry of entries) take(entry)
-    onLoaded?.(entries.length)
-  }
-}
-
-/** As many entries as have so many bytes, if the next ones are like the last. */
-function pageAfter(entries: readonly Entry[], most: number): number {
-  let bytes = 0
-  for (const { value } of entries) bytes += value.length
-  return Math.max(1, Math.min(most, Math.floor((PAGE_BYTES * entries.length) / Math.max(1, bytes))))
-}
