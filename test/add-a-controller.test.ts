@@ -1,8 +1,8 @@
 // Adding a controller takes a pure reconcile and about twenty lines beside it, as docs/adding-a-controller.md shows: here it runs in a real server.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { OWNER_INDEX } from '../src/client/informer.ts'
 import { namedBy, queueKey } from '../src/client/change.ts'
+import { OWNER_INDEX } from '../src/client/informer.ts'
 import { defineController, watch } from '../src/controllers/controller.ts'
 import { ConfigMap } from '../src/kinds/core/configmap.ts'
 import { Secret } from '../src/kinds/core/secret.ts'
