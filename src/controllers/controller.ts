@@ -1,5 +1,5 @@
 /**
- * What every controller is made of: watches that turn changes into keys, and a function that brings one key up to date. The rest
+ * The frame of all controllers: watches turn changes into keys, and a function reconciles one key. The rest
  * — identity, informers, work queue, events, start and stop — is the same for all and is here. docs/adding-a-controller.md
  * shows one from scratch.
  */
@@ -16,7 +16,7 @@ import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { isNamespaceTerminating } from '../schema/status-error.ts'
 
-/** What a controller works with. */
+/** The means that a controller gets. */
 export type ControllerContext = {
   /** The API in the name of the controller, with its rights. */
   readonly client: Client
@@ -25,22 +25,22 @@ export type ControllerContext = {
   readonly recorderFor: (client: Client, source: Pick<RecorderOptions, 'component' | 'host'>) => EventRecorder
   readonly groupDomain: string
   readonly signal: AbortSignal
-  /** Adds keys to the queue, at once or after a while, beside what the watches add. */
+  /** Adds keys to the queue, at once or after a delay, beside those of the watches. */
   readonly enqueue: (key: string, afterMs?: number) => void
-  /** Told of failures that are not those of reconciling a key. */
+  /** Reports errors outside of reconciling a key. */
   readonly onError: (error: unknown) => void
 }
 
-/** What changes of a resource mean to a controller. */
+/** Turns the changes of a resource into keys of the work queue. */
 export type Watch = { start(client: Client, add: (key: string) => void, signal: AbortSignal): Promise<void> | void }
 
 export type Running = {
   readonly watches: readonly Watch[]
-  /** Brings what a key names up to date. May say when it wants to be called again. */
+  /** Reconciles one key. The result may ask for another call after some time. */
   readonly reconcile: (key: string) => Promise<Again | undefined | void>
-  /** Resolves when what is written beside reconciling is written, for those that do that. */
+  /** Resolves when all writes outside of reconciling are done, for controllers that make such writes. */
   readonly flushed?: () => Promise<void>
-  /** Resolves when something that is under way elsewhere has added its keys; undefined when there is no such thing. */
+  /** Resolves when work outside of the queue has added its keys; undefined when there is none. */
   readonly progress?: () => Promise<void> | undefined
 }
 
@@ -49,22 +49,22 @@ export type Controller = {
   readonly name: string
   /** Its service account in kube-system, or another identity. */
   readonly identity: string | Identity
-  /** Who its events come from; its name unless told. */
+  /** The source of its events; by default its name. */
   readonly component?: string
-  /** What it does after a while only renews something or looks at it again. */
+  /** Whether its delayed calls only renew or check something, so that idle waits need not count them. */
   readonly isRoutine?: boolean
-  /** How many keys are reconciled at the same time; one unless told. */
+  /** How many keys are reconciled at the same time; by default one. */
   readonly workers?: number
   readonly backOff?: BackOff
   readonly create: (context: ControllerContext) => Running
 }
 
-/** Says what a controller is; `startController` runs it. */
+/** Declares a controller; `startController` runs it. */
 export const defineController = (controller: Controller): Controller => controller
 
 type Enqueue<O> = (change: Change<O>) => string | Iterable<string> | undefined
 
-/** Turns changes of a resource into keys; the key of the changed object unless told. */
+/** Watches a resource; by default a change yields the key of the changed object. */
 export function watch<K extends Kind<any>>(kind: K, enqueue?: Enqueue<ObjectOf<K>>): Watch
 export function watch(resource: Resource, enqueue?: Enqueue<any>): Watch
 export function watch(target: any, enqueue: Enqueue<any> = ({ current }) => queueKey(current)): Watch {
@@ -78,7 +78,7 @@ export function watch(target: any, enqueue: Enqueue<any> = ({ current }) => queu
   }
 }
 
-/** Hears of the changes of all resources; `onStart` looks at what is there. Nothing is reconciled before that is done. */
+/** Watches all resources. `onStart` reads the stored objects; nothing is reconciled before it is done. */
 export const watchAll = (handler: AllHandler, onStart: (client: Client) => Promise<void> = async () => {}): Watch => ({
   async start(client, _, signal) {
     client.watchAll(handler, signal)
@@ -90,16 +90,16 @@ export type ControllerParts = {
   readonly clientFor: ClientFor
   readonly groupDomain: string
   readonly onError: (error: unknown, key: string | undefined) => void
-  /** Ends the controller: what is under way is finished, nothing more is begun. */
+  /** Stops the controller: reconciles that are under way finish, and no further one starts. */
   readonly signal: AbortSignal
   readonly metrics?: QueueMetrics
   readonly clock?: Clock
 }
 
 export interface RunningController {
-  /** Resolves when all that was there at the start has been delivered to the watches. */
+  /** Resolves when the watches have delivered all objects that were stored at the start. */
   readonly synced: Promise<void>
-  /** Resolves when there is nothing to do but to wait for a time to pass. After the end: when what was under way is done. */
+  /** Resolves when only delayed keys are left; after the signal, when the last reconcile has finished. */
   idle(): Promise<void>
 }
 
@@ -115,7 +115,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     return made
   }
   const recorder = recorderFor(client, { component })
-  // Keys wait until every watch has delivered what is there: decisions need all of it.
+  // Keys wait until every watch has delivered the stored objects: decisions need all of them.
   let early: Set<string> | undefined = new Set()
   const add = (key: string) => {
     if (early) early.add(key)
@@ -128,7 +128,7 @@ export function startController(controller: Controller, parts: ControllerParts):
     try {
       return await running.reconcile(key)
     } catch (error) {
-      // Nothing can be created in a namespace that is being deleted, and what is there goes with it.
+      // Nothing can be created in a terminating namespace, and its content is deleted with it.
       if (!isNamespaceTerminating(error)) throw error
     }
   }

@@ -27,11 +27,11 @@ import type { DeviceUsage } from './usage.ts'
 export type Chosen = {
   readonly wanted: Wanted
   readonly device: PoolDevice
-  /** Of a device that several claims share: what this one takes. */
+  /** The consumed capacity, for a device that allows multiple allocations. */
   readonly consumed: Amounts | undefined
 }
 
-/** What was found for a claim: its devices, and which alternative of each request. */
+/** The allocation of a claim: its devices, and the chosen alternative of each request. */
 export type Choice = { readonly devices: readonly Chosen[]; readonly alternatives: readonly Wanted[] }
 
 export type Outcome =
@@ -58,7 +58,7 @@ export function allocate(claims: readonly PreparedClaim[], node: DeviceNode, par
   return new Search(claims, node, parts, budget).run()
 }
 
-/** What the devices that are being chosen take of a pool. */
+/** The consumption of a pool by the devices of the current trial. */
 type PoolState = { readonly counters: Map<string, Quantity>; readonly groups: CompatibilityGroups }
 
 class Search {
@@ -71,7 +71,7 @@ class Search {
   readonly #chosen: Chosen[][]
   readonly #alternatives: Wanted[][]
   readonly #constraints: readonly (readonly Constraint[])[]
-  /** What is being taken of shared devices, and of the counters of pools. Most pods need neither. */
+  /** The consumption of shared devices and of the counters of pools in the current trial. Most pods need neither. */
   #sharing: Map<string, Amounts> | undefined
   #states: Map<string, PoolState> | undefined
   #all: Map<Wanted, readonly PoolDevice[]> | undefined
@@ -166,7 +166,7 @@ class Search {
       if (!this.#step()) return false
       const device = this.#candidates[i]!
       if (this.#isTaken(device, current) || !this.#isSelectable(device, wanted)) continue
-      // What is in use, or shared, is not the same to others although it looks the same.
+      // Devices in use or shared differ from free ones even where their attributes are equal.
       const isAlike = !wanted.isAdmin && !device.isShared
       if (tried && isAlike && tried.has(this.#shapeOf(device))) continue
       const outcome = this.#tryDevice(current, device, { position, next: i + 1, isMust: false })
@@ -240,7 +240,7 @@ class Search {
     return true
   }
 
-  /** What a request takes of the capacities of a device; undefined when that is not there. */
+  /** The consumption of the capacities of a device by a request; undefined when too little is left. */
   #consumed(device: PoolDevice, wanted: Wanted, claim: string, taken: readonly (Amounts | undefined)[]): Amounts | undefined {
     const capacities = device.spec.capacity ?? {}
     const requests = wanted.spec.capacity?.requests
@@ -355,7 +355,7 @@ class Search {
     for (let i = 0; i < count; i++) if (isAbout(constraints[i]!, wanted)) constraints[i]!.remove()
   }
 
-  /** Takes what a device uses of the counters of its pool; undefined when that is not left. */
+  /** Consumes the counters of the pool for a device; undefined when too little is left. */
   #takeCounters(device: PoolDevice): TakenCounters | undefined {
     const { consumesCounters } = device.spec
     if (!consumesCounters?.length) return NOTHING
@@ -390,7 +390,7 @@ class Search {
 }
 
 type CurrentRequest = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
-/** What has to be given back with a device. */
+/** The consumption to give back with a device. */
 type Taken = { readonly counters: TakenCounters; readonly shared: Amounts | undefined; readonly isShared: boolean }
 type TakenCounters = { readonly giveBack?: () => void }
 type Attempt = { readonly position: number; readonly next: number; readonly isMust: boolean }

@@ -1,4 +1,4 @@
-/** What is written into the status of a claim once devices are chosen for it. */
+/** Builds the allocation in the status of a claim from the chosen devices. */
 import type { AllocationResult, DeviceRequestAllocationResult } from '../kinds/resource/allocation-shapes.ts'
 import type { DeviceAllocationConfiguration } from '../kinds/resource/claim-shapes.ts'
 import type { NodeSelector, NodeSelectorRequirement } from '../kinds/rules/pod/scheduling/node-selector.ts'
@@ -37,7 +37,7 @@ function deviceResult({ wanted, device, consumed }: Chosen, uuid: () => string):
   }
 }
 
-/** The configuration of classes, each once, and then that of the claim, as far as it is about what was chosen. */
+/** The configuration of classes, each once, and then that of the claim, as far as it applies to the chosen requests. */
 function configurationOf({ claim, requests }: PreparedClaim, alternatives: readonly Wanted[]): DeviceAllocationConfiguration[] {
   const ofClass = new Map<string, { readonly wanted: Wanted; readonly requests: string[] }>()
   for (const wanted of alternatives) {
@@ -55,7 +55,7 @@ function configurationOf({ claim, requests }: PreparedClaim, alternatives: reado
       ? [{ source: 'FromClaim', requests: about, ...(opaque && { opaque }) }]
       : [],
   )
-  // What is about all requests need not name them.
+  // Configuration for all requests need not name them.
   return [...fromClasses, ...fromClaim].map(({ requests: about, ...rest }) => {
     const isAboutAll =
       about.length === 0 || (alternatives.length === requests.length && alternatives.every(wanted => isAbout(about, wanted)))

@@ -1,4 +1,4 @@
-/** How much a request takes of the capacities of a device, and whether that is left. */
+/** Computes the consumption of the capacities of a device by a request, and whether enough is left. */
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from '../kinds/resource/slice-shapes.ts'
 import { getOwn } from '../lib/json-value.ts'
 import {
@@ -20,12 +20,12 @@ export type Amounts = ReadonlyMap<string, Quantity>
 
 export type CapacityDemand = {
   readonly capacities: Capacities
-  /** What the request says; what it leaves out is up to the device. */
+  /** The capacity in the request; the device decides about capacities that it leaves out. */
   readonly requests: Readonly<Record<string, string>> | undefined
   readonly fractional: boolean
 }
 
-/** What the request takes of each capacity of the device; undefined when the device lacks one, or does not allow the amount. */
+/** The consumption of each capacity of the device by the request; undefined when the device lacks one, or does not allow the amount. */
 export function consumedCapacity({ capacities, requests = {}, fractional }: CapacityDemand): Amounts | undefined {
   if (Object.keys(requests).some(name => !Object.hasOwn(capacities, name))) return undefined
   const consumed = new Map<string, Quantity>()

@@ -21,7 +21,7 @@ export const MAX_DEVICES = 32
 export type Wanted = {
   /** `REQUEST` or `REQUEST/SUBREQUEST`. */
   readonly name: string
-  /** By which constraints and configuration can refer to it. */
+  /** The names by which constraints and configuration can refer to the request. */
   readonly names: readonly string[]
   readonly spec: Omit<ExactDeviceRequest, 'adminAccess'>
   readonly isAdmin: boolean

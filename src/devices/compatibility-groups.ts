@@ -3,7 +3,7 @@ import type { DeviceCounterConsumption } from '../kinds/resource/slice-shapes.ts
 
 type Consumptions = readonly DeviceCounterConsumption[]
 
-/** By counter set: the groups that all devices have which take from it; empty when these have none. */
+/** The groups that all devices which consume a counter set have in common, by counter set; empty when there are none. */
 export class CompatibilityGroups {
   readonly #common = new Map<string, readonly string[]>()
 

@@ -1,4 +1,4 @@
-/** What the devices of a claim must have in common, or must not. Devices are added and taken back one by one, the last first. */
+/** The constraints of a claim on attributes that its devices must or must not share. Devices are added and taken back one by one, the last first. */
 import type { DeviceConstraint } from '../kinds/resource/claim-shapes.ts'
 import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
 

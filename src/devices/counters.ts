@@ -1,4 +1,4 @@
-/** Counters that devices of a pool share: what there is, and what is left beside the devices that are given out. */
+/** Counters that devices of a pool share: their values, and the rest beside the allocated devices. */
 import type { CounterSet, DeviceCounterConsumption } from '../kinds/resource/slice-shapes.ts'
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, subtractQuantity } from '../lib/quantity.ts'
 
@@ -14,7 +14,7 @@ export function countersOf(sets: readonly CounterSet[]): Counters {
   return found
 }
 
-/** What a device takes. */
+/** The counters that a device consumes. */
 export function consumptionOf(consumptions: readonly DeviceCounterConsumption[]): [string, Quantity][] {
   return consumptions.flatMap(({ counterSet, counters }) =>
     Object.entries(counters ?? {}).map(([counter, { value }]): [string, Quantity] => [keyOf(counterSet, counter), parseQuantity(value)]),

@@ -1,4 +1,4 @@
-/** Which taints devices have, from slices and from rules, and who tolerates them. */
+/** The taints of devices, from slices and from rules, and their toleration. */
 import type { DeviceTaint, DeviceToleration } from '../kinds/resource/device-taint.ts'
 import type { DeviceTaintRule } from '../kinds/resource/devicetaintrule.ts'
 

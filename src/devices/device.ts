@@ -12,7 +12,7 @@ export const deviceId = ({ driver, pool, device }: { readonly driver: string; re
 /** A slice in a pool. */
 export type Slice = { readonly name: string; readonly spec: ResourceSliceSpec }
 
-/** A device with what has been found out about it. It is replaced when its slice changes. */
+/** A device with derived values. It is replaced when its slice changes. */
 export class PoolDevice {
   readonly id: string
   readonly pool: string

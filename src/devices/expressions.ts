@@ -9,7 +9,7 @@ import { LIMITS } from '../lib/limits.ts'
 import type { PoolDevice } from './device.ts'
 import type { AllocatorFeatures } from './features.ts'
 
-/** What is wrong with an expression; it is the same for every device when it cannot be compiled. */
+/** The error of an expression; the same for every device when it cannot be compiled. */
 export class ExpressionError extends Error {
   readonly kind: 'compile' | 'evaluate'
   constructor(kind: 'compile' | 'evaluate', message: string) {

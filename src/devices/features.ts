@@ -1,4 +1,4 @@
-/** What the allocation of devices depends on of the feature gates. */
+/** The feature gates that the allocation of devices depends on. */
 
 export type AllocatorFeatures = {
   readonly partitionableDevices: boolean

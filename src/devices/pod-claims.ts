@@ -1,4 +1,4 @@
-/** The claims of pods: which they are, whether they are made for the pod, and who may use them. */
+/** The claims of pods: their names, whether they were created for the pod, and their reservations. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'

@@ -22,7 +22,7 @@ import { SharedCounters } from './shared-counters.ts'
 /** A node as far as devices are concerned. */
 export type DeviceNode = NodeIdentity & { readonly features?: ReadonlySet<string> }
 
-/** What a node has of a pool. */
+/** The devices of a pool that a node can use. */
 export type NodePool = {
   readonly id: string
   readonly state: 'complete' | 'incomplete' | 'invalid'
@@ -38,7 +38,7 @@ export class DevicePools {
   readonly #pools = new Map<string, Pool>()
   /** Slices by their name, and their pool. */
   readonly #byName = new Map<string, { readonly slice: Slice; readonly pool: Pool }>()
-  /** By node: the pools that have slices for it alone, and how many. */
+  /** The number of slices for one node alone, by node and pool. */
   readonly #ofNode = new Map<string, Map<Pool, number>>()
   /** The pools that have slices which are not for one node alone, and how many. */
   readonly #common = new Map<Pool, number>()
@@ -176,7 +176,7 @@ class Pool {
     this.#current = undefined
   }
 
-  /** What a node has of it; undefined when none of its slices is for the node. */
+  /** The devices of the pool that a node can use; undefined when none of its slices is for the node. */
   on(node: DeviceNode): NodePool | undefined {
     const { slices, isComplete, shared, problem, devices } = (this.#current ??= currentOf(this.id, this.#slices, this.#features))
     const relevant = slices.filter(({ spec }) => isFor(spec, node))
@@ -202,7 +202,7 @@ function currentOf(pool: string, all: ReadonlyMap<string, Slice>, features: Allo
   let newest: number | bigint = -1
   for (const { spec } of all.values()) if (spec.pool.generation > newest) newest = spec.pool.generation
   const stated = [...all.values()].filter(({ spec }) => spec.pool.generation === newest).sort((a, b) => compare(a.name, b.name))
-  // Slices that use what is switched off are as good as missing, so that nothing is taken from their pool by mistake.
+  // Slices with fields of disabled features count as missing, so that nothing is allocated from their pool by mistake.
   const slices = stated.filter(({ spec }) => isUnderstood(spec, features))
   const isComplete = BigInt(slices.length) === BigInt(stated[0]?.spec.pool.resourceSliceCount ?? 0)
   const devices = new Map(slices.map(slice => [slice, (slice.spec.devices ?? []).map(device => new PoolDevice(slice, device))]))
@@ -223,7 +223,7 @@ function isUnderstood(spec: ResourceSliceSpec, { partitionableDevices, compatibi
 }
 const usesGroups = ({ compatibilityGroups }: { compatibilityGroups?: readonly string[] }): boolean => Boolean(compatibilityGroups?.length)
 
-/** What is wrong with the counters of a pool, if anything. */
+/** The error in the counters of a pool, if there is one. */
 function countersProblem(sets: readonly CounterSet[], devices: readonly PoolDevice[]): string | undefined {
   const known = new Map<string, CounterSet>()
   for (const set of sets) {

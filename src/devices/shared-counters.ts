@@ -1,4 +1,4 @@
-/** What the devices of a pool share, wherever they are. */
+/** The counters of a pool, which its devices on all nodes share. */
 import type { Quantity } from '../lib/quantity.ts'
 import { type Counters, consumptionOf, takeFrom } from './counters.ts'
 import type { PoolDevice } from './device.ts'
@@ -17,7 +17,7 @@ export class SharedCounters {
     this.devices = devices
   }
 
-  /** What is left beside the devices that are given out; less than nothing where too much is. */
+  /** The rest beside the allocated devices; negative where too much is allocated. */
   left(usage: DeviceUsage): Counters {
     const version = usage.versionOf(this.#pool)
     if (this.#left?.version !== version || this.#left.usage !== usage) {

@@ -1,4 +1,4 @@
-/** What is taken of devices, by claims that are stored with an allocation and by those that are about to be. Kept up to date claim by claim. */
+/** The usage of devices by stored allocations and by allocations that are being written, kept up to date claim by claim. */
 import type { DeviceRequestAllocationResult } from '../kinds/resource/allocation-shapes.ts'
 import { addQuantity, parseQuantity, type Quantity, subtractQuantity } from '../lib/quantity.ts'
 import { deviceId, poolId } from './device.ts'
@@ -21,7 +21,7 @@ export class DeviceUsage {
   readonly #devices = new Map<string, DeviceUse>()
   readonly #versions = new Map<string, number>()
 
-  /** What a claim has by what is stored; undefined for nothing. */
+  /** Sets the stored allocation of a claim; undefined for none. */
   store(claim: string, results: Results | undefined): void {
     this.#change(claim, () => {
       if (results) this.#stored.set(claim, results)
@@ -29,7 +29,7 @@ export class DeviceUsage {
     })
   }
 
-  /** What a claim is about to have. What is stored comes first. */
+  /** Sets an allocation of a claim that is not written yet. A stored one takes precedence. */
   assume(claim: string, results: Results): void {
     this.#change(claim, () => this.#assumed.set(claim, results))
   }
@@ -66,7 +66,7 @@ export class DeviceUsage {
   }
 
   #add(result: DeviceRequestAllocationResult, sign: 1 | -1): void {
-    // Who administers a device takes nothing away from others.
+    // Admin access takes no device away from others.
     if (result.adminAccess) return
     const id = deviceId(result)
     const use = this.#devices.get(id) ?? { exclusive: 0, shares: 0, capacity: new Map<string, Quantity>() }

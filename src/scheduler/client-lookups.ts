@@ -1,4 +1,4 @@
-/** What plugins ask about other objects, answered from the informers of the server. */
+/** The lookups of plugins, answered from the informers of the server. */
 import type { Client } from '../client/client.ts'
 import type { IndexDefinition } from '../client/informer.ts'
 import { ReplicaSet } from '../kinds/apps/replicaset.ts'

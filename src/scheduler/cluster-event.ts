@@ -13,7 +13,7 @@ import { deepEqual } from '../lib/json-value.ts'
 import { type PodInfo, podInfoOf } from './pod-info.ts'
 import type { Resources } from './resources.ts'
 
-/** What a change is about. `pod` is a pod on a node, `self` the waiting pod itself. */
+/** The objects of events. `pod` is a pod on a node, `self` the waiting pod itself. */
 type Objects = {
   readonly node: Node
   readonly pod: PodInfo
@@ -46,13 +46,13 @@ type Names = {
   readonly devices: 'devices changed'
 }
 
-/** `before` is absent of what was added, `after` of what was deleted. */
+/** Added objects have no `before`, deleted objects no `after`. */
 export type ClusterEvent = {
   [K in keyof Objects]: { readonly about: K; readonly name: Names[K]; readonly before?: Objects[K]; readonly after?: Objects[K] }
 }[keyof Objects]
 export type EventName = ClusterEvent['name']
 
-/** What changed about a node, as far as it matters to pods that wait. */
+/** The events of a changed node that can matter to waiting pods. */
 export function nodeEvents(before: Node | undefined, after: Node | undefined): ClusterEvent[] {
   const event = (name: Names['node']): ClusterEvent => ({ about: 'node', name, ...(before && { before }), ...(after && { after }) })
   if (!before || !after) return [event(after ? 'node added' : 'node deleted')]
@@ -65,7 +65,7 @@ export function nodeEvents(before: Node | undefined, after: Node | undefined): C
   return names.map(event)
 }
 
-/** What changed about a pod on a node. */
+/** The events of a changed pod on a node. */
 export function podEvents(before: PodInfo | undefined, after: PodInfo | undefined): ClusterEvent[] {
   const event = (name: Names['pod']): ClusterEvent => ({ about: 'pod', name, ...(before && { before }), ...(after && { after }) })
   if (!before || !after) return [event(after ? 'pod added' : 'pod deleted')]
@@ -75,7 +75,7 @@ export function podEvents(before: PodInfo | undefined, after: PodInfo | undefine
   return names.map(event)
 }
 
-/** What changed about a pod that waits. */
+/** The events of a waiting pod that was changed itself. */
 export function selfEvents(before: Pod, after: Pod): ClusterEvent[] {
   const names: Names['self'][] = []
   if (!deepEqual(before.metadata.labels, after.metadata.labels)) names.push('self labels')

@@ -1,5 +1,5 @@
 /**
- * The nodes and the pods on them, kept up to date change by change, with what is asked of all pods at once kept in groups:
+ * The nodes and the pods on them, kept up to date change by change. Questions about all pods at once are answered by groups:
  *
  *     pods of a namespace with the same labels      counted by node    spreading, affinity of a pod to others
  *     pods with the same pod affinity rules         counted by node    affinity and anti-affinity of others to a pod
@@ -74,7 +74,7 @@ export class Cluster {
     this.#list = this.#list.filter(each => each !== info)
   }
 
-  /** Puts a pod on its node, in place of what was known of it. */
+  /** Puts a pod on its node, in place of its earlier entry. */
   setPod(pod: PodInfo): void {
     this.removePod(pod.uid)
     this.#pods.set(pod.uid, pod)

@@ -10,7 +10,7 @@ export type Diagnosis = {
   readonly byNode: ReadonlyMap<string, NodeRejection>
   /** Why the nodes that are not listed are out of the question. */
   readonly others?: Rejection
-  /** The plugins that have rejected it: what they wait for is worth another try. */
+  /** The plugins that have rejected the pod: their queueing hints decide when it is tried again. */
   readonly rejectors: ReadonlySet<string>
 }
 

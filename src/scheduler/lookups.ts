@@ -1,4 +1,4 @@
-/** What plugins ask about objects other than nodes and pods. Handed in, so that plugins stay pure. */
+/** The lookups of plugins for objects other than nodes and pods. They are handed in, so that plugins stay pure. */
 
 import type { AllocatorParts } from '../devices/allocate.ts'
 import type { ResourceClasses } from '../devices/extended-resources.ts'
@@ -38,13 +38,13 @@ export interface Lookups {
 export type Claim = PersistentVolumeClaim
 export type Volume = PersistentVolume
 
-/** Claims and volumes, with what was decided about them and is not written yet. */
+/** Claims and volumes, with decisions that are not written yet applied. */
 export interface Volumes {
   claim(namespace: string, name: string): Claim | undefined
   volume(name: string): Volume | undefined
   ofClass(name: string): Iterable<Volume>
   capacities(): Iterable<CSIStorageCapacity>
-  /** Without what is only decided. */
+  /** The stored objects, without such decisions. */
   readonly stored: { claim(namespace: string, name: string): Claim | undefined; volume(name: string): Volume | undefined }
   assumeVolume(volume: Volume): void
   assumeClaim(claim: Claim): void
@@ -53,7 +53,7 @@ export interface Volumes {
   /** Throws when it has changed since it was read, or is gone. */
   writeVolume(volume: Volume): Promise<void>
   writeClaim(claim: Claim): Promise<void>
-  /** By claim: the uid of the pod whose binding waits for it. */
+  /** The uid of the pod whose binding waits for a claim, by the key of the claim. */
   readonly waiting: Map<string, string>
   /** Milliseconds. */
   readonly now: () => number

@@ -1,4 +1,4 @@
-/** A node with the pods on it, and what they take of it. */
+/** A node with the pods on it, and the sum of their requests. */
 import type { Node } from '../kinds/core/node.ts'
 import { ANY_ADDRESS, type HostPort } from '../kinds/rules/pod/scheduling/host-ports.ts'
 import type { NodeIdentity } from '../kinds/rules/pod/scheduling/node-match.ts'

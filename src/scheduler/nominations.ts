@@ -5,7 +5,7 @@ export class Nominations {
   readonly #byNode = new Map<string, Map<string, PodInfo>>()
   readonly #nodes = new Map<string, string>()
 
-  /** Enters a pod under its node, in place of what was known of it; no node ends its nomination. */
+  /** Enters a pod under its node, in place of its earlier entry; an empty node ends its nomination. */
   set(pod: PodInfo, node: string): void {
     this.remove(pod.uid)
     if (node === '') return

@@ -1,4 +1,4 @@
-/** What a plugin of the scheduler is: rules that filter nodes for a pod, score those that are left, and say when to try again. */
+/** The interface of scheduler plugins: they filter nodes for a pod, score the remaining ones, and tell when to try again. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { Cluster } from './cluster.ts'
 import type { ClusterEvent, EventName } from './cluster-event.ts'
@@ -13,9 +13,9 @@ export type Rejection = {
   readonly isUnresolvable: boolean
 }
 
-/** Others that go may make room. */
+/** The node could fit if other pods left it. */
 export const unschedulable = (...reasons: readonly string[]): Rejection => ({ reasons, isUnresolvable: false })
-/** Whoever goes, nothing changes. */
+/** The node cannot fit, whichever pods leave it. */
 export const unresolvable = (...reasons: readonly string[]): Rejection => ({ reasons, isUnresolvable: true })
 
 /** One attempt to place one pod. */
@@ -24,7 +24,7 @@ export type Cycle = {
   readonly info: PodInfo
   readonly cluster: Cluster
   readonly lookups: Lookups
-  /** What plugins keep from one of their parts for another, by their names. */
+  /** State that a plugin hands from one of its functions to another, by the name of the plugin. */
   readonly state: Map<string, unknown>
 }
 
@@ -49,28 +49,28 @@ export interface NodeScorer {
 /** Whether a change can make a difference to a pod that the plugin has rejected. */
 export type QueueingHint = (pod: Pod, event: ClusterEvent, context: Pick<Cycle, 'cluster' | 'lookups'>) => boolean
 
-/** What a plugin holds for a pod from the moment its node is chosen. */
+/** A reservation of a plugin for a pod, from the moment its node is chosen. */
 export interface Reservation {
   /**
-   * Writes what has to be written before the pod is bound. Throws when the pod cannot be bound: it is tried again. When something
-   * else has to happen before, it says after how many milliseconds it is to be asked again, and earlier when a claim of the pod changes.
+   * Makes the writes that have to precede the binding. Throws when the pod cannot be bound: it is tried again. Resolves to milliseconds
+   * when something else has to happen first: it is called again after that time, or earlier when a claim of the pod changes.
    */
   prepare(): Promise<number | undefined>
-  /** The pod will not be bound: what was held or written for it is given back. */
+  /** Gives back everything that was reserved or written: the pod will not be bound. */
   release(): Promise<void>
 }
 
-/** What a plugin does for a pod that has no node: what it says about that, and writes. */
+/** The message and the write of a plugin for a pod that no node fits. */
 export type PostFilterResult = { readonly message: string; readonly write: () => Promise<void> }
 
-/** A plugin cannot decide about a pod: something is wrong with what it looked at. The pod is tried again after a while. */
+/** A plugin cannot decide about a pod because of inconsistent objects. The pod is tried again after a delay. */
 export class PluginError extends Error {}
 
 export type Plugin = {
   readonly name: string
-  /** Whether a pod cannot be tried yet. It waits, without a word, for one of the changes that the plugin asks for. */
+  /** Whether a pod cannot be tried yet. It waits, without a report, for one of the events in the queueing hints. */
   readonly gate?: (pod: Pod, lookups: Lookups) => boolean
-  /** Undefined when the plugin has nothing to say about the pod; a rejection when there is no node for it at all. */
+  /** Undefined when the plugin does not apply to the pod; a rejection when no node can fit. */
   readonly filter?: (cycle: Cycle) => NodeFilter | Rejection | undefined
   /** Undefined when it makes no difference between nodes. */
   readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
@@ -79,13 +79,13 @@ export type Plugin = {
   readonly postFilter?: (cycle: Cycle) => PostFilterResult | undefined
   /** Called when a node is chosen. Undefined when nothing has to be done before the pod is bound. */
   readonly reserve?: (cycle: Cycle, node: string) => Reservation | undefined
-  /** The changes that are worth a look for pods that it has rejected. */
+  /** The events that may help pods that the plugin has rejected. */
   readonly queueingHints?: { readonly [E in EventName]?: QueueingHint }
 }
 
 export const MAX_SCORE = 100
 
-/** Whatever happened, it is worth another try. */
+/** Every event of that name is worth another attempt. */
 export const always: QueueingHint = () => true
 
 export const isRejection = (result: NodeFilter | Rejection): result is Rejection => 'reasons' in result

@@ -1,4 +1,4 @@
-/** What the scheduler keeps of a pod that is on a node, or that is to be put on one: only what decisions about other pods need. */
+/** The part of a pod that scheduling decisions need. */
 
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodAffinityTerm } from '../kinds/rules/pod/scheduling/affinity.ts'

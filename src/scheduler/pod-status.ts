@@ -1,4 +1,4 @@
-/** What the scheduler writes into the status of pods. */
+/** The patches of the scheduler to the status of pods. */
 
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import { timestampOf } from '../lib/time.ts'
@@ -7,11 +7,11 @@ import { conditionOf, isSameCondition, transitionTime } from '../schema/conditio
 export type Failure = {
   readonly reason: 'Unschedulable' | 'SchedulerError'
   readonly message: string
-  /** Where others are making room for the pod; empty for nowhere, undefined to leave what is said. */
+  /** The node where others make room for the pod; empty for none, undefined to leave the field unchanged. */
   readonly nominatedNode: string | undefined
 }
 
-/** Says why a pod has no node; undefined when that is what its status says already. */
+/** The condition that tells why a pod has no node; undefined when nothing changes. */
 export function failurePatch(pod: Pod, { reason, message, nominatedNode }: Failure, now: Date): object | undefined {
   const condition = conditionPatch(pod, { type: 'PodScheduled', status: 'False', reason, message }, now)
   const isMoved = nominatedNode !== undefined && nominatedNode !== (pod.status.nominatedNodeName ?? '')
@@ -19,7 +19,7 @@ export function failurePatch(pod: Pod, { reason, message, nominatedNode }: Failu
   return { status: { ...(condition && { conditions: [condition] }), ...(isMoved && { nominatedNodeName: nominatedNode || null }) } }
 }
 
-/** Says that a pod is deleted for a more important one; undefined when that is said already. */
+/** The condition of a pod that is preempted; undefined when nothing changes. */
 export function victimPatch(pod: Pod, scheduler: string, now: Date): object | undefined {
   const message = `${scheduler}: preempting to accommodate a higher priority pod`
   const condition = conditionPatch(pod, { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler', message }, now)

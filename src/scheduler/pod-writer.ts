@@ -1,11 +1,11 @@
-/** What the scheduler writes: bindings, why a pod has no node, the deletion of pods that make room, and the events about all that. */
+/** The writes of the scheduler to pods: bindings, conditions, preemptions, and the events about these. */
 import type { Client } from '../client/client.ts'
 import type { SeriesRecorder } from '../client/series-recorder.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodInfo } from './pod-info.ts'
 import { type Failure, failurePatch, victimPatch } from './pod-status.ts'
 
-/** A pod of which not only the name is meant. */
+/** Identifies one pod, not any pod of its name. */
 export type PodIdentity = Pick<PodInfo, 'namespace' | 'name' | 'uid'>
 
 export interface PodWriter {
@@ -18,7 +18,7 @@ export interface PodWriter {
   /** The same in the status of the pod, unless it has a node by now. */
   writeFailure(pod: PodIdentity, failure: Failure): Promise<void>
   clearNomination(pod: PodIdentity): Promise<void>
-  /** Deletes a pod whose place on a node another one is to have. */
+  /** Deletes a pod that is preempted by another one. */
   evict(victim: PodIdentity, by: PodIdentity, node: string): Promise<void>
 }
 

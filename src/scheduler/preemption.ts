@@ -27,7 +27,7 @@ export type Preemption =
   | { readonly type: 'none'; readonly keeps: boolean; readonly message: string }
 
 /** How many nodes are worth comparing. */
-const LEAST_CANDIDATES = 100
+const MIN_CANDIDATES = 100
 const CANDIDATE_PERCENTAGE = 10
 
 const NOT_HELPFUL = unresolvable('Preemption is not helpful for scheduling')
@@ -70,7 +70,7 @@ type Trial = PreemptionParts & { readonly filters: readonly NamedFilter[] }
 function findCandidates(nodes: readonly NodeInfo[], { info }: Cycle, trial: Trial) {
   const candidates: Candidate[] = []
   const byNode = new Map<string, NodeRejection>()
-  const enough = Math.min(Math.max(Math.floor((nodes.length * CANDIDATE_PERCENTAGE) / 100), LEAST_CANDIDATES), nodes.length)
+  const enough = Math.min(Math.max(Math.floor((nodes.length * CANDIDATE_PERCENTAGE) / 100), MIN_CANDIDATES), nodes.length)
   const offset = Math.floor(trial.random() * nodes.length)
   const budgets = nodes.length === 0 ? [] : [...trial.budgets]
   for (let i = 0; i < nodes.length; i++) {

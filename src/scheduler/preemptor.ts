@@ -14,7 +14,7 @@ export type PreemptorParts = {
 
 export class Preemptor {
   readonly #parts: PreemptorParts
-  /** By uid of the preempting pod: the last of its victims, once the deletions have come to it. */
+  /** The last victim of a preempting pod, once the deletions have come to it, by uid of the pod. */
   readonly #underWay = new Map<string, PodInfo | undefined>()
 
   constructor(parts: PreemptorParts) {

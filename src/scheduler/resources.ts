@@ -11,7 +11,7 @@ export type Resources = {
   readonly scalars: ReadonlyMap<string, number>
 }
 
-/** What a pod takes of a node, and what it is taken to ask for when nodes are compared. */
+/** The requests of a pod, and its assumed requests for scoring, in which containers without requests count. */
 export type PodRequests = {
   readonly requests: Resources
   /** CPU and memory, with an amount also for containers that name none. */
@@ -33,7 +33,7 @@ export function requestsOf(pod: RequestingPod): PodRequests {
   return { requests, nonZero: { cpu, memory } }
 }
 
-/** What a node has for pods. */
+/** The allocatable resources of a node. */
 export function allocatableOf(amounts: Readonly<Record<string, string>> = {}): Resources & { readonly pods: number } {
   const quantities = new Map(Object.entries(amounts).map(([name, amount]) => [name, parseQuantity(amount)]))
   return { ...resourcesIn(quantities), pods: numberOf(quantities.get('pods')) }

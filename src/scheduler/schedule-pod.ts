@@ -25,8 +25,8 @@ export type Placement =
   | { readonly type: 'no nodes' }
 
 /** Below so many nodes all are looked at; above, a share of them is enough. */
-const ALWAYS_ENOUGH = 100
-const LEAST_PERCENTAGE = 5
+const MIN_FEASIBLE_NODES = 100
+const MIN_PERCENTAGE = 5
 
 export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
   const { cluster } = cycle
@@ -98,9 +98,9 @@ function passing(nodes: readonly NodeInfo[], { filters, byNode, cycle, parts }: 
 }
 
 function enoughOf(nodes: number): number {
-  if (nodes < ALWAYS_ENOUGH) return nodes
-  const percentage = Math.max(50 - Math.floor(nodes / 125), LEAST_PERCENTAGE)
-  return Math.max(Math.floor((nodes * percentage) / 100), ALWAYS_ENOUGH)
+  if (nodes < MIN_FEASIBLE_NODES) return nodes
+  const percentage = Math.max(50 - Math.floor(nodes / 125), MIN_PERCENTAGE)
+  return Math.max(Math.floor((nodes * percentage) / 100), MIN_FEASIBLE_NODES)
 }
 
 export type NodeTrial = { readonly filters: readonly NamedFilter[]; readonly pod: PodInfo; readonly nominations: Nominations }
@@ -145,7 +145,7 @@ function bestOf(nodes: readonly NodeInfo[], cycle: Cycle, { plugins, random }: S
   return best[Math.floor(random() * best.length)]!
 }
 
-/** The sum of what all plugins give to each node. */
+/** The sum of the weighted scores of each node. */
 function scoresOf(nodes: readonly NodeInfo[], cycle: Cycle, plugins: readonly Plugin[]): number[] {
   const totals = nodes.map(() => 0)
   for (const { score: prepare, weight = 1 } of plugins) {

@@ -1,11 +1,11 @@
-/** What the scheduler counts, under the names of kube-scheduler. */
+/** The metrics of the scheduler, under the names of kube-scheduler. */
 import { type Family, Histogram, type Labels } from '../lib/exposition.ts'
 
 /** Seconds, or numbers, each bound so many times the one before. */
 const growing = (first: number, factor: number, count: number) => Array.from({ length: count }, (_, i) => first * factor ** i)
 const ATTEMPTS = growing(0.001, 2, 15)
 const WAITS = growing(0.01, 2, 20)
-const MOST_ATTEMPTS = 15
+const MAX_COUNTED_ATTEMPTS = 15
 
 export type AttemptResult = 'scheduled' | 'unschedulable' | 'error'
 /** Pods that wait, by the part of the queue that they wait in. */
@@ -40,7 +40,7 @@ export class SchedulerMetrics {
   /** A pod has its node, after so many attempts and so many seconds since it came. */
   placed(attempts: number, seconds: number): void {
     this.#triesOfPods.observe(attempts)
-    const label = attempts >= MOST_ATTEMPTS ? `${MOST_ATTEMPTS}+` : String(attempts)
+    const label = attempts >= MAX_COUNTED_ATTEMPTS ? `${MAX_COUNTED_ATTEMPTS}+` : String(attempts)
     let waits = this.#waits.get(label)
     if (!waits) this.#waits.set(label, (waits = new Histogram(WAITS)))
     waits.observe(seconds)

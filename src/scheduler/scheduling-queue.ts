@@ -34,14 +34,14 @@ export type QueuedPod = {
 export type Waiting = { readonly uid: string; readonly namespace: string; readonly name: string; readonly priority: number }
 
 const FIRST_BACK_OFF_MS = 1000
-const LAST_BACK_OFF_MS = 10_000
+const MAX_BACK_OFF_MS = 10_000
 /** After so long a pod is tried again even if nothing has changed that is known to make a difference. */
-const LONGEST_WAIT_MS = 5 * 60_000
+const MAX_WAIT_MS = 5 * 60_000
 
 export type QueueParts = {
   /** Milliseconds. */
   readonly now: () => number
-  /** What keeps a pod from being tried for now: the plugin whose changes it waits for, or empty. Undefined when it can be tried. */
+  /** The plugin whose events a pod waits for before it may be tried, empty for no plugin; undefined when it may be tried. */
   readonly gateOf: (pod: QueuedPod) => string | undefined
 }
 
@@ -49,7 +49,7 @@ export class SchedulingQueue {
   readonly #parts: QueueParts
   readonly #pods = new Map<string, QueuedPod>()
   readonly #active = new Heap((a, b) => b.pod.priority - a.pod.priority || a.since - b.since || a.stamp - b.stamp)
-  /** Pods that plugins have unschedulable, and those that something went wrong with. */
+  /** Pods that plugins have rejected, and pods whose attempt ended with an error. */
   readonly #backOff = new Heap((a, b) => a.until - b.until || b.pod.priority - a.pod.priority || a.since - b.since || a.stamp - b.stamp)
   readonly #failed = new Heap((a, b) => a.until - b.until || a.stamp - b.stamp)
   readonly #unschedulable = new Map<string, QueuedPod>()
@@ -102,7 +102,7 @@ export class SchedulingQueue {
         heap.pop()
         this.#activate(next.pod)
       }
-    // Waiting serves those who have not been tried yet: without them it serves nobody. Failures are another matter.
+    // Back-off exists for the sake of pods that were not tried yet. Without such pods it ends early, except after errors.
     const pod = (this.#active.pop() ?? this.#backOff.pop())?.pod
     if (!pod) return undefined
     pod.state = 'in flight'
@@ -155,8 +155,8 @@ export class SchedulingQueue {
     const now = this.#parts.now()
     let next: number | undefined
     for (const pod of [...this.#unschedulable.values()]) {
-      const left = pod.since + LONGEST_WAIT_MS - now
-      if (left > 0 || !this.#retry(pod)) next = Math.min(next ?? LONGEST_WAIT_MS, left > 0 ? left : LONGEST_WAIT_MS)
+      const left = pod.since + MAX_WAIT_MS - now
+      if (left > 0 || !this.#retry(pod)) next = Math.min(next ?? MAX_WAIT_MS, left > 0 ? left : MAX_WAIT_MS)
     }
     return next
   }
@@ -222,7 +222,7 @@ export class SchedulingQueue {
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-const backOff = (times: number): number => Math.min(FIRST_BACK_OFF_MS * 2 ** Math.min(times - 1, 10), LAST_BACK_OFF_MS)
+const backOff = (times: number): number => Math.min(FIRST_BACK_OFF_MS * 2 ** Math.min(times - 1, 10), MAX_BACK_OFF_MS)
 
 type Entry = { readonly pod: QueuedPod; readonly stamp: number; readonly since: number; readonly until: number }
 

@@ -21,7 +21,7 @@ export function selectorOf(selector: LabelSelector | undefined, more: Labels = {
   return isEmptySelector(selector) && further.length === 0 ? EVERYTHING : selectorFor([...further, ...terms])
 }
 
-/** What has all of these labels. */
+/** Selects objects that have all of these labels. */
 export const selectorForLabels = (labels: Labels): Selector => selectorFor(equalTerms(labels))
 
 export const selectorFor = (terms: LabelTerms): Selector =>

@@ -15,7 +15,7 @@ export class AttachEvents {
   readonly #pods: ResourceClient<Pod>
   readonly #volumes: ResourceClient<PersistentVolume>
   readonly #parts: AttachEventsParts
-  /** By volume: the nodes that wait until another node releases it. */
+  /** The nodes that wait until another node releases a volume, by volume. */
   readonly #blocked = new Map<string, Set<string>>()
 
   constructor(parts: AttachEventsParts) {

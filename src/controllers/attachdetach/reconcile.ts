@@ -1,4 +1,4 @@
-/** Which volumes a node needs by its pods, and what has to be attached and detached for that. */
+/** Plans which volumes to attach to a node and to detach from it, given the volumes that its pods use. */
 import { createHash } from 'node:crypto'
 import type { Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 

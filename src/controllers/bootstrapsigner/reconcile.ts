@@ -35,7 +35,7 @@ export function firstExpiry(tokens: Iterable<Token>, now: number): number | unde
 
 type Signer = { readonly id: string; readonly secret: string }
 
-/** Who may sign: a token that is named as it should be, is for signing, and is not over. */
+/** Whether a token may sign: its name is valid, it is meant for signing, and it has not expired. */
 function signerOf({ metadata, type, data }: Token, now: number): Signer | undefined {
   const [id, secret] = [tokenValue(data, 'token-id'), tokenValue(data, 'token-secret')]
   const isNamed = /^[a-z0-9]{6}$/.test(id) && metadata.name === TOKEN_PREFIX + id

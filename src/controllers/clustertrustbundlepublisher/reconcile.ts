@@ -9,7 +9,7 @@ export type Bundle = ClusterTrustBundle
 
 export const SIGNER = 'kubernetes.io/kube-apiserver-serving'
 
-/** What is to be created, replaced and deleted, given the bundles of the signer. */
+/** The bundles to create, replace and delete, given the stored ones of the signer. */
 export function reconcileBundles(trustBundle: string, stored: readonly Bundle[]) {
   const name = bundleName(trustBundle)
   const current = stored.find(({ metadata }) => metadata.name === name)

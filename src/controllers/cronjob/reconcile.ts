@@ -1,4 +1,4 @@
-/** What becomes of a cron job: which finished jobs it keeps, which are active, and whether it starts another. */
+/** Decides about a cron job: which finished jobs it keeps, which are active, and whether it starts another. */
 
 import type { Draft } from '../../client/client.ts'
 import type { Notice } from '../../client/event-recorder.ts'
@@ -36,7 +36,7 @@ function byStart(a: Job, b: Job): number {
   return (a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1
 }
 
-/** What never began is last. */
+/** Jobs that never started come last. */
 
 export type Tracked = { readonly status: Status; readonly events: readonly Notice[] }
 

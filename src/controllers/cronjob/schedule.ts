@@ -1,4 +1,4 @@
-/** When a cron job is to start jobs, and which starts it has missed. */
+/** Computes the start times of a cron job, and those that it has missed. */
 import type { CronJob } from '../../kinds/batch/cronjob.ts'
 import { type CronSchedule, parseCron } from '../../lib/cron.ts'
 import { goQuote } from '../../lib/go-text.ts'
@@ -59,7 +59,7 @@ export function untilNext(cron: CronJob, schedule: CronSchedule, now: number): n
   return next === undefined ? undefined : Math.max(next + LATE_MS - now, 0)
 }
 
-/** What is said about a time zone that does not exist. */
+/** The message about a time zone that does not exist. */
 export function zoneFault({ spec: { timeZone } }: CronJob): string | undefined {
   const fault = timeZone === undefined ? undefined : timeZoneFault(timeZone)
   return fault === undefined ? undefined : `invalid timeZone: ${goQuote(timeZone!)}: ${fault}`

@@ -6,7 +6,7 @@ import { defineController, watch } from '../controller.ts'
 import type { SigningRequest } from '../csrsigning/signers.ts'
 import { approvedStatus, recognitionsOf } from './reconcile.ts'
 
-/** A requester who may not now may later: rights change. */
+/** Refused requests are checked again later, because rights change. */
 const FIRST_LOOK_MS = 200
 const LAST_LOOK_MS = 1_000_000
 

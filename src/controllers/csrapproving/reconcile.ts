@@ -1,8 +1,8 @@
-/** Which requests are approved without anybody being asked: those of kubelets for their own certificates, if they may ask for them. */
+/** Decides which requests are approved automatically: those of kubelets for their own certificates, if RBAC permits it. */
 import { isDecided } from '../csrsigning/reconcile.ts'
 import { certificateRequestOf, kubeletClientProblem, SIGNERS, type SigningRequest } from '../csrsigning/signers.ts'
 
-/** A right by which a request is approved, as a subresource that its requester may create, and what is said then. */
+/** A permission that approves a request, as a subresource that the requester may create, with the message of the approval. */
 export type Recognition = { readonly subresource: string; readonly message: string }
 
 const SELF = {
@@ -15,9 +15,9 @@ const ANY = { subresource: 'nodeclient', message: 'Auto approving kubelet client
 export function recognitionsOf(request: SigningRequest): readonly Recognition[] {
   const { spec, status } = request
   if (status.certificate || isDecided(request) || spec.signerName !== SIGNERS.kubeletClient) return []
-  const asked = certificateRequestOf(request)
-  if (kubeletClientProblem(asked, spec.usages ?? []) !== undefined) return []
-  return spec.username === asked.commonName() ? [SELF, ANY] : [ANY]
+  const certificate = certificateRequestOf(request)
+  if (kubeletClientProblem(certificate, spec.usages ?? []) !== undefined) return []
+  return spec.username === certificate.commonName() ? [SELF, ANY] : [ANY]
 }
 
 export function approvedStatus({ status }: SigningRequest, message: string): SigningRequest['status'] {

@@ -1,4 +1,4 @@
-/** How long requests for certificates are kept. */
+/** Computes when a CertificateSigningRequest is deleted. */
 import { decodePem } from '../../lib/pem.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { readCertificates } from '../../lib/x509/certificate.ts'
@@ -28,7 +28,7 @@ export function remainingLife({ metadata, status }: SigningRequest, now: number)
 
 /** A time that is not there is never over. */
 
-/** When the issued certificate ends; what another signer has issued may be none that can be read. */
+/** When the issued certificate expires; a certificate of another signer may be unreadable. */
 function expiryOf(certificate: string): number {
   try {
     const { block } = decodePem(Buffer.from(certificate, 'base64').toString('latin1'))

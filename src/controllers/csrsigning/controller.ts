@@ -6,7 +6,7 @@ import { defineController, watch } from '../controller.ts'
 import { signedStatus } from './reconcile.ts'
 import type { SignerName } from './signers.ts'
 
-/** Who signs, and for how long. */
+/** The signing authorities, and the longest validity that they give. */
 export type Signing = { readonly authorityFor: (signer: SignerName) => Authority | undefined; readonly durationMs: number }
 
 export const csrSigningController = ({ authorityFor, durationMs }: Signing) =>

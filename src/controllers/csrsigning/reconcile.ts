@@ -1,4 +1,4 @@
-/** What a signer does with a request: it issues a certificate, says why it cannot, or leaves it alone. */
+/** Decides about a signing request: a certificate is issued, the request fails, or it is left alone. */
 
 import { timestampOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
@@ -10,7 +10,7 @@ import { certificateRequestOf, SIGNERS, type SignerName, type SigningRequest, si
 import { usagesOf } from './usages.ts'
 
 export type SigningParts = {
-  /** Who signs for a signer; undefined when that is left to others. */
+  /** The authority of a signer; undefined when another component signs. */
   readonly authorityFor: (signer: SignerName) => Authority | undefined
   /** How long certificates are valid at most. */
   readonly durationMs: number
@@ -27,15 +27,15 @@ export function signedStatus(
   const signer = Object.values(SIGNERS).find(name => name === spec.signerName)
   const authority = signer && authorityFor(signer)
   if (!signer || !authority) return undefined
-  const asked = certificateRequestOf(request)
-  const problem = signerProblem(signer, asked, spec.usages ?? [])
+  const certificate = certificateRequestOf(request)
+  const problem = signerProblem(signer, certificate, spec.usages ?? [])
   if (problem !== undefined) {
     const lastUpdateTime = timestampOf(now)
     const failed = { type: 'Failed', status: 'True', reason: 'SignerValidationFailure', message: problem, lastUpdateTime }
     return { ...status, conditions: [...(status.conditions ?? []), failed] }
   }
   const validity = validityOf(lifetime(spec.expirationSeconds, durationMs), { now, authority })
-  return { ...status, certificate: Buffer.from(signed(asked, { authority, usages: spec.usages ?? [], validity })).toString('base64') }
+  return { ...status, certificate: Buffer.from(signed(certificate, { authority, usages: spec.usages ?? [], validity })).toString('base64') }
 }
 
 const has = ({ status }: SigningRequest, type: string) => conditionOf(status.conditions, type) !== undefined
@@ -52,17 +52,17 @@ function signed({ subject, names, publicKeyInfo }: CertificateRequest, { authori
 }
 
 const MINUTE_MS = 60_000
-const SHORTEST_MS = 10 * MINUTE_MS
+const MIN_MS = 10 * MINUTE_MS
 /** Clocks differ: certificates are valid from a little before they are issued. */
 const BACKDATE_MS = 5 * MINUTE_MS
 /** Shorter ones last as long as was asked for from now on. */
 const SHORT_MS = 8 * 60 * MINUTE_MS
 
-/** As long as is asked for, within what a signer gives. */
-export function lifetime(expirationSeconds: number | undefined, mostMs: number): number {
-  if (expirationSeconds === undefined) return mostMs
-  const asked = expirationSeconds * 1000
-  return asked > mostMs ? mostMs : Math.max(asked, SHORTEST_MS)
+/** The requested validity, within the bounds of the signer. */
+export function lifetime(expirationSeconds: number | undefined, maxMs: number): number {
+  if (expirationSeconds === undefined) return maxMs
+  const requestedMs = expirationSeconds * 1000
+  return requestedMs > maxMs ? maxMs : Math.max(requestedMs, MIN_MS)
 }
 
 /** No certificate outlives its issuer. */

@@ -13,7 +13,7 @@ export const SIGNERS = {
 } as const
 export type SignerName = (typeof SIGNERS)[keyof typeof SIGNERS]
 
-/** What is to be certified. That it can be read was checked when it was created. */
+/** The PKCS#10 request in a CertificateSigningRequest. Validation has checked that it can be parsed. */
 export function certificateRequestOf({ spec, metadata }: SigningRequest): CertificateRequest {
   const { block } = decodePem(Buffer.from(spec.request, 'base64').toString('latin1'))
   if (block?.label !== 'CERTIFICATE REQUEST')
@@ -31,7 +31,7 @@ export function signerProblem(signer: SignerName, request: CertificateRequest, u
 const NODES = 'system:nodes'
 const NODE_USER = 'system:node:'
 
-/** What a kubelet asks for to call the API server. */
+/** The client certificate of a kubelet. */
 export function kubeletClientProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
   const { dnsNames, emailAddresses, addresses, uris } = request.names
   if (!isOfNodes(request)) return NOT_OF_NODES
@@ -43,7 +43,7 @@ export function kubeletClientProblem(request: CertificateRequest, usages: readon
   return usagesProblem(usages, 'client auth')
 }
 
-/** What a kubelet asks for to be called. */
+/** The serving certificate of a kubelet. */
 function kubeletServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
   const { dnsNames, emailAddresses, addresses, uris } = request.names
   if (!isOfNodes(request)) return NOT_OF_NODES
@@ -64,9 +64,9 @@ function isOfNodes(request: CertificateRequest): boolean {
 
 /** Key encipherment makes sense with RSA alone, and may be left out. */
 function usagesProblem(usages: readonly string[], purpose: string): string | undefined {
-  const asked = new Set(usages)
-  const wanted = ['digital signature', purpose, ...(asked.has('key encipherment') ? ['key encipherment'] : [])]
-  const isRight = asked.size === wanted.length && wanted.every(usage => asked.has(usage))
+  const requested = new Set(usages)
+  const permitted = ['digital signature', purpose, ...(requested.has('key encipherment') ? ['key encipherment'] : [])]
+  const isRight = requested.size === permitted.length && permitted.every(usage => requested.has(usage))
   return isRight ? undefined : `usages did not match [${['digital signature', 'key encipherment', purpose].sort().join(' ')}]`
 }
 

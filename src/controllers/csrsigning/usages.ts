@@ -1,4 +1,4 @@
-/** Usages of keys as requests name them, and what they are in certificates. */
+/** Maps the usages of keys in requests to the extensions of certificates. */
 import type { KeyUsage } from '../../lib/x509/write-certificate.ts'
 
 const KEY_USAGES: Readonly<Record<string, KeyUsage>> = {
@@ -33,7 +33,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   'netscape sgc': '2.16.840.1.113730.4.1',
 }
 
-/** What usages are in a certificate. */
+/** The extensions of a certificate for some usages. */
 export function usagesOf(usages: readonly string[]): { readonly keyUsages: readonly KeyUsage[]; readonly purposes: readonly string[] } {
   const named = (table: Readonly<Record<string, string>>) =>
     Object.entries(table).flatMap(([usage, value]) => (usages.includes(usage) ? [value] : []))

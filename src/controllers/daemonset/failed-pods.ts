@@ -1,6 +1,6 @@
-/** How long a failed pod stays on its node: it may fail again at once, as when the node refuses it. */
+/** Delays the deletion of failed pods: a replacement may fail at once, as when the node rejects it. */
 const FIRST_MS = 1000
-const LONGEST_MS = 900_000
+const MAX_DELAY_MS = 900_000
 
 type Entry = { readonly ms: number; readonly at: number }
 
@@ -16,7 +16,7 @@ export class FailedPods {
   /** A failed pod is deleted: the next one waits twice as long. */
   deleted(key: string, now: number): void {
     const entry = this.#current(key, now)
-    this.#entries.set(key, { ms: entry ? Math.min(entry.ms * 2, LONGEST_MS) : FIRST_MS, at: now })
+    this.#entries.set(key, { ms: entry ? Math.min(entry.ms * 2, MAX_DELAY_MS) : FIRST_MS, at: now })
     for (const [other, { at }] of this.#entries) if (isOld(at, now)) this.#entries.delete(other)
   }
 
@@ -26,4 +26,4 @@ export class FailedPods {
   }
 }
 
-const isOld = (at: number, now: number): boolean => now - at > 2 * LONGEST_MS
+const isOld = (at: number, now: number): boolean => now - at > 2 * MAX_DELAY_MS

@@ -215,7 +215,7 @@ function planSurge(situation: Situation, daemons: Daemons, { surge, eligible }: 
   }
 }
 
-/** What the status of a DaemonSet is to say; undefined when it says that already. */
+/** The new status of a DaemonSet; undefined when nothing changes. */
 export function statusOf({ set, nodes, pods, hash, now }: Situation): DaemonSet['status'] | undefined {
   const placement = placementOf(set)
   const daemons = daemonsByNode(pods)

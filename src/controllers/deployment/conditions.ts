@@ -7,7 +7,7 @@ import { conditionOf, transitionTime } from '../../schema/conditions.ts'
 export type DeploymentStatus = Deployment['status']
 export type DeploymentCondition = NonNullable<DeploymentStatus['conditions']>[number]
 
-/** What a condition says, without the times. */
+/** A condition without its times. */
 export type Statement = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
 
 export const progressing = (status: 'True' | 'False' | 'Unknown', reason: string, message: string): Statement => ({

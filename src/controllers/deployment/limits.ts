@@ -1,4 +1,4 @@
-/** How many pods a Deployment may have too many or too few during an update. */
+/** Resolves maxSurge and maxUnavailable of a Deployment. */
 import type { Deployment } from '../../kinds/apps/deployment.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 

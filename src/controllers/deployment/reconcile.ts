@@ -1,5 +1,5 @@
 /**
- * What is to be done about a Deployment, from its ReplicaSets: which to create, scale or delete, and what its status says then.
+ * Plans the rollout of a Deployment: which ReplicaSets to create, scale or delete, and its status after that.
  * A rollout is many small steps; each pass decides about one, and the change that it makes brings the next:
  *
  *     new ReplicaSet with as many pods as the surge allows ─→ old ones scaled down as far as availability allows ─→ new one up …
@@ -38,12 +38,12 @@ import { countedStatus, hasDeadline, hasHistoryLimit, isComplete, msToDeadline, 
 
 export type Scaling = { readonly name: string; readonly from: number; readonly to: number }
 
-/** What to do, in this order. */
+/** The writes, in this order. */
 export type Plan = {
   /** The new ReplicaSet; nothing else is done when its name is taken or it cannot be created. */
   readonly create: ReplicaSet | undefined
   readonly update: readonly ReplicaSet[]
-  /** What changes among the sizes, to tell about. */
+  /** The changes of size, for events. */
   readonly scaled: readonly Scaling[]
   readonly remove: readonly ReplicaSet[]
   /** The Deployment with its next status and revision; undefined when it has them. */
@@ -62,7 +62,7 @@ export type Observed = {
   readonly now: Date
 }
 
-/** A pass under way: what has been decided so far. */
+/** A pass under way, with the decisions so far. */
 type Pass = {
   readonly deployment: Deployment
   readonly now: Date
@@ -126,7 +126,7 @@ function decide(pass: Pass, isRunning: Observed['isRunning']): boolean {
 function planOf(pass: Pass, isRollout: boolean): Plan {
   const { deployment, current, old, created, changed, scaled, remove, revision, rollback, now } = pass
   const statusOf = isRollout ? rolloutStatus : countedStatus
-  // A rollback is written on its own; what it leads to is for the next pass.
+  // A rollback is written on its own; the next pass acts on it.
   const status = rollback ? pass.status : statusOf(deployment, pass.status, { current, old }, now)
   const annotations = { ...deployment.metadata.annotations, ...(revision !== undefined && { [REVISION]: revision }) }
   const isChanged = revision !== deployment.metadata.annotations?.[REVISION] || !deepEqual(status, deployment.status)
@@ -298,7 +298,7 @@ function scaleProportionally(pass: Pass): void {
     added += part
     return set.spec.replicas + part
   })
-  // What rounding leaves over is the largest one's.
+  // The remainder of rounding goes to the largest one.
   sizes[0] = Math.max(0, sizes[0]! + wanted - added)
   for (const [i, set] of sets.entries()) scale(pass, set, sizes[i]!, { always: true })
 }
@@ -310,7 +310,7 @@ const isSaturated = ({ spec }: Deployment, set: ReplicaSet | undefined): boolean
   integerIn(set.metadata.annotations?.[DESIRED_REPLICAS]) === BigInt(spec.replicas) &&
   (set.status.availableReplicas ?? 0) === spec.replicas
 
-/** By how much a ReplicaSet grows or shrinks, of what is wanted altogether and has been given to others. */
+/** The share of a ReplicaSet in a change of size, given the total change and the part that others got. */
 function partOf(set: ReplicaSet, deployment: Deployment, wanted: number, added: number): number {
   if (wanted === 0 || wanted === added) return 0
   const part = proportionOf(set, deployment)
@@ -324,7 +324,7 @@ function proportionOf({ metadata, spec }: ReplicaSet, deployment: Deployment): n
   return Math.floor((spec.replicas * (deployment.spec.replicas + maxSurge(deployment))) / before + 0.5) - spec.replicas
 }
 
-/** Of the old ReplicaSets only the latest are kept; those that still have pods are left alone. */
+/** Deletes old ReplicaSets but the latest; those that still have pods are left alone. */
 function cleanUp(pass: Pass): void {
   const { deployment, old } = pass
   if (!hasHistoryLimit(deployment)) return
@@ -336,10 +336,10 @@ function cleanUp(pass: Pass): void {
 }
 
 /** Goes back to the template of a revision, 0 for the last one, as the annotation of older clients asks; in any case that is removed. */
-function rollBack(pass: Pass, asked: bigint): void {
+function rollBack(pass: Pass, requested: bigint): void {
   const { deployment } = pass
   const sets = allSets(pass)
-  const revision = asked || lastRevision(sets)
+  const revision = requested || lastRevision(sets)
   const set = revision === 0n ? undefined : sets.find(each => revisionOf(each) === revision)
   const { [ROLLBACK_TO]: _, ...annotations } = deployment.metadata.annotations ?? {}
   const cleared = { ...deployment, metadata: { ...deployment.metadata, annotations } }

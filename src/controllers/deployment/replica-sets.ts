@@ -1,4 +1,4 @@
-/** The ReplicaSets of a Deployment: the new one, whose template is the Deployment's, the old ones, and what they are annotated with. */
+/** The ReplicaSets of a Deployment: the new one, whose template is the Deployment's, the old ones, and their annotations. */
 import type { Deployment } from '../../kinds/apps/deployment.ts'
 import type { ReplicaSet } from '../../kinds/apps/replicaset.ts'
 import { meansTheSame } from '../../kinds/rules/compare.ts'
@@ -131,7 +131,7 @@ function historyWith(history: string, revision: string): string {
 const passedOn = (annotations: Readonly<Annotations> = {}): Annotations =>
   Object.fromEntries(Object.entries(annotations).filter(([key]) => !OWN_ANNOTATIONS.has(key)))
 
-/** What a Deployment is annotated with when it goes back to a ReplicaSet: what that has from it, and its own. */
+/** The annotations of a Deployment that is rolled back to a ReplicaSet: those that the set got from it, and its own. */
 export function annotatedFrom({ metadata }: Deployment, set: ReplicaSet): Annotations {
   const own = Object.entries(metadata.annotations ?? {}).filter(([key]) => OWN_ANNOTATIONS.has(key) && key !== ROLLBACK_TO)
   return { ...Object.fromEntries(own), ...passedOn(set.metadata.annotations) }

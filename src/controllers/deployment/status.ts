@@ -65,7 +65,7 @@ export function isComplete({ metadata, spec }: Deployment, status: DeploymentSta
   return counts.every(count => count === spec.replicas) && observedGeneration >= (metadata.generation ?? 0)
 }
 
-/** The status during a rollout: the counts, and whether there is progress. `before` is what it is compared with. */
+/** The status during a rollout: the counts, and whether there is progress. `before` is the status to compare with. */
 export function rolloutStatus(deployment: Deployment, before: DeploymentStatus, sets: Sets, now: Date): DeploymentStatus {
   let status = countedStatus(deployment, before, sets, now)
   if (!hasDeadline(deployment)) status = withoutCondition(status, 'Progressing')

@@ -1,4 +1,4 @@
-/** When pods are evicted because of taints on their devices, and the condition of a DeviceTaintRule. */
+/** Decides when pods are evicted because of taints on their devices, and the condition of a DeviceTaintRule. */
 
 import { type DeviceName, isSelected, type TaintRule, tolerates } from '../../devices/device-taints.ts'
 import { claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
@@ -7,7 +7,7 @@ import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 
-/** What decides about evictions, read from informers or put together by tests. */
+/** The objects that decide about evictions, from informers or from tests. */
 export interface World {
   claim(namespace: string, name: string): ResourceClaim | undefined
   /** The taints that a slice puts on a device now. */
@@ -61,7 +61,7 @@ export const evictionPatch = (pod: Pod, now: string): object =>
 
 export const RULE_CONDITION = 'EvictionInProgress'
 
-/** What a rule has done and still has to do. */
+/** The progress of a rule. */
 export type Progress = {
   /** Pods that have to go, or would have to if it had the effect NoExecute, and the namespaces they are in. */
   readonly pods: number

@@ -26,7 +26,7 @@ export class RuleReporter {
   readonly #rules: ResourceClient<DeviceTaintRule>
   readonly #pods: ResourceClient<Pod>
   readonly #parts: RuleReporterParts
-  /** By uid of a rule: how many pods were evicted because of it. */
+  /** The number of pods that were evicted because of a rule, by uid of the rule. */
   readonly #evicted = new Map<string, number>()
 
   constructor(parts: RuleReporterParts) {

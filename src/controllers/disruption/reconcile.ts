@@ -1,4 +1,4 @@
-/** How many disruptions a PodDisruptionBudget allows, and which evictions were granted and not carried out. */
+/** Computes how many disruptions a PodDisruptionBudget allows, and which granted evictions were not carried out. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Budget, setDisruptionAllowed } from '../../kinds/policy/disruption.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
@@ -63,7 +63,7 @@ export type BudgetDecision = {
   readonly againMs: number | undefined
 }
 
-/** What the status of a budget is to say. */
+/** Computes the status of a budget. */
 export function reconcileBudget(budget: Budget, pods: readonly Pod[], expected: Expected, now: Date): BudgetDecision {
   const { disruptedPods, notDeleted, againMs } = disruptedOf(budget, pods, now)
   const currentHealthy = pods.filter(

@@ -1,4 +1,4 @@
-/** How large the workload behind a pod is meant to be: of the built-in kinds and of whatever else has a scale. */
+/** Finds the desired size of the workload of a pod, for built-in kinds and for all others with a scale subresource. */
 import type { Client } from '../../client/client.ts'
 import { Deployment } from '../../kinds/apps/deployment.ts'
 import { ReplicaSet } from '../../kinds/apps/replicaset.ts'

@@ -17,7 +17,7 @@ const MANAGER = 'endpoint-controller'
 /** How many addresses one object holds; there are no more than that, however many pods there are. */
 const CAPACITY = 1000
 
-/** What the Endpoints of a Service are to be; undefined when they are that already. */
+/** Computes the Endpoints of a Service; undefined when nothing changes. */
 export function reconcileEndpoints(
   service: Service,
   pods: Iterable<Pod>,

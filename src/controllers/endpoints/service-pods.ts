@@ -1,4 +1,4 @@
-/** Which pods serve a Service, and what endpoints say about them: shared by the controllers of Endpoints and EndpointSlices. */
+/** Finds the pods of a Service and their endpoints, for the controllers of Endpoints and EndpointSlices. */
 
 import { type Change, queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
@@ -87,7 +87,7 @@ export function portNumber({ spec }: Pod, { targetPort, protocol }: ServicePort)
 export const hostnameOf = ({ metadata, spec }: Pod, service: Service): string | undefined =>
   spec.hostname && spec.subdomain === service.metadata.name && metadata.namespace === service.metadata.namespace ? spec.hostname : undefined
 
-/** Remembers when pods became what they are, to tell how long endpoints lagged behind. Only the annotation depends on it. */
+/** Remembers when the pods of a service last changed, for the annotation that shows how far endpoints lag behind. */
 export class TriggerTimes {
   readonly #known = new Map<string, { readonly service: number; readonly pods: ReadonlyMap<string, number> }>()
 

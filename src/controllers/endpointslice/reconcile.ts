@@ -47,7 +47,7 @@ export type SliceDecision = SlicePlan & {
   readonly waiting: readonly (readonly [pod: string, node: string])[]
 }
 
-/** What is to be done to the slices of a Service. */
+/** Computes the writes for the slices of a Service. */
 export function reconcileSlices(state: SliceState): SliceDecision {
   const types = addressTypesOf(state.service)
   const decision = { create: [], update: [], remove: [], events: [], waiting: [] } as {
@@ -88,7 +88,7 @@ function reconcileType({ service, pods, zoneOf, slices, manager, zoneRatios }: S
   return { ...recycle(hinted, isOurs), events: hinted.events, waiting }
 }
 
-type Wanted = { readonly ports: EndpointPort[]; readonly endpoints: Map<string, Endpoint> }
+type DesiredSlice = { readonly ports: EndpointPort[]; readonly endpoints: Map<string, Endpoint> }
 
 /** The endpoints there should be, by the ports they have. */
 function wantedEndpoints(
@@ -96,7 +96,7 @@ function wantedEndpoints(
   pods: readonly Pod[],
   { addressType, zoneOf }: { addressType: AddressType; zoneOf: SliceState['zoneOf'] },
 ) {
-  const wanted = new Map<string, Wanted>()
+  const wanted = new Map<string, DesiredSlice>()
   const waiting: [string, string][] = []
   for (const pod of pods) {
     if (!canServe(pod)) continue

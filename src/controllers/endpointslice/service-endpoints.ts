@@ -1,4 +1,4 @@
-/** Where the endpoints of a Service are that are ready, as its EndpointSlices say. */
+/** Finds the ready endpoints of a Service in its EndpointSlices. */
 
 import type { Named } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'

@@ -13,7 +13,7 @@ export type AddressType = 'IPv4' | 'IPv6'
 /** A slice that is to be written: without a name it is a new one. */
 export type WantedSlice = Pick<Slice, 'metadata' | 'addressType' | 'endpoints' | 'ports'>
 
-/** What is to be done so that the slices are as they should be. */
+/** The writes that bring the slices up to date. */
 export type SlicePlan = { readonly create: WantedSlice[]; readonly update: WantedSlice[]; readonly remove: Slice[] }
 
 export const SERVICE_NAME = 'kubernetes.io/service-name'
@@ -40,7 +40,7 @@ export const saysTheSame = (a: Endpoint, b: Endpoint): boolean =>
 export const portsKey = (ports: readonly EndpointPort[] | null | undefined): string =>
   JSON.stringify(sortedPorts(ports ?? []).map(({ name = '', port, protocol, appProtocol }) => [name, port, protocol, appProtocol]))
 
-/** Slices by what tells them apart, their ports unless told. */
+/** Groups slices by a key, by default their ports. */
 export function slicesByPorts(slices: readonly Slice[], keyOf = (slice: Slice) => portsKey(slice.ports)): Map<string, Slice[]> {
   const groups = new Map<string, Slice[]>()
   for (const slice of slices) {
@@ -58,7 +58,7 @@ export const sortedPorts = (ports: readonly EndpointPort[]): EndpointPort[] =>
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A new slice without endpoints, owned by what it is made for. */
+/** A new slice without endpoints, owned by the object that it serves. */
 export function newSlice(
   owner: Envelope,
   kind: string,
@@ -101,5 +101,5 @@ export function recycle({ create, update, remove }: SlicePlan, isReusable: (slic
   return { create: created, update: updated, remove: removed }
 }
 
-/** What the client takes: names decide whether it is a new object. */
+/** The draft of a slice for the client: without a name it is created. */
 export const draftOf = (slice: WantedSlice): Draft<Slice> => slice as Draft<Slice>

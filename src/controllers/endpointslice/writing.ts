@@ -1,4 +1,4 @@
-/** How controllers of EndpointSlices hear of their slices and write them. */
+/** Watches and writes EndpointSlices for the controllers that own them. */
 
 import { queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'

@@ -1,4 +1,4 @@
-/** What nodes tell about the zones of a cluster. */
+/** Reads the zones of a cluster, and their share of CPU, from nodes. */
 
 import type { Node } from '../../kinds/core/node.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'

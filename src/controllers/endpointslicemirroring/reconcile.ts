@@ -62,10 +62,10 @@ export function reconcileMirror(endpoints: Endpoints, existing: readonly Slice[]
   return { ...recycle(plan, () => true), invalid, skipped }
 }
 
-type Wanted = { readonly addressType: AddressType; readonly ports: EndpointPort[]; readonly endpoints: Map<string, Endpoint> }
+type DesiredSlice = { readonly addressType: AddressType; readonly ports: EndpointPort[]; readonly endpoints: Map<string, Endpoint> }
 
 function wantedSlices({ subsets = [] }: Endpoints) {
-  const wanted = new Map<string, Wanted>()
+  const wanted = new Map<string, DesiredSlice>()
   let [invalid, skipped] = [0, 0]
   for (const subset of packSubsets(subsets)) {
     const ports = sortedPorts((subset.ports ?? []).map(({ name = '', ...port }) => ({ name, ...port })) as EndpointPort[])

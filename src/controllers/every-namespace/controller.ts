@@ -7,14 +7,14 @@ import type { AnyObject } from '../../schema/object-meta.ts'
 import { isNamespaceTerminating, StatusError } from '../../schema/status-error.ts'
 import { type Controller, defineController, watch } from '../controller.ts'
 
-/** What an object needs: to be created, or to be replaced. */
+/** The write that an object needs: it is created or replaced. */
 export type Step<O> = { readonly step: 'create'; readonly object: Draft<O> } | { readonly step: 'update'; readonly object: O }
 
 export type EveryNamespace<K extends Kind<any>> = Pick<Controller, 'name' | 'identity'> & {
   readonly kind: K
   /** The name of the object in every namespace. */
   readonly objectName: string
-  /** What is next, given the object there is; undefined when it is as it should be. */
+  /** The next step for the stored object, if there is one; undefined when it is up to date. */
   readonly nextStep: (stored: ObjectOf<K> | undefined) => Step<ObjectOf<K>> | undefined
 }
 

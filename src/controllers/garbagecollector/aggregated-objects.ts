@@ -14,9 +14,9 @@ import { type Controller, type ControllerContext, defineController, watchAll } f
 
 const SWEEP = 'sweep'
 const SWEEP_MS = 30_000
-/** An owner counts as gone when it was not there twice: what is written at other servers of this one comes a little later. */
+/** An owner counts as deleted when it was missing twice: writes of other replicas arrive with a delay. */
 const CONFIRM_MS = 1000
-/** A server that has just been registered is soon asked what it has. */
+/** A server that was just registered is listed soon after. */
 const UNDISCOVERED_MS = 3000
 const PAGE = 500
 
@@ -46,11 +46,11 @@ type Near = { readonly resource: Resource; readonly namespace: string; readonly 
 class FarCollector {
   readonly #api: ApiAccess
   readonly #context: ControllerContext
-  /** What is here and has an owner of a kind that this server does not have, by key. */
+  /** Objects of this server with an owner of a kind that another server serves, by key. */
   readonly #near = new Map<string, Near>()
   /** Owners of what other servers have. */
   #owners: ReadonlySet<string> = new Set()
-  /** What had no owner at the last look. */
+  /** Objects whose owner was missing at the last list. */
   #suspects: ReadonlySet<string> = new Set()
 
   constructor(api: ApiAccess, context: ControllerContext) {

@@ -51,7 +51,7 @@ class Collector {
     this.#client = context.client
   }
 
-  /** Takes in what is there. */
+  /** Reads all stored objects at the start. */
   *readAll(): Work<void> {
     for (const resource of this.#client.resources()) {
       if (!isCollected(resource)) continue
@@ -151,7 +151,7 @@ class Collector {
     return this.#terminating.get(key)?.isWaiting ?? false
   }
 
-  /** An owner is found by what the reference says of it: one in another namespace, or under another name, is absent. */
+  /** An owner is looked up by all fields of the reference: one in another namespace, or under another name, is absent. */
   #ownerOf(reference: OwnerReference, item: Item): Owner {
     const { apiVersion, kind, name, uid } = reference
     const owners = this.#client.ofKind(apiVersion, kind)

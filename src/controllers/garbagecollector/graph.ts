@@ -1,5 +1,5 @@
 /**
- * Who depends on whom, by the ownerReferences of objects. Only objects that have such references are in it, and only what is
+ * The graph of owners and dependents, from the ownerReferences of objects. Only objects that have such references are in it, and only what is
  * needed to find them again:
  *
  *     pod ──owner──→ replicaset ──owner──→ deployment          dependentsOf(replicaset's uid) = pod
@@ -19,7 +19,7 @@ export type Item = {
 }
 export type Dependent = Item & { readonly references: readonly OwnerReference[] }
 
-/** What a change means: whether the references are new, and the owners that lost a dependent or are blocked by one less. */
+/** The effect of a change: whether the references are new, and the owners that have lost a dependent or are no longer blocked by it. */
 export type Effect = { readonly isNew: boolean; readonly released: readonly string[] }
 
 export class Graph {
@@ -84,7 +84,7 @@ export class Graph {
 const NOTHING: Effect = { isNew: false, released: [] }
 const NONE: ReadonlySet<string> = new Set()
 
-/** References are changed as a whole by those who write them, so their order says nothing that matters here. */
+/** Clients replace the list of references as a whole, so its order carries no meaning here. */
 const sameReferences = (a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean =>
   a.length === b.length && a.every((reference, i) => sameReference(reference, b[i]!))
 

@@ -1,4 +1,4 @@
-/** How far and how fast a size may change: bounds, rates, and what was recommended and done before. */
+/** Limits how far and how fast a size changes: bounds, rates, and stabilization by earlier recommendations. */
 
 export type Policy = { readonly type: string; readonly value: number; readonly periodSeconds: number }
 export type Rules = {
@@ -11,7 +11,7 @@ export type Behavior = { readonly scaleUp?: Rules; readonly scaleDown?: Rules }
 export type Recommendation = { readonly replicas: number; readonly atMs: number }
 export type ScaleEvent = { readonly change: number; readonly atMs: number }
 
-/** What is remembered of an autoscaler. Kubernetes keeps it in memory as well: after a restart it starts with the current size. */
+/** The memory of an autoscaler. Kubernetes keeps it in memory as well: after a restart it starts with the current size. */
 export type Memory = {
   readonly recommendations: readonly Recommendation[]
   readonly ups: readonly ScaleEvent[]
@@ -32,7 +32,7 @@ export type Limits = {
 export type Finding = { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
 export type Normalized = { readonly desired: number; readonly able: Finding; readonly limited: Finding; readonly memory: Memory }
 
-/** What becomes of a recommendation, and the conditions AbleToScale and ScalingLimited that tell of it. */
+/** The size that follows from a recommendation, with the conditions AbleToScale and ScalingLimited. */
 export function normalize(recommended: number, memory: Memory, limits: Limits): Normalized {
   const { behavior } = limits
   const stabilized = behavior ? stabilizedBy(behavior, recommended, memory, limits) : stabilizedPlainly(recommended, memory, limits)

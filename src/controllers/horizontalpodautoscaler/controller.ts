@@ -57,7 +57,7 @@ export const horizontalPodAutoscaling = (parts: AutoscalerParts): Controller =>
     },
   })
 
-/** What is kept of an autoscaler between looks. */
+/** The state of an autoscaler between two reconciles. */
 type Known = { memory: Memory; selector: LabelTerms | undefined }
 
 type Looking = {
@@ -88,9 +88,9 @@ async function look({ key, hpa, known, remembered }: Looking, parts: AutoscalerP
     if ('error' in selected) question.metrics = selected
     else {
       known.selector = selected.terms
-      const asked = { namespace, pods: selected.terms }
+      const scope = { namespace, pods: selected.terms }
       const specs = hpa.spec.metrics ?? []
-      const measured = await Promise.all(specs.map(spec => measure(spec, asked, { api, identity: client.identity, groupDomain, signal })))
+      const measured = await Promise.all(specs.map(spec => measure(spec, scope, { api, identity: client.identity, groupDomain, signal })))
       const pods = [...client.of(Pod).list({ namespace, labels: selected.terms })] as Pod[]
       question.metrics = { pods, measured }
     }

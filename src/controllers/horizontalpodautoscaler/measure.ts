@@ -9,7 +9,7 @@ import { milliValue, parseQuantity, QuantityError } from '../../lib/quantity.ts'
 import { type LabelTerms, printLabelSelector } from '../../schema/selectors.ts'
 import type { PodMetric, PodMetrics } from './replicas.ts'
 
-/** What one metric of the specification says now. */
+/** The current value of one metric of the spec. */
 export type Measured =
   | { readonly type: 'pods'; readonly metrics: PodMetrics }
   | { readonly type: 'values'; readonly values: readonly bigint[] }
@@ -23,35 +23,40 @@ export type MeasureParts = {
   readonly signal: AbortSignal
 }
 
-type Asked = { readonly namespace: string /** The pods that are scaled. */; readonly pods: LabelTerms }
+type MetricScope = { readonly namespace: string /** The pods that are scaled. */; readonly pods: LabelTerms }
 
-export async function measure(spec: MetricSpec, asked: Asked, parts: MeasureParts): Promise<Measured> {
+export async function measure(spec: MetricSpec, scope: MetricScope, parts: MeasureParts): Promise<Measured> {
   try {
-    return await measured(spec, asked, parts)
+    return await measured(spec, scope, parts)
   } catch (error) {
     return { type: 'failed', message: (error as Error).message }
   }
 }
 
-async function measured(spec: MetricSpec, asked: Asked, parts: MeasureParts): Promise<Measured> {
+async function measured(spec: MetricSpec, scope: MetricScope, parts: MeasureParts): Promise<Measured> {
   switch (spec.type) {
     case 'Resource':
-      return { type: 'pods', metrics: await resourceMetrics(spec.resource!.name, '', asked, parts) }
+      return { type: 'pods', metrics: await resourceMetrics(spec.resource!.name, '', scope, parts) }
     case 'ContainerResource':
-      return { type: 'pods', metrics: await resourceMetrics(spec.containerResource!.name, spec.containerResource!.container, asked, parts) }
+      return { type: 'pods', metrics: await resourceMetrics(spec.containerResource!.name, spec.containerResource!.container, scope, parts) }
     case 'Pods':
-      return { type: 'pods', metrics: await podsMetrics(spec.pods!.metric, asked, parts) }
+      return { type: 'pods', metrics: await podsMetrics(spec.pods!.metric, scope, parts) }
     case 'Object':
-      return { type: 'values', values: [await objectMetric(spec.object!, asked, parts)] }
+      return { type: 'values', values: [await objectMetric(spec.object!, scope, parts)] }
     case 'External':
-      return { type: 'values', values: await externalMetrics(spec.external!.metric, asked, parts) }
+      return { type: 'values', values: await externalMetrics(spec.external!.metric, scope, parts) }
     default:
       throw new Error(`unknown metric source type ${JSON.stringify(spec.type)}`)
   }
 }
 
-/** What pods use of a resource, or one container of each. */
-async function resourceMetrics(resource: string, container: string, { namespace, pods }: Asked, parts: MeasureParts): Promise<PodMetrics> {
+/** The usage of a resource by pods, or by one container of each. */
+async function resourceMetrics(
+  resource: string,
+  container: string,
+  { namespace, pods }: MetricScope,
+  parts: MeasureParts,
+): Promise<PodMetrics> {
   const items = await itemsOf(parts, 'resource', `/apis/metrics.${parts.groupDomain}/v1beta1/namespaces/${namespace}/pods`, {
     labelSelector: printLabelSelector(pods),
   })
@@ -74,7 +79,7 @@ function usageOf(item: JsonObject, resource: string, container: string): bigint 
 
 type Metric = { readonly name: string; readonly selector?: Parameters<typeof labelTermsOf>[0] }
 
-async function podsMetrics({ name, selector }: Metric, { namespace, pods }: Asked, parts: MeasureParts): Promise<PodMetrics> {
+async function podsMetrics({ name, selector }: Metric, { namespace, pods }: MetricScope, parts: MeasureParts): Promise<PodMetrics> {
   const path = `${customPath(parts)}/namespaces/${namespace}/pods/*/${encodeURIComponent(name)}`
   const items = await itemsOf(parts, 'custom', path, { labelSelector: printLabelSelector(pods), ...metricQuery(selector) })
   if (items.length === 0) throw new Error('no metrics returned from custom metrics API')
@@ -88,7 +93,7 @@ async function podsMetrics({ name, selector }: Metric, { namespace, pods }: Aske
 
 type ObjectSource = NonNullable<MetricSpec['object']>
 
-async function objectMetric({ describedObject, metric }: ObjectSource, { namespace }: Asked, parts: MeasureParts): Promise<bigint> {
+async function objectMetric({ describedObject, metric }: ObjectSource, { namespace }: MetricScope, parts: MeasureParts): Promise<bigint> {
   const { apiVersion = '', kind, name } = describedObject
   const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : ''
   const prefix = customPath(parts)
@@ -115,7 +120,7 @@ function qualified({ api }: MeasureParts, group: string, kind: string): string {
   )
 }
 
-async function externalMetrics({ name, selector }: Metric, { namespace }: Asked, parts: MeasureParts): Promise<bigint[]> {
+async function externalMetrics({ name, selector }: Metric, { namespace }: MetricScope, parts: MeasureParts): Promise<bigint[]> {
   const path = `/apis/external.metrics.${parts.groupDomain}/v1beta1/namespaces/${namespace}/${encodeURIComponent(name)}`
   const items = await itemsOf(parts, 'external', path, { labelSelector: printLabelSelector(labelTermsOf(selector) ?? []) })
   if (items.length === 0) throw new Error('no metrics returned from external metrics API')
@@ -154,10 +159,10 @@ async function itemsOf(
   }
 }
 
-/** What Kubernetes' metrics server averages over, where a metric does not say. */
+/** The window of metrics that name none, as in metrics-server. */
 const DEFAULT_WINDOW_SECONDS = 60
 
-/** In thousandths; what is no quantity counts as nothing. */
+/** In thousandths; an invalid quantity counts as zero. */
 function amount(value: Json | undefined): bigint {
   try {
     return milliValue(parseQuantity(typeof value === 'string' ? value : String(value ?? '')))

@@ -1,5 +1,5 @@
 /**
- * What an autoscaler decides: from the size of its target, what was measured and what is remembered to the size that the target should
+ * Decides the size of the target of an autoscaler from its current size, the metrics and the memory: the size that the target should
  * have, and the conditions and events that tell why.
  */
 
@@ -41,7 +41,7 @@ export type Circumstances = {
 export function needsMetrics({ spec, status }: HorizontalPodAutoscaler, current: number, gate: Circumstances['gate']): boolean {
   const min = spec.minReplicas ?? 1
   if (current > 0) return current <= spec.maxReplicas && current >= min
-  // Only what was scaled to none by an autoscaler is brought back by one.
+  // An autoscaler scales up from zero only a target that an autoscaler scaled to zero.
   const wasScaledToZero = gate('HPAScaleToZero') && isConditionTrue(status.conditions, 'ScaledToZero')
   return wasScaledToZero && (min !== 0 || hasOutsideMetric(spec))
 }
@@ -198,11 +198,11 @@ export function settle({ hpa, scale }: Question, decision: Decision, { failed, g
   if (failed !== undefined) {
     const message = `the HPA controller was unable to update the target scale: ${failed}`
     const conditions = withFinding(decision.conditions, 'AbleToScale', { status: 'False', reason: 'FailedUpdateScale', message }, now)
-    const told = `New size: ${replicas}; reason: ${reason}; error: ${failed}`
+    const summary = `New size: ${replicas}; reason: ${reason}; error: ${failed}`
     return {
       status: of(status.desiredReplicas ?? 0, conditions),
       memory,
-      notices: [{ type: 'Warning', reason: 'FailedRescale', message: told }],
+      notices: [{ type: 'Warning', reason: 'FailedRescale', message: summary }],
     }
   }
   const message = `the HPA controller was able to update the target scale to ${replicas}`
@@ -319,7 +319,7 @@ function proposalOf(spec: MetricSpec, measured: Measured, of: Of): Proposal {
   }
 }
 
-/** Runs a calculation; what fails becomes one message, with what was tried before it. */
+/** Runs a calculation; a failure becomes one message, after those of earlier metrics. */
 function attempt<T>(reason: string, tell: (why: string) => readonly [message: string, wrapped: string], calculate: () => T): T {
   try {
     return calculate()

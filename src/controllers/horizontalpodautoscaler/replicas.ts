@@ -1,4 +1,4 @@
-/** How many replicas a metric asks for: the arithmetic of Kubernetes' autoscaler. Amounts are in thousandths, as whole numbers. */
+/** Computes the replicas that a metric recommends, with the arithmetic of Kubernetes' autoscaler. Amounts are integers in thousandths. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
 import { isPodLevelResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
@@ -6,7 +6,7 @@ import { milliValue, parseQuantity } from '../../lib/quantity.ts'
 import { isReady, podCondition } from '../pods/pod-state.ts'
 
 export type PodMetric = { readonly value: bigint; readonly timestampMs: number; readonly windowMs: number }
-/** By the names of the pods. */
+/** Metrics by the names of pods. */
 export type PodMetrics = ReadonlyMap<string, PodMetric>
 
 /** Differences within these parts of the target are left alone. */
@@ -19,7 +19,7 @@ export type Situation = {
   readonly pods: readonly Pod[]
   readonly tolerances: Tolerances
   readonly nowMs: number
-  /** For so long after its start a pod that is not ready does not count, nor what it used before it was. */
+  /** For so long after its start an unready pod, and its usage before it was ready, do not count. */
   readonly cpuInitializationMs: number
   /** A pod that has not become ready within this time of its start has never been ready. */
   readonly initialReadinessMs: number
@@ -37,7 +37,7 @@ const ratioOf = (a: bigint, b: bigint) => Number(a) / Number(b)
 export type Utilized = { readonly replicas: number; readonly utilization: number; readonly average: bigint }
 export type Used = { readonly replicas: number; readonly usage: bigint }
 
-/** A resource of pods, or of one container of each, aimed at as a percentage of what they request. */
+/** A resource of pods, or of one container of each, with a target in percent of their requests. */
 export function utilizationReplicas(
   current: number,
   measured: PodMetrics,
@@ -130,7 +130,7 @@ type Counted = {
   readonly ready: number
   readonly unready: readonly string[]
   readonly missing: readonly string[]
-  /** Of the pods that count, and of those that the selector does not know. */
+  /** The pods that count, and those without a metric. */
   readonly metrics: ReadonlyMap<string, bigint>
 }
 
@@ -174,7 +174,7 @@ type Correction = {
   readonly tolerances: Tolerances
 }
 type Supplement = {
-  /** What a pod without a metric is taken to use when the number would shrink. */
+  /** The assumed usage of a pod without a metric when the size would shrink. */
   readonly lacking: (name: string) => bigint
   readonly measure: (metrics: ReadonlyMap<string, bigint>) => number
 }
@@ -209,7 +209,7 @@ function utilizationOf(metrics: ReadonlyMap<string, bigint>, requests: ReadonlyM
 
 type Requested = Pick<Situation, 'usesPodLevel'> & { readonly resource: string; readonly container: string }
 
-/** What a pod requests of a resource, or one of its containers. */
+/** The request of a pod, or of one of its containers, for a resource. */
 function requestOf(pod: Pod, { resource, container, usesPodLevel }: Requested): bigint {
   const { name } = pod.metadata
   const { containers = [], initContainers = [], resources } = pod.spec

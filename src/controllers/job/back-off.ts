@@ -1,4 +1,4 @@
-/** How long a job waits before it replaces pods that failed: longer with every failure in a row. */
+/** The back-off of a job before it replaces failed pods: it grows with every failure in a row. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { endOf } from './job-pod.ts'
 
@@ -7,7 +7,7 @@ export type FailureRecord = { readonly failures: number; readonly lastAt: number
 export const NO_FAILURES: FailureRecord = { failures: 0, lastAt: 0 }
 
 const FIRST_MS = 10_000
-const LONGEST_MS = 600_000
+const MAX_DELAY_MS = 600_000
 
 /** The record after further pods have ended. */
 export function recordEnds(record: FailureRecord, succeeded: readonly Pod[], failed: readonly Pod[]): FailureRecord {
@@ -21,7 +21,7 @@ export function recordEnds(record: FailureRecord, succeeded: readonly Pod[], fai
 /** In how many milliseconds a pod may be replaced. */
 export function waitAfter({ failures, lastAt }: FailureRecord, now: number): number {
   if (failures === 0) return 0
-  return Math.max(0, lastAt + Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), LONGEST_MS) - now)
+  return Math.max(0, lastAt + Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 10), MAX_DELAY_MS) - now)
 }
 
 const latest = (times: readonly number[]): number => times.reduce((last, time) => Math.max(last, time), 0)

@@ -1,4 +1,4 @@
-/** What the failure policy of a job says about a pod that has failed. */
+/** Applies the failure policy of a job to a failed pod. */
 
 import type { FailureRule, JobSpec, OnExitCodes } from '../../kinds/batch/job-shapes.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -26,7 +26,7 @@ export function judgeFailure({ podFailurePolicy }: Pick<JobSpec, 'podFailurePoli
   return COUNTED
 }
 
-/** What of the pod a rule matches, in words. */
+/** Describes for messages which part of the pod a rule matches. */
 function matchRule({ onExitCodes, onPodConditions = [] }: FailureRule, { metadata, status }: Pod): string | undefined {
   const pod = `${metadata.namespace}/${metadata.name}`
   if (onExitCodes) {

@@ -1,4 +1,4 @@
-/** What a job's pod says about its part in the job. */
+/** Reads from a pod its part in a job: index, failure count, and when it ended. */
 
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'

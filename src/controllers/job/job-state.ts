@@ -1,4 +1,4 @@
-/** What a job says about itself. */
+/** Reads the state of a job from its conditions and its spec. */
 import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec, JobStatus } from '../../kinds/batch/job-shapes.ts'
 

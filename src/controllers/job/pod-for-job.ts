@@ -12,7 +12,7 @@ import type { NewPod } from './reconcile.ts'
 
 const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX'
 /** Names that the server makes have a prefix of at most so many characters. */
-const LONGEST_PREFIX = 58
+const MAX_PREFIX_LENGTH = 58
 
 export function podForJob(job: Job, { index, replaced }: NewPod): Draft<Pod> {
   const { template } = job.spec
@@ -28,7 +28,7 @@ export function podForJob(job: Job, { index, replaced }: NewPod): Draft<Pod> {
 
 function indexedPrefix(name: string, index: number): string {
   const end = `-${index}-`
-  return name.length + end.length > LONGEST_PREFIX ? `${name.slice(0, LONGEST_PREFIX - end.length)}${end}` : `${name}${end}`
+  return name.length + end.length > MAX_PREFIX_LENGTH ? `${name.slice(0, MAX_PREFIX_LENGTH - end.length)}${end}` : `${name}${end}`
 }
 
 /** How often the index has failed before, for the pod that comes after. */

@@ -1,5 +1,5 @@
 /**
- * What becomes of a job. A reconcile goes through these steps; what lies between them is written to the API:
+ * Reconciles a job in these steps, between which results are written to the API:
  *
  *     assess          counts what the pods say, and whether the job is to end
  *     planPods        which pods to delete or to create                            ─→ pods are deleted, created
@@ -38,15 +38,15 @@ type Ending = { readonly outcome: 'Complete' | 'Failed'; readonly reason: string
 const ANNOUNCED = { Complete: 'SuccessCriteriaMet', Failed: 'FailureTarget' } as const
 
 /** Pods that may be named by a status at a time, and that may be created or deleted at a time: no job keeps others waiting. */
-const MOST_UNCOUNTED = 500
-const MOST_AT_ONCE = 500
+const MAX_UNCOUNTED = 500
+const MAX_PODS_AT_ONCE = 500
 
 export type Situation = {
   readonly job: Job
   /** All pods that the job controls. */
   readonly pods: readonly Pod[]
   readonly now: number
-  /** What is remembered about failures before; undefined when nothing is. */
+  /** The earlier failures; undefined when none are known. */
   readonly record: FailureRecord | undefined
 }
 
@@ -152,7 +152,7 @@ function failuresWith(pod: Pod): number {
   return counted + ignored
 }
 
-/** What was announced stays. */
+/** An outcome that was announced stays. */
 function announcedEnding({ conditions = [] }: JobStatus): Ending | undefined {
   for (const outcome of ['Complete', 'Failed'] as const) {
     const condition = conditions.find(({ type, status }) => type === ANNOUNCED[outcome] && status === 'True')
@@ -225,10 +225,10 @@ export function planPods(assessment: Assessment): PodPlan {
   if (job.metadata.deletionTimestamp) return NOTHING
   if (job.spec.suspend) return { ...NOTHING, remove: active }
   const wanted = wantedActive(assessment)
-  const remove = superfluous(job.spec, active, Math.max(active.length - wanted, 0)).slice(0, MOST_AT_ONCE)
+  const remove = superfluous(job.spec, active, Math.max(active.length - wanted, 0)).slice(0, MAX_PODS_AT_ONCE)
   if (remove.length > 0) return { ...NOTHING, remove }
   const waiting = replacesOnlyFailed(job.spec) ? assessment.terminating : 0
-  return planCreation(assessment, Math.min(wanted - waiting - active.length, MOST_AT_ONCE))
+  return planCreation(assessment, Math.min(wanted - waiting - active.length, MAX_PODS_AT_ONCE))
 }
 
 /** A job without completions is a queue of work: after the first success, no more pods are begun. */
@@ -281,7 +281,7 @@ function planCreation(assessment: Assessment, count: number): PodPlan {
   return { ...NOTHING, create, waitMs: Number.isFinite(waitMs) ? waitMs : undefined }
 }
 
-/** What came of a plan. */
+/** The outcome of a plan. */
 export type PodOutcome = { readonly removed: readonly Pod[]; readonly created: number }
 
 export type Progress = {
@@ -390,7 +390,7 @@ type Named = {
 function nameEnded({ job, pods, indexes, ending }: Assessment, tracked: ReadonlySet<string>): Named {
   const { spec, status, metadata } = job
   const uncounted = uncountedOf(status)
-  const room = MOST_UNCOUNTED - [...uncounted.succeeded, ...uncounted.failed].filter(uid => tracked.has(uid)).length
+  const room = MAX_UNCOUNTED - [...uncounted.succeeded, ...uncounted.failed].filter(uid => tracked.has(uid)).length
   const named = { succeeded: [] as string[], failed: [] as string[], indexes: [] as number[], release: [] as Pod[] }
   for (const pod of indexes ? byIndex(pods) : pods) {
     if (!isTracked(pod)) continue

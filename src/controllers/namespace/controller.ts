@@ -73,7 +73,7 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
     },
   })
 
-/** Deletes what there is. Other content stays while there are pods: they may need it to shut down. */
+/** Deletes the content of a namespace. Other content stays while there are pods: they may need it to shut down. */
 async function deleteContent(
   client: Client,
   { metadata }: Stored,

@@ -10,10 +10,10 @@ export type Condition = {
   readonly message?: string
 }
 
-/** What a pass over the content of a namespace has found. */
+/** The findings of one pass over the content of a namespace. */
 export type Findings = {
   readonly remaining: readonly Remaining[]
-  /** What could not be deleted. */
+  /** Messages about content that could not be deleted. */
   readonly failures: readonly string[]
   /** Group versions of other servers that could not be discovered, and why. */
   readonly undiscovered?: readonly string[]
@@ -87,7 +87,7 @@ export function finalizersOf(objects: Iterable<AnyObject>): Map<string, number> 
   return counts
 }
 
-/** What has a grace period or finalizers may remain for a while; anything else should be gone. */
+/** Objects with a grace period or finalizers may remain for a while; all others should be gone. */
 export function unexpected({ plural, group, version, finalizers }: Remaining, namespace: string, graceSeconds: number): string | undefined {
   if (graceSeconds > 0 || finalizers.size > 0) return undefined
   return `unexpected items still remain in namespace: ${namespace} for gvr: ${group}/${version}, Resource=${plural}`

@@ -6,7 +6,7 @@ export type NodeRange = { readonly range: CIDR /** The prefix length of a block.
 
 export class NodeBlocks {
   readonly #sets: readonly CidrSet[]
-  /** What each node has, or is about to have. */
+  /** The blocks of each node, stored or about to be stored. */
   readonly #held = new Map<string, readonly CIDR[]>()
 
   /** Addresses of services are not given to nodes. */
@@ -15,7 +15,7 @@ export class NodeBlocks {
     for (const set of this.#sets) for (const range of services) set.occupy(range)
   }
 
-  /** Notes what a node has. Says what of it cannot be right. */
+  /** Records the stored blocks of a node; returns a message about an invalid one. */
   note(node: string, blocks: readonly string[]): string | undefined {
     if (blocks.length === 0) return undefined
     const known = this.#held.get(node)

@@ -1,5 +1,5 @@
 /**
- * The blocks of one range, and who has them. Blocks are numbered from the beginning of the range; the next one that is given out is
+ * The blocks of one range, and the nodes that have them. Blocks are numbered from the beginning of the range; the next one that is given out is
  * the first free one after the last, so that one that was given back comes late.
  */
 import { addressAt, type CIDR, cidrSize, cidrsOverlap, formatCIDR, lastAddress } from '../../lib/ip.ts'

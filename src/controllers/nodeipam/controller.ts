@@ -5,7 +5,7 @@ import { defineController, watch } from '../controller.ts'
 import { NodeBlocks, type NodeRange } from './allocator.ts'
 
 export type IpamParts = {
-  /** What blocks are taken from, one of each. */
+  /** The ranges; each node gets one block of every range. */
   readonly ranges: readonly NodeRange[]
   /** The ranges of services, of which no node gets anything. */
   readonly services: readonly CIDR[]
@@ -27,7 +27,7 @@ export const nodeIpamController = ({ ranges, services }: IpamParts) =>
       const starved = new Set<string>()
       return {
         watches: [
-          // What is there is noted before the first block is given out: nothing is reconciled until all of it is known.
+          // Stored blocks are recorded before the first one is given out: nothing is reconciled until all nodes are known.
           watch(Node, ({ current, type }) => {
             if (type === 'deleted') {
               blocks.release(current.name)
@@ -49,7 +49,7 @@ export const nodeIpamController = ({ ranges, services }: IpamParts) =>
             recorder.event(node, 'Normal', 'CIDRNotAvailable', `Node ${name} status is now: CIDRNotAvailable`)
             return LOOK_AGAIN_MS
           }
-          // A conflict is tried again with the same blocks; what is stored then is what the node has.
+          // A conflict is retried with the same blocks; stored blocks win.
           await nodes.update({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs: [...podCIDRs] } })
           return undefined
         },

@@ -3,7 +3,7 @@ import type { Client, ResourceClient } from '../../client/client.ts'
 import type { Again } from '../../client/work-queue.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { timestampOf } from '../../lib/time.ts'
-import { drivingTaint, evictingTaints, evictionRate, olderLabels, schedulingTaints, zoneOf } from './reconcile.ts'
+import { evictingTaints, evictionRate, evictionTaint, olderLabels, schedulingTaints, zoneOf } from './reconcile.ts'
 
 /** After how long a zone in which evictions are suspended is looked at again. */
 const SUSPENDED_MS = 5000
@@ -13,7 +13,7 @@ type Taints = NonNullable<Node['spec']['taints']>
 export class NodeTainter {
   readonly #client: Client
   readonly #nodes: ResourceClient<Node>
-  /** By zone: when its next node may get the taint that evicts pods, in milliseconds. */
+  /** When the next node of a zone may get the taint that evicts pods, in milliseconds, by zone. */
   readonly #nextEviction = new Map<string, number>()
 
   constructor(client: Client) {
@@ -34,7 +34,7 @@ export class NodeTainter {
   async evict(node: Node): Promise<Exclude<Again, 'never'> | undefined> {
     const nowMs = this.#client.now.getTime()
     const zone = zoneOf(node)
-    const taint = drivingTaint(node)
+    const taint = evictionTaint(node)
     const rate = taint === undefined ? 0 : evictionRate(zone, this.#nodes.list())
     const taints = evictingTaints(node, rate === 'all down' ? undefined : taint, timestampOf(nowMs))
     if (!taints) return undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node } from '../../kinds/core/node.ts'
-import { drivingTaint, evictingTaints, evictionRate, graceOf, olderLabels, schedulingTaints, silentConditions } from './reconcile.ts'
+import { evictingTaints, evictionRate, evictionTaint, graceOf, olderLabels, schedulingTaints, silentConditions } from './reconcile.ts'
 
 const now = '2026-07-01T12:00:00Z'
 const nodeOf = (ready: string | undefined, { labels = {}, taints = [], unschedulable = false, conditions = [] }: any = {}) =>
@@ -55,7 +55,7 @@ test('conditions and cordoning are taints that keep new pods away; taints of oth
 
 test('an unreachable node is tainted NoExecute, and the taint is removed when it is back', () => {
   const lost = nodeOf('Unknown', { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] })
-  assert.deepEqual(keys(evictingTaints(lost, drivingTaint(lost), now)), ['unreachable:NoExecute'])
+  assert.deepEqual(keys(evictingTaints(lost, evictionTaint(lost), now)), ['unreachable:NoExecute'])
   assert.deepEqual(evictingTaints(lost, undefined, now), [])
   assert.equal(evictingTaints(nodeOf('True'), undefined, now), undefined)
 })

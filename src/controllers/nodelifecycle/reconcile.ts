@@ -1,4 +1,4 @@
-/** What becomes of nodes whose kubelet is silent or reports trouble: conditions, taints and labels. */
+/** Computes the conditions, taints and labels of nodes whose kubelet is silent or reports trouble. */
 
 import type { Node } from '../../kinds/core/node.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
@@ -59,7 +59,7 @@ export function silentConditions({ metadata, status }: Node, now: string): Condi
   return conditions
 }
 
-/** Which taints a node is to have so that no new pods come that its conditions keep away; undefined when it has them. */
+/** The taints of a node with the NoSchedule taints that its conditions require; undefined when nothing changes. */
 export function schedulingTaints({ spec, status }: Node, now: string): Taint[] | undefined {
   const wanted = new Set((status?.conditions ?? []).flatMap(({ type, status }) => TAINT_OF[type]?.[status] ?? []))
   if (spec.unschedulable) wanted.add(UNSCHEDULABLE)
@@ -71,7 +71,7 @@ export function schedulingTaints({ spec, status }: Node, now: string): Taint[] |
 }
 
 /** The NoExecute taint of a node that is not ready or unreachable. */
-export const drivingTaint = (node: Node): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
+export const evictionTaint = (node: Node): string | undefined => TAINT_OF['Ready']![readyOf(node)?.status ?? '']
 
 /** The taints of a node with the given NoExecute taint of these, or none; undefined when nothing changes. */
 export const evictingTaints = ({ spec }: Node, key: string | undefined, now: string): Taint[] | undefined =>
@@ -81,7 +81,7 @@ export const evictingTaints = ({ spec }: Node, key: string | undefined, now: str
     taint => taint.effect === 'NoExecute' && (taint.key === NOT_READY || taint.key === UNREACHABLE),
   )
 
-/** Taints with those that `isOurs` replaced by the wanted ones; what is there already keeps its time. */
+/** Replaces the taints of this controller by the desired ones; taints that stay keep their time. */
 function swapped(taints: readonly Taint[], wanted: readonly Taint[], isOurs: (taint: Taint) => boolean): Taint[] | undefined {
   const isWanted = ({ key }: Taint) => wanted.some(each => each.key === key)
   const kept = taints.filter(taint => !isOurs(taint) || isWanted(taint))
@@ -109,7 +109,7 @@ export function zoneOf({ metadata: { labels = {} } }: Node): string {
 
 /** From this share of nodes that are not ready on, something is wrong with the zone rather than with its nodes. */
 const UNHEALTHY_SHARE = 0.55
-/** Zones with more nodes than this go on driving pods away then, but slowly. */
+/** Zones with more nodes than this continue to evict pods then, but slowly. */
 const LARGE_ZONE = 50
 const PER_SECOND = 0.1
 const SLOWLY_PER_SECOND = 0.01

@@ -1,13 +1,13 @@
-/** Storage that Kubernetes once made by itself. Most of it is left to drivers by now; of the rest little can be made or cleaned. */
+/** Volume plugins inside Kubernetes. CSI drivers have replaced most of them; the rest can hardly provision or delete anything. */
 import { type Claim, hasAnnotation, PROVISIONED_BY, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import { getOwn } from '../../lib/json-value.ts'
 
-/** On claims: who is to make the volume; the second is what it was called before. */
+/** Annotates claims with the provisioner of their volume, under its current and its former name. */
 export const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const OLD_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
-/** On claims and volumes of plugins whose work a driver has taken over: that driver. */
+/** Annotates claims and volumes of a migrated plugin with the driver that replaces it. */
 export const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
-/** Keeps volumes that are to be deleted with what they stand for until that is done. */
+/** Keeps a volume with reclaim policy Delete until its storage is deleted. */
 export const IN_TREE_FINALIZER = 'kubernetes.io/pv-controller'
 const EXTERNAL_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 const IN_TREE = 'kubernetes.io/'
@@ -22,13 +22,13 @@ const DRIVERS: Readonly<Record<string, string>> = {
   'kubernetes.io/vsphere-volume': 'csi.vsphere.vmware.com',
 }
 
-/** The driver that has taken over the work of a plugin. */
+/** The CSI driver that replaces a plugin. */
 export const driverFor = (plugin: string): string | undefined => getOwn(DRIVERS, plugin)
 
 const HOST_PATH = 'kubernetes.io/host-path'
 const NFS = 'kubernetes.io/nfs'
 
-/** Who makes volumes for a class. */
+/** The provisioner of a class: an external one, or none with the reason. */
 export type Maker = { readonly type: 'external'; readonly name: string } | { readonly type: 'none'; readonly why: string }
 
 export function makerFor(provisioner: string): Maker {
@@ -43,7 +43,7 @@ export function makerFor(provisioner: string): Maker {
   }
 }
 
-/** What happens to a volume that is to be deleted. */
+/** How a volume with reclaim policy Delete is deleted. */
 export type Removal = { readonly type: 'external' } | { readonly type: 'delete' } | { readonly type: 'fail'; readonly why: string }
 
 export function removalOf({ metadata, spec }: Volume): Removal {
@@ -60,19 +60,19 @@ export function removalOf({ metadata, spec }: Volume): Removal {
   return { type: 'fail', why: `error getting deleter volume plugin for volume "${metadata.name}": ${why}` }
 }
 
-/** The directory stays: it is one of a machine that runs this server, or of one that is made up. */
+/** The directory itself stays: the node is simulated, or its files are not this server's to delete. */
 const removeHostPath = (path = ''): Removal =>
   path.includes('/tmp/') && !path.endsWith('/tmp/')
     ? { type: 'delete' }
     : { type: 'fail', why: `host_path deleter only supports /tmp/.+ but received provided ${path}` }
 
-/** The claim or volume with what has to be said about the driver of its plugin; undefined when nothing changes. */
+/** Annotates a claim with the driver that replaces its plugin; undefined when nothing changes. */
 export function settledClaim<C extends Claim>(claim: C): C | undefined {
   const annotations = settleDriver(claim.metadata.annotations, [PROVISIONER, OLD_PROVISIONER])
   return annotations && { ...claim, metadata: { ...claim.metadata, annotations } }
 }
 
-/** The same, and with the finalizer that keeps volumes of plugins which are to be deleted. */
+/** Annotates a volume likewise, and sets the finalizer of plugins that delete volumes; undefined when nothing changes. */
 export function settledVolume<V extends Volume>(volume: V): V | undefined {
   const annotations = settleDriver(volume.metadata.annotations, [PROVISIONED_BY])
   const finalizers = settleFinalizers(volume)
@@ -84,9 +84,9 @@ function settleDriver(annotations: Readonly<Record<string, string>> | undefined,
   const plugin = annotations && keys.map(key => getOwn(annotations, key)).find(value => value !== undefined)
   if (plugin === undefined) return undefined
   const driver = driverFor(plugin)
-  const said = getOwn(annotations!, MIGRATED_TO)
-  if (driver !== undefined) return said === driver ? undefined : { ...annotations, [MIGRATED_TO]: driver }
-  if (!said) return undefined
+  const current = getOwn(annotations!, MIGRATED_TO)
+  if (driver !== undefined) return current === driver ? undefined : { ...annotations, [MIGRATED_TO]: driver }
+  if (!current) return undefined
   const { [MIGRATED_TO]: _, ...others } = annotations!
   return others
 }

@@ -1,4 +1,4 @@
-/** What claims and volumes need next: to be bound to each other, to be made, to be given up, or nothing. */
+/** Decides the next step of claims and volumes: binding, provisioning, loss, release or reclaim. */
 import type { Notice } from '../../client/event-recorder.ts'
 import {
   annotated,
@@ -21,7 +21,7 @@ import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import { compareQuantity, isQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { MIGRATED_TO, makerFor, OLD_PROVISIONER, PROVISIONER, removalOf } from './in-tree.ts'
 
-/** On volumes that were made larger before their file system was: what their claim still has. */
+/** Annotates volumes that were expanded before their file system with the capacity that the claim still has. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 
 export type ClaimSurroundings = {
@@ -39,9 +39,9 @@ export type ClaimStep =
   | { readonly step: 'bind'; readonly volume: string }
   | { readonly step: 'class'; readonly name: string }
   | { readonly step: 'provision'; readonly provisioner: string; readonly notice: Notice }
-  /** It stays, or becomes again, a claim without a volume. */
+  /** The claim is set to Pending. */
   | { readonly step: 'pending'; readonly notice?: Notice }
-  /** Nothing but an event. */
+  /** Only an event is recorded. */
   | { readonly step: 'report'; readonly notice: Notice }
   | { readonly step: 'lose'; readonly notice: Notice }
 
@@ -115,14 +115,14 @@ function waitNotice(pods: readonly string[]): Notice {
 export function claimBoundTo<C extends Claim>(claim: C, volume: string): C | undefined {
   const isNamed = claim.spec.volumeName === volume
   if (isNamed && hasAnnotation(claim, BIND_COMPLETED)) return undefined
-  const said = {
+  const annotations = {
     [BIND_COMPLETED]: annotationOf(claim, BIND_COMPLETED) ?? 'yes',
     ...(!isNamed && { [BOUND_BY_CONTROLLER]: annotationOf(claim, BOUND_BY_CONTROLLER) ?? 'yes' }),
   }
-  return { ...annotated(claim, said), spec: { ...claim.spec, volumeName: volume } }
+  return { ...annotated(claim, annotations), spec: { ...claim.spec, volumeName: volume } }
 }
 
-/** The claim with the name of who is to make its volume; undefined when nothing changes. */
+/** Annotates a claim with its provisioner; undefined when nothing changes. */
 export const claimToBeMadeBy = <C extends Claim>(claim: C, provisioner: string): C | undefined =>
   annotationOf(claim, PROVISIONER) === provisioner
     ? undefined
@@ -141,14 +141,14 @@ export function claimStatus(
     if (accessModes) next.accessModes = accessModes
     const held = status.phase === phase ? capacity : capacityFor(volume, capacity)
     if (held) next.capacity = held
-    // After the binding it is for who changes the attributes of volumes to say which they have.
+    // After the binding, the component that modifies volumes keeps this field.
     const attributes = status.phase === 'Pending' && phase === 'Bound' ? volumeAttributesClassName : current
     if (attributes !== undefined) next.currentVolumeAttributesClassName = attributes
   }
   return deepEqual(next, status) ? undefined : next
 }
 
-/** What a claim has by a volume. Its file system may still be smaller than the volume is. */
+/** The capacity that a volume gives to its claim. The file system may still be smaller than the volume. */
 function capacityFor(volume: Volume, had: Record<string, string> | undefined): Record<string, string> | undefined {
   const before = annotationOf(volume, PRE_RESIZE_CAPACITY)
   const all = volume.spec.capacity
@@ -205,7 +205,7 @@ export function unboundVolume<V extends Volume>(volume: V): V {
   return { ...volume, metadata: { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) }, spec }
 }
 
-/** What is done with a volume that was released. */
+/** The treatment of a released volume, by its reclaim policy. */
 export type Reclaim =
   | { readonly type: 'keep' }
   | { readonly type: 'delete' }

@@ -1,4 +1,4 @@
-/** Volumes that are to be used again are emptied by a pod that has nothing else to do. */
+/** Decides the next step of recycling a volume, which a pod empties. */
 import type { Draft } from '../../client/client.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { capacityOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
@@ -18,7 +18,7 @@ export type RecycleStep =
   | { readonly step: 'done'; readonly pod: Pod }
   | { readonly step: 'failed'; readonly pod: Pod; readonly why: string }
 
-/** What comes next, given the pod of that name. `isOurs` says whether this process has started it. */
+/** The next step, given the pod with the name of the recycler. `isOurs` tells whether this process has started it. */
 export function nextRecycleStep(volume: Volume, pod: Pod | undefined, isOurs: boolean): RecycleStep {
   if (!pod) return { step: 'start', pod: recyclerFor(volume) }
   if (!isOurs) return pod.metadata.deletionTimestamp ? { step: 'wait' } : { step: 'clear', pod }

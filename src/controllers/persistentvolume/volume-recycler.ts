@@ -22,7 +22,7 @@ export class VolumeRecycler {
   readonly #parts: VolumeRecyclerParts
   /** The recycler pods that this process has started, by uid. */
   readonly #started = new Set<string>()
-  /** By the key of a deleted claim: the volume that is recycled once the last pod that uses it has ended. */
+  /** The volumes that are recycled once the last pod that uses them has ended, by the key of their deleted claim. */
   readonly #heldBack = new Map<string, string>()
 
   constructor(parts: VolumeRecyclerParts) {

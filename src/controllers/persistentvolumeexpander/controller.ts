@@ -1,4 +1,4 @@
-/** Says who has to make volumes larger when their claims ask for more. */
+/** Reports which component has to expand the volume of a claim that requests more storage. */
 import { namedBy, queueKey } from '../../client/change.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'

@@ -1,4 +1,4 @@
-/** Who makes the volume of a claim larger. Nothing that is left in Kubernetes can: it is said who has to. */
+/** Says which component has to expand the volume of a claim: no plugin that is left in Kubernetes can. */
 import type { Notice } from '../../client/event-recorder.ts'
 import { type Claim, hasAnnotation, requestOf, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
 import type { PersistentVolumeSource } from '../../kinds/rules/persistent-volume/volume.ts'
@@ -21,7 +21,7 @@ export type Expansion = { readonly notice: Notice; readonly resizer?: string }
 
 const external = (message: string): Notice => ({ type: 'Normal', reason: 'ExternalExpanding', message })
 
-/** Undefined when the claim has what it asks for. */
+/** Undefined when the claim has the requested capacity. */
 export function expansionOf(claim: Claim, volume: Volume): Expansion | undefined {
   if (volume.spec.claimRef?.uid !== claim.metadata.uid) return undefined
   const held = parseQuantity(getOwn(claim.status.capacity ?? {}, 'storage') ?? '0')

@@ -14,7 +14,7 @@ export const podGarbageCollector = defineController({
   workers: 20,
   create({ client }) {
     const [pods, nodes] = [client.of(Pod), client.of(Node)]
-    /** By pod: the node that it is bound to and that is not there, and since when. */
+    /** The missing node of a pod, and since when it is missing, by pod. */
     const missing = new Map<string, { readonly node: string; readonly since: number }>()
     const onPod = ({ current, type }: Pick<Change, 'current' | 'type'>): string | undefined => {
       const key = queueKey(current)

@@ -1,4 +1,4 @@
-/** Which pods the pod garbage collector deletes: those that no node will end. */
+/** Decides which pods the pod garbage collector deletes: those that no kubelet will end. */
 import { isConditionTrue } from '../../schema/conditions.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { disruptionTarget } from '../pods/disruption-target.ts'
@@ -34,7 +34,7 @@ export function verdictOn(pod: AnyObject, node: AnyObject | undefined, missingMs
   return isLeft && !isDone ? { step: 'delete', isLost: isMissing } : undefined
 }
 
-/** What the status of such a pod is to say; undefined when it has ended already. A strategic merge patch. */
+/** A strategic merge patch that marks such a pod as failed; undefined when it has ended already. */
 export function failedStatus(pod: AnyObject, isLost: boolean, now: string): object | undefined {
   if (isOver(pod)) return undefined
   const { uid, generation } = pod.metadata

@@ -1,4 +1,4 @@
-/** Which pods of a workload go first when there are too many. */
+/** Ranks the pods of a workload for deletion when there are too many. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { isActive, isReady, readySince } from './pod-state.ts'
@@ -100,7 +100,7 @@ function byAge(a: number, b: number, { pod }: Ranked, { pod: other }: Ranked, no
 const NANOSECONDS = 1e6
 const magnitude = (ms: number): number => (ms > 0 ? Math.trunc(Math.log2(ms * NANOSECONDS)) : -1)
 
-/** What deleting a pod costs by its annotation; 0 when that is no integer of 32 bits. */
+/** The deletion cost in the annotation of a pod; 0 when it is no 32-bit integer. */
 function deletionCost({ metadata }: Pod): number {
   const text = metadata.annotations?.[DELETION_COST] ?? ''
   const cost = /^(0|-?[1-9][0-9]*)$/.test(text) ? Number(text) : 0

@@ -1,6 +1,6 @@
 /**
  * Which objects a workload controls. An object without a controller that its selector matches is adopted; one that it controls and
- * that its selector no longer matches is released; what another controls is left alone.
+ * that its selector no longer matches is released; objects of other controllers are left alone.
  */
 
 import { queueKey } from '../../client/change.ts'
@@ -22,7 +22,7 @@ export const controllerOf = ({ metadata }: Pick<Envelope, 'metadata'>): OwnerRef
 export const isControlledBy = (object: Pick<Envelope, 'metadata'>, owner: Pick<Envelope, 'metadata'>): boolean =>
   controllerOf(object)?.uid === owner.metadata.uid
 
-/** What a workload does about an object, given whether its selector matches it. */
+/** The step of a workload for an object, given whether its selector matches it. */
 export function claimOn(owner: Envelope, object: Envelope, isMatching: boolean): 'keep' | 'adopt' | 'release' | 'ignore' {
   const controller = controllerOf(object)
   const isEnding = Boolean(owner.metadata.deletionTimestamp)
@@ -117,7 +117,7 @@ export function* controlledBy<O extends Envelope>(objects: ResourceClient<O>, ow
 
 export type Owners<O extends Envelope> = {
   readonly owners: ResourceClient<O>
-  /** What the objects of an owner are selected by; undefined when nothing is. */
+  /** The label selector of an owner; undefined when it selects nothing. */
   readonly selectorOf: (owner: O) => LabelTerms | undefined
 }
 

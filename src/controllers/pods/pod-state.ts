@@ -1,4 +1,4 @@
-/** What workload controllers ask about a pod: whether it counts, whether it is ready, and since when. */
+/** Reads the state of a pod for workload controllers: whether it counts, whether it is ready, and since when. */
 
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsAt } from '../../lib/time.ts'

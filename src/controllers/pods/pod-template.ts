@@ -6,7 +6,7 @@ import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import type { Envelope, OwnerReference } from '../../schema/object-meta.ts'
 
-/** The reference by which an object says who controls it. */
+/** The reference of an object to its controller. */
 export const controllerReference = ({ apiVersion, kind, metadata: { name = '', uid = '' } }: Envelope): OwnerReference => ({
   apiVersion,
   kind,

@@ -24,7 +24,7 @@ type Protection = Pick<Controller, 'name' | 'identity'> & {
 type User = {
   readonly kind: Kind<any>
   readonly uses: (user: AnyObject) => readonly string[]
-  /** Whether a change can make a difference to what is reported. */
+  /** Whether a change can affect the reported condition. */
   readonly matters?: (change: Change) => boolean
 }
 
@@ -61,7 +61,7 @@ const protectionController = ({ name, identity, kind, finalizer, isUsed, users =
           const stored = objects.get(namedBy(key))
           const status = stored && report?.(stored, client)
           const object = status ? (await objects.updateStatus({ ...stored, status }))?.object : stored
-          // Before it is asked who uses it, so that no change of a user is missed.
+          // Watched before the users are read, so that no change of a user is missed.
           waiting.add(key)
           const step = object && nextStep(object.metadata, finalizer, () => isUsed(object, client))
           if (step === 'wait') return

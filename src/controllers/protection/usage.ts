@@ -1,4 +1,4 @@
-/** Who uses claims, volumes and classes of their attributes. */
+/** Finds the users of claims, volumes and VolumeAttributesClasses. */
 
 import { queueKey } from '../../client/change.ts'
 import type { IndexDefinition } from '../../client/informer.ts'

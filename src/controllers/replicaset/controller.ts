@@ -93,7 +93,7 @@ function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorO
       const step = nextStep(owner, active, () => related(owner), client.now)
       const error = step && (await carryOut(owner, step))
       const reason = step?.step === 'create' ? 'FailedCreate' : 'FailedDelete'
-      // What was created and deleted counts already.
+      // Pods that were just created and deleted count already.
       const current = step ? [...controlledBy(pods, owner)].filter(pod => isActive(pod) && matches(pod)) : active
       const failure = error ? { failure: { reason, message: messageOf(error) } } : {}
       const now = client.now

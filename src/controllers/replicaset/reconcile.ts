@@ -1,4 +1,4 @@
-/** How many pods a ReplicaSet or ReplicationController lacks or has too many, and what its status says. */
+/** Computes how many pods a ReplicaSet or ReplicationController has to create or delete, and its status. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
@@ -25,7 +25,7 @@ export type ReplicaStatus = {
   conditions?: Condition[]
 }
 
-/** What ReplicaSets and ReplicationControllers have in common. */
+/** The common part of ReplicaSets and ReplicationControllers. */
 export type Replicas = Envelope & {
   spec: { replicas: number; minReadySeconds?: number; template: PodTemplateSpec }
   status: ReplicaStatus
@@ -36,7 +36,7 @@ const BURST = 500
 
 export type Step = { readonly step: 'create'; readonly count: number } | { readonly step: 'delete'; readonly pods: readonly Pod[] }
 
-/** What is to be done about the active pods of an owner. `related` gives those of others with the same controller, its own among them. */
+/** Plans the creation or deletion of pods. `related` gives the pods of all owners with the same controller. */
 export function nextStep(owner: Replicas, active: readonly Pod[], related: () => Iterable<Pod>, now: Date): Step | undefined {
   const excess = active.length - owner.spec.replicas
   if (owner.metadata.deletionTimestamp || excess === 0) return undefined

@@ -45,7 +45,7 @@ export const resourceClaimController = defineController({
   create({ client, recorder }) {
     const [pods, claims, templates] = [client.of(Pod), client.of(ResourceClaim), client.of(ResourceClaimTemplate)]
 
-    /** What a change of a pod means: its claims if it no longer needs them, and itself if something may have to be made or reserved. */
+    /** The keys of a changed pod: its claims if it no longer needs them, and itself if a claim may have to be created or reserved. */
     function* keysOfPod({ type, current: { namespace, name, object: pod } }: Pick<Change<Pod>, 'type' | 'current'>): Iterable<string> {
       if (!pod || (!pod.spec.resourceClaims?.length && !pod.status.extendedResourceClaimStatus)) return
       if (type === 'deleted' || isPodDone(pod)) for (const claim of claimNamesOf(pod)) yield CLAIM + queueKey({ namespace, name: claim })
@@ -120,9 +120,9 @@ export const resourceClaimController = defineController({
       if (apiGroup || resource !== 'pods') return true
       const pod = pods.get({ namespace, name })
       if (pod) return keepsReservation(pod, uid)
-      // A pod that another replica has just bound may not be known here yet: who is asked now must have heard of it.
-      const asked = await pods.patch({ namespace, name }, {}, { subresource: 'status' })
-      return asked !== undefined && keepsReservation(asked.object, uid)
+      // A pod that another replica has just bound may not be known here yet. An empty patch reads the current object.
+      const current = await pods.patch({ namespace, name }, {}, { subresource: 'status' })
+      return current !== undefined && keepsReservation(current.object, uid)
     }
 
     return {

@@ -1,4 +1,4 @@
-/** The claims that are made for pods, who may use claims, and when claims give their devices back or go. */
+/** Decides about claims of pods: their creation from templates, reservations, deallocation and deletion. */
 
 import type { Draft } from '../../client/client.ts'
 import { CLAIM_FINALIZER, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
@@ -9,7 +9,7 @@ import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimte
 import type { PodResourceClaim } from '../../kinds/rules/pod/spec.ts'
 import { getOwn } from '../../lib/json-value.ts'
 
-/** What becomes of an entry of a pod: nothing, a claim that was made for it and is not in its status yet, or one that is to be made. */
+/** The step for a claim entry of a pod: none, a created claim is recorded in the status, or a claim is created. */
 export type EntryPlan = { readonly type: 'done' } | { readonly type: 'made'; readonly claim: string } | { readonly type: 'make' }
 
 /** `existing` is the claim of a name, `own` are those that the pod owns. */
@@ -54,11 +54,11 @@ export function claimDraft(
 /** With five more characters, no longer than a label: both names are cut to their share. */
 function generatedName(pod: string, entry: string): string {
   const whole = `${pod}-${entry}-`
-  if (whole.length <= LONGEST_BASE) return whole
-  const cut = (name: string) => name.slice(0, Math.floor((name.length * LONGEST_BASE) / whole.length))
+  if (whole.length <= MAX_BASE_LENGTH) return whole
+  const cut = (name: string) => name.slice(0, Math.floor((name.length * MAX_BASE_LENGTH) / whole.length))
   return `${cut(pod)}-${cut(entry)}`
 }
-const LONGEST_BASE = 57
+const MAX_BASE_LENGTH = 57
 
 /** The claims in the status of a pod, with those that have been made now. */
 export function claimStatuses({ status }: Pod, made: ReadonlyMap<string, string>): { name: string; resourceClaimName: string }[] {
@@ -80,7 +80,7 @@ export type ClaimPlan = {
 }
 
 /**
- * What becomes of a claim, given who still uses it. Devices are given back when the last one stops using the claim, not when
+ * The next step for a claim, given its remaining users. Devices are given back when the last one stops using the claim, not when
  * nobody has begun; `ownerIsDone` tells that the pod it was made for needs it no longer.
  */
 export function planClaim(claim: ResourceClaim, remaining: readonly ResourceClaimConsumerReference[], ownerIsDone: boolean): ClaimPlan {

@@ -1,4 +1,4 @@
-/** How much of the pools of a driver is left: what a ResourcePoolStatusRequest is answered with. */
+/** Answers a ResourcePoolStatusRequest: how many devices of the pools of a driver are left. */
 
 import { consumptionOf, countersOf, isLeft, takeFrom } from '../../devices/counters.ts'
 import { isSelected, keepsAway, type TaintRule } from '../../devices/device-taints.ts'
@@ -39,7 +39,7 @@ export function answerOf({ spec }: StatusRequest, observed: Observed, now: strin
   return { poolCount: statuses.length, ...(listed.length > 0 && { pools: listed }), conditions: [condition] } as Answer
 }
 
-/** After how many milliseconds a request is deleted, counted from what is said. */
+/** A request is deleted so many milliseconds after its answer, or after its creation. */
 const ANSWERED_MS = 3_600_000
 const PENDING_MS = 24 * 3_600_000
 
@@ -74,7 +74,7 @@ function poolsOf({ driver, poolName }: StatusRequest['spec'], slices: Iterable<R
 
 type Used = ReadonlyMap<string, { readonly devices: Set<string>; readonly capacity: Map<string, Quantity> }>
 
-/** What claims have of each pool, without those that only administer devices. */
+/** The devices of each pool that claims have allocated, without admin access. */
 function usedDevices(claims: readonly ResourceClaim[]): Used {
   const used = new Map<string, { readonly devices: Set<string>; readonly capacity: Map<string, Quantity> }>()
   for (const { status } of claims)
@@ -196,7 +196,7 @@ type Shared = {
   readonly capacity: ReadonlyMap<string, Quantity>
 }
 
-/** What is left of devices that several claims can have. */
+/** The remaining capacity of devices that allow multiple allocations. */
 function sharesOf({ shown, devices, inUse, capacity }: Shared): object | string | undefined {
   const shared = devices.filter(({ allowMultipleAllocations }) => allowMultipleAllocations)
   if (shared.length === 0) return undefined

@@ -1,4 +1,4 @@
-/** What the status of a quota should say, by what there is. */
+/** Computes the status of a quota from the stored objects. */
 import { type Evaluator, inScopes, scopesOf } from '../../admission/plugins/resource-quota/evaluator.ts'
 import {
   addLists,
@@ -19,7 +19,7 @@ const hardOf = (quota: AnyObject): Readonly<Record<string, string>> => quota['sp
 export const limitedNames = (quota: AnyObject, evaluator: Evaluator): readonly string[] =>
   Object.keys(hardOf(quota)).filter(name => evaluator.limits(name))
 
-/** What some objects of a kind use of a quota; zero is said where they use nothing. */
+/** Counts how much of a quota the objects of a kind use; resources without use are listed as zero. */
 export function usedBy(quota: AnyObject, evaluator: Evaluator, objects: Iterable<AnyObject>): ResourceList {
   const names = limitedNames(quota, evaluator)
   let used: ResourceList = new Map(names.map(name => [name, ZERO]))
@@ -33,7 +33,7 @@ export function usedByNumber(quota: AnyObject, evaluator: Evaluator, number: num
   return new Map(limitedNames(quota, evaluator).map(name => [name, quantityOf(BigInt(number))]))
 }
 
-/** Whether a change of an object, or its coming, changes what is used of a quota. */
+/** Whether an added or changed object changes the usage of a quota. */
 export function changesUsage(
   quota: AnyObject,
   evaluator: Evaluator,

@@ -58,14 +58,14 @@ export type Snapshot = {
 }
 
 /** As much of the name of the owner as leaves room for a hash. */
-const LONGEST_PREFIX = 223
+const MAX_PREFIX_LENGTH = 223
 
 /** A new revision of a workload, with the labels of its template and its own annotations. */
 export function revisionFor(owner: Envelope, { template, revision, hash, hashLabel }: Snapshot): Draft<ControllerRevision> {
   const { name = '', namespace, annotations } = owner.metadata
   return {
     metadata: {
-      name: `${name.slice(0, LONGEST_PREFIX)}-${hash}`,
+      name: `${name.slice(0, MAX_PREFIX_LENGTH)}-${hash}`,
       namespace,
       labels: { ...template.metadata.labels, [hashLabel]: hash },
       ...(annotations && { annotations: { ...annotations } }),

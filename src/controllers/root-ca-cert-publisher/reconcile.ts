@@ -11,7 +11,7 @@ const TEXT =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. ' +
   'No other usage is guaranteed across distributions of Kubernetes clusters.'
 
-/** The map holds the authority and nothing else, and says what it is for. */
+/** The map holds only the certificate authority, and an annotation describes its purpose. */
 export function nextStep(authority: string, stored: Stored | undefined): Step<Stored> | undefined {
   const data = { 'ca.crt': authority }
   if (!stored) return { step: 'create', object: { metadata: { name: ROOT_CA, annotations: { [DESCRIPTION]: TEXT } }, data } }

@@ -9,7 +9,7 @@ import { defineController, watch } from '../controller.ts'
 import { type Account, accountOf, nextStep, TOKEN_TYPE, type TokenSecret } from './reconcile.ts'
 
 export type TokenControllerParts = {
-  /** By which clients know the server; PEM. */
+  /** The certificate authority of the server, as PEM. */
   readonly authority: string
   /** Signs the token that a secret is to hold. */
   readonly sign: (account: Account, secret: TokenSecret) => Promise<string>

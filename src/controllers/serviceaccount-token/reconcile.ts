@@ -1,4 +1,4 @@
-/** What a secret that is to hold the token of a service account needs: to be filled, or to be deleted with the account. */
+/** Decides about a token secret of a service account: it is filled, or deleted with the account. */
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'

@@ -7,7 +7,7 @@ import { nextStep, type Range, type Step } from './reconcile.ts'
 
 const ALL = 'all'
 /** Protect, report, release: a range needs no more than these in a row. */
-const MOST_STEPS = 3
+const MAX_STEPS = 3
 
 export const serviceCIDRController = defineController({
   name: 'service-cidr-controller',
@@ -17,7 +17,7 @@ export const serviceCIDRController = defineController({
     const [ranges, addresses] = [client.of(ServiceCIDR), client.of(IPAddress)]
     const managedBy = `ipallocator.${groupDomain}`
     return {
-      // What becomes of a range depends on all others and on every address.
+      // The state of a range depends on all other ranges and on every address.
       watches: [watch(ServiceCIDR, () => ALL), watch(IPAddress, () => ALL)],
       async reconcile() {
         const around = {
@@ -28,7 +28,7 @@ export const serviceCIDRController = defineController({
           finalizer: finalizerOf(groupDomain),
         }
         for (const { metadata } of around.ranges)
-          for (let steps = 0; steps < MOST_STEPS && !signal.aborted; steps++) {
+          for (let steps = 0; steps < MAX_STEPS && !signal.aborted; steps++) {
             const range = ranges.get(metadata)
             const step = range && nextStep(range, around)
             if (!step) break

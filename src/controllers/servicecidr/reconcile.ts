@@ -1,4 +1,4 @@
-/** What a ServiceCIDR needs next: a finalizer while it is in use, its Ready condition, and its release once it is free. */
+/** Decides the next step of a ServiceCIDR: its finalizer, its Ready condition, or its release once no address is in use. */
 
 import type { ServiceCIDR } from '../../kinds/networking/servicecidr.ts'
 import { type CIDR, cidrContains, formatIP, lastAddress, parseCIDR, parseIPSloppy, sameIP } from '../../lib/ip.ts'

@@ -1,4 +1,4 @@
-/** The claims of the pods of a StatefulSet, and who owns them: that decides what is deleted with the set, or with a pod. */
+/** The claims of the pods of a StatefulSet, and their owners: these decide which claims are deleted with the set or with a pod. */
 
 import type { Draft } from '../../client/client.ts'
 import type { StatefulSet } from '../../kinds/apps/statefulset.ts'

@@ -53,7 +53,7 @@ export const statefulSetController = defineController({
           await updateStatus(set, claimed, { current: currentRevision, update: updateRevision, collisionCount })
           return undefined
         }
-        // Revisions that no longer match are left alone: they stay what they were.
+        // Revisions that no longer match are left unchanged.
         const candidates = [...candidatesFor(revisions, set, terms)].filter(({ metadata }) => matchesLabelTerms(terms, metadata.labels))
         const history = await claimObjects({ ...owner, objects: revisions, candidates, matches: () => true })
         history.sort(byRevision)
@@ -73,7 +73,7 @@ export const statefulSetController = defineController({
         } catch (error) {
           failure = { error }
         }
-        // What was created and deleted counts already.
+        // Pods that were just created and deleted count already.
         const left = [...controlledBy(pods, set)].filter(matches)
         await updateStatus(set, left, names)
         const live = new Set([names.current, names.update, ...left.map(revisionOf)])

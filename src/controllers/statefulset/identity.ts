@@ -1,4 +1,4 @@
-/** What makes each pod of a StatefulSet itself: its ordinal, its name, its host name and its volumes. */
+/** The identity of a pod of a StatefulSet: its ordinal, name, host name and volumes. */
 
 import type { Draft } from '../../client/client.ts'
 import type { StatefulSet } from '../../kinds/apps/statefulset.ts'

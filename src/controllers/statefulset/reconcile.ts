@@ -41,7 +41,7 @@ export type Observed = {
 }
 
 type Pods = {
-  /** By ordinal. Of those that are not there only the first are among them: a set may ask for more than can ever be counted. */
+  /** The pods by ordinal. Of the missing ones only the first are listed: a set may request more than can be counted. */
   readonly replicas: readonly Pod[]
   /** How many have not been created. */
   readonly absent: number

@@ -1,6 +1,6 @@
 /**
  * Writes the stored objects of a resource again, so that all of them are stored in the version of today. Nothing is remembered
- * beside the migration itself: what was written has a newer revision than the one that it started from, so that after a restart
+ * beside the migration itself: migrated objects have a newer revision than the one that it started from, so that after a restart
  * only the others are left.
  */
 import type { ResourceClient } from '../../client/client.ts'
@@ -35,7 +35,7 @@ import {
 } from './reconcile.ts'
 
 const NAME = 'storage-version-migrator-controller'
-/** Who tells definitions about migrations. */
+/** The field manager of the status of definitions. */
 const RUNNER = 'migration-runner-controller'
 const [RESOURCE, MIGRATE] = ['resource/', 'migrate/']
 const resourceKey = ({ group, resource }: GroupResource): string => `${RESOURCE}${group}/${resource}`
@@ -78,14 +78,14 @@ export const storageVersionMigrator = defineController({
     async function tell({ metadata }: Definition, { condition, storedVersions }: DefinitionStep): Promise<void> {
       const { name, resourceVersion, generation } = metadata
       const lastTransitionTime = timestampOf(client.now)
-      const said = { type: 'StorageMigrating', ...condition, lastTransitionTime, observedGeneration: generation }
-      const status = { conditions: [said], ...(storedVersions && { storedVersions: [...storedVersions] }) }
+      const stated = { type: 'StorageMigrating', ...condition, lastTransitionTime, observedGeneration: generation }
+      const status = { conditions: [stated], ...(storedVersions && { storedVersions: [...storedVersions] }) }
       await definitions.apply({ metadata: { name, resourceVersion }, status }, { manager: RUNNER, subresource: 'status' })
     }
 
-    async function say(migration: Migration, said: readonly Statement[], more: Partial<Migration['status']> = {}): Promise<boolean> {
+    async function say(migration: Migration, statements: readonly Statement[], more: Partial<Migration['status']> = {}): Promise<boolean> {
       const now = client.now
-      const status = withConditions({ ...migration.status, ...more }, said, now)
+      const status = withConditions({ ...migration.status, ...more }, statements, now)
       if (!status && Object.keys(more).length === 0) return true
       return (await migrations.updateStatus({ ...migration, status: status ?? { ...migration.status, ...more } })) !== undefined
     }

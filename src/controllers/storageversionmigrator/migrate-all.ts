@@ -63,7 +63,7 @@ async function migrateThese<O extends Candidate>({ total, left }: Candidates<O>,
 
 type Failure = { readonly type: 'again' | 'failed'; readonly error: unknown; readonly left: number }
 
-/** Several at once share what a write waits for. After a failure none is begun. */
+/** Writes several objects at once, so that they share commits. After a failure no further write starts. */
 async function writePage<O extends Candidate>(
   page: readonly O[],
   { write, outcomeOf, limits, signal }: MigrateParts<O>,
@@ -79,7 +79,7 @@ async function writePage<O extends Candidate>(
       } catch (error) {
         const type = outcomeOf(error)
         if (type !== 'migrated') {
-          // What ends the migration matters more than what passes.
+          // An error that ends the migration outweighs one that can be retried.
           if (!found || type === 'failed') found = { type, error }
           return
         }

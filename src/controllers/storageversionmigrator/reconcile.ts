@@ -1,4 +1,4 @@
-/** What becomes of migrations: which of them runs, what their conditions say, and which objects they write again. */
+/** Decides about migrations: which of them runs, their conditions, and which objects they write again. */
 
 import type { StorageVersionMigration } from '../../kinds/storagemigration/storageversionmigration.ts'
 import { goQuote } from '../../lib/go-text.ts'
@@ -32,7 +32,7 @@ export type NextMigrations = {
   readonly start: Migration | undefined
 }
 
-/** Of the migrations of one resource only one runs at a time. */
+/** Selects the migration of a resource that may run: one at a time. */
 export function nextMigrations(migrations: Iterable<Migration>): NextMigrations {
   const finish: Migration[] = []
   let isAnyRunning = false
@@ -114,7 +114,7 @@ export function withConditions(status: Status, statements: readonly Statement[],
   return conditions === status.conditions ? undefined : ({ ...status, conditions } as Status)
 }
 
-/** What the outcome of a write of one object means for the migration. */
+/** The effect that the write of one object has on the migration. */
 export type Outcome = 'migrated' | 'again' | 'failed'
 
 /**
@@ -128,7 +128,7 @@ export function outcomeOf(error: unknown): Outcome {
 }
 const TRANSIENT: ReadonlySet<string> = new Set(['ServerTimeout', 'Timeout', 'TooManyRequests', 'ServiceUnavailable', 'InternalError'])
 
-/** What is written to the status of a definition about a migration of its objects. */
+/** The change of the status of a definition whose objects are migrated. */
 export type DefinitionStep = {
   readonly condition: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }
   /** The only version that objects are stored in from now on. */
@@ -146,7 +146,7 @@ export const startOfMigration = (name: string): DefinitionStep => ({
 })
 
 /**
- * Older versions are forgotten only when the definition is what it was at the start: else objects may be stored in yet another. And
+ * Older versions are forgotten only when the definition has not changed since the start: else objects may be stored in yet another. And
  * only when all objects were written, which kube-controller-manager does not ask for.
  */
 export function endOfMigration({ metadata, spec, status }: Definition, isSuccess: boolean): DefinitionStep {

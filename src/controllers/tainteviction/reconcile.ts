@@ -1,4 +1,4 @@
-/** When a pod is evicted because of taints that it does not tolerate, or only for a limited time. */
+/** Decides when a pod is evicted because of taints that it does not tolerate, or only for a limited time. */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { isTolerated } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'

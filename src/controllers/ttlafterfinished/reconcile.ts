@@ -1,4 +1,4 @@
-/** When a job that is over is deleted. */
+/** Computes when a finished job is deleted. */
 import type { Job } from '../../kinds/batch/job.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { finishedCondition } from '../job/job-state.ts'

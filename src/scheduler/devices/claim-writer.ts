@@ -1,4 +1,4 @@
-/** What the scheduler writes into claims: their allocation, who may use them, and the end of both. */
+/** The writes of the scheduler to ResourceClaims: allocations and reservations, and their removal. */
 import type { Client } from '../../client/client.ts'
 import type { SeriesRecorder } from '../../client/series-recorder.ts'
 import { CLAIM_FINALIZER, consumerOf } from '../../devices/pod-claims.ts'
@@ -40,7 +40,7 @@ const ATTEMPTS = 5
 
 export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): ClaimWriter {
   const claims = client.of(ResourceClaim)
-  /** By uid of a claim: the last write of this scheduler to it. Its own writes do not get in each other's way. */
+  /** The last write of this scheduler to a claim, by uid: its own writes run one after another. */
   const lastWrites = new Map<string, Promise<unknown>>()
 
   function read({ metadata: { namespace = '', name = '', uid } }: ResourceClaim): ResourceClaim | undefined {
@@ -151,7 +151,7 @@ function isLost(before: ResourceClaim, now: ResourceClaim | undefined): boolean 
   return (now.status.reservedFor ?? []).some(({ uid }) => !known.has(uid))
 }
 
-/** Says in the message of a failure what was being done. */
+/** Prefixes the message of an error with the operation that failed. */
 async function during<T>(what: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

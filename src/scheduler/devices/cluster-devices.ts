@@ -1,4 +1,4 @@
-/** What there is of devices in the cluster, and what is taken of them: kept up to date change by change. */
+/** The devices of the cluster and their allocations, kept up to date change by change. */
 
 import type { Change } from '../../client/change.ts'
 import type { TaintRule } from '../../devices/device-taints.ts'

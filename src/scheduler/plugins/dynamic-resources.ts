@@ -44,7 +44,7 @@ const NO_RESOURCE = unresolvable('cannot fit resource')
 /** How many alternatives a request can have. */
 const MAX_ALTERNATIVES = 8
 
-/** What was found out about a pod. */
+/** The state of the plugin about a pod. */
 type State = {
   readonly claims: readonly ResourceClaim[]
   /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
@@ -60,15 +60,15 @@ type State = {
 
 type Verdict = { readonly rejection: Rejection } | { readonly found: Found }
 
-/** What a node has for the claims of a pod. */
+/** The devices of a node for the claims of a pod. */
 type Found = {
   /** Claims without devices, and which of the node they can have. */
-  readonly wanted: readonly Wanted[]
+  readonly wanted: readonly UnallocatedClaim[]
   readonly choices: readonly Choice[]
   readonly extended: Extended | undefined
 }
 /** A claim for extended resources is not there yet. */
-type Wanted = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
+type UnallocatedClaim = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
 type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
 export const dynamicResources: Plugin = {
@@ -185,7 +185,7 @@ function nodeFilter(cycle: Cycle, state: State): NodeFilter {
   const { devices } = cycle.lookups
   const budget = stepBudget()
   const preparation = { classOf: (name: string) => devices.classes.get(name), ...devices }
-  let own: readonly Wanted[] | undefined
+  let own: readonly UnallocatedClaim[] | undefined
   let preparedOwn: readonly PreparedClaim[] = []
   const given = state.claims.filter(({ status }) => status.allocation)
 
@@ -289,7 +289,7 @@ const LOOK_AGAIN_MS = 5000
 function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { state: State; found: Found }): Reservation {
   const { devices } = lookups
   const { usage, writer } = devices
-  // What is needed later is small: the trials on other nodes are not kept.
+  // Only the chosen allocation is kept, not the trials on other nodes.
   const claims = state.claims
   const results = new Map<ResourceClaim | undefined, AllocationResult>(
     found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),

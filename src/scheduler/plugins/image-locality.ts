@@ -4,15 +4,15 @@ import { MAX_SCORE, type Plugin } from '../plugin.ts'
 
 const MB = 1024 * 1024
 /** Less than this is pulled quickly, and more than that in one image makes no further difference. */
-const LEAST = 23 * MB
-const MOST_PER_IMAGE = 1000 * MB
+const MIN_SIZE = 23 * MB
+const MAX_PER_IMAGE = 1000 * MB
 
 export const imageLocality: Plugin = {
   name: 'ImageLocality',
   weight: 1,
   score({ pod, cluster }) {
     const images = imagesOf(pod.spec)
-    const most = MOST_PER_IMAGE * images.length
+    const most = MAX_PER_IMAGE * images.length
     const total = cluster.nodes.length
     return {
       score({ name }) {
@@ -22,7 +22,7 @@ export const imageLocality: Plugin = {
           // An image that few nodes have counts less: otherwise its pods would all go to these.
           if (found) present += Math.trunc((found.size * found.nodes) / total)
         }
-        return Math.trunc((MAX_SCORE * (Math.min(Math.max(present, LEAST), most) - LEAST)) / (most - LEAST))
+        return Math.trunc((MAX_SCORE * (Math.min(Math.max(present, MIN_SIZE), most) - MIN_SIZE)) / (most - MIN_SIZE))
       },
     }
   },

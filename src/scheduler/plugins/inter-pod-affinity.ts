@@ -13,7 +13,7 @@ const NOT_NEAR = unresolvable("node(s) didn't match pod affinity rules")
 const TOO_NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
 const UNWANTED = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
-/** What a demand of a pod that is there is worth, when it is about the new one. */
+/** The weight of a required affinity term of an existing pod that matches the new one. */
 const REQUIRED_WEIGHT = 1
 
 export const interPodAffinity: Plugin = {
@@ -194,7 +194,7 @@ const matchesAll = (terms: readonly AffinityTerm[], pod: Subject | undefined): b
 const matchesAny = (terms: readonly AffinityTerm[], pod: Subject | undefined): boolean =>
   pod !== undefined && terms.some(term => termMatches(term, pod, {}))
 
-/** What a pod requires of the pods near to it. */
+/** The required affinity terms of a pod. */
 function demandsOf(pod: Pod, lookups: Lookups) {
   const { required = [], requiredAnti = [] } = podAffinityOf(pod) ?? {}
   const all = (terms: readonly AffinityTerm[]) => terms.map(term => resolved(term, lookups))

@@ -1,4 +1,4 @@
-/** A pod needs what it asks for to be free on the node; the node of which more is left is better. */
+/** A node fits if the requested resources are free on it; the node with more free resources scores higher. */
 
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { Node } from '../../kinds/core/node.ts'
@@ -81,7 +81,7 @@ function fitsEmpty(requests: Resources, node: Node | undefined, { lookups }: Pic
   return insufficiencyOf(requests, empty, name => lookups.devices.classes.behind(name) !== undefined) === undefined
 }
 
-/** Whether there is more of what is asked for. */
+/** Whether more of a requested resource became available. */
 function grew(requests: Resources, before: Node | undefined, after: Node | undefined): boolean {
   const [old, now] = [allocatableOf(before?.status?.allocatable), allocatableOf(after?.status?.allocatable)]
   if (now.pods > old.pods) return true

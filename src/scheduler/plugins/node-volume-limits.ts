@@ -41,7 +41,7 @@ export const nodeVolumeLimits: Plugin = {
   },
 }
 
-/** By the name of the volume: its driver. */
+/** The driver of a volume, by the name of the volume. */
 type Volumes = Map<string, string>
 
 function addVolume(volumes: Volumes, claim: PersistentVolumeClaim, lookups: Lookups): void {

@@ -1,5 +1,5 @@
 /**
- * Objects as they will be once what was decided about them is written: whoever looks for a volume meanwhile must not find the same
+ * Objects with decisions that are not written yet: a search for a volume meanwhile must not find the same
  * one. An assumption ends with the next change of the object, or when it is taken back.
  */
 import type { Envelope } from '../../schema/object-meta.ts'
@@ -7,7 +7,7 @@ import type { Envelope } from '../../schema/object-meta.ts'
 export class Assumed<O extends Envelope> {
   readonly #objects = new Map<string, O>()
 
-  /** The object still has the resourceVersion of what it was made of. */
+  /** The assumed object keeps the resourceVersion of the stored object that it was made from. */
   assume(key: string, object: O): void {
     this.#objects.set(key, object)
   }
@@ -16,7 +16,7 @@ export class Assumed<O extends Envelope> {
     this.#objects.delete(key)
   }
 
-  /** The stored object, or what it is assumed to be. */
+  /** The assumed object if it is newer than the stored one, or else the stored one. */
   current(key: string, stored: O | undefined): O | undefined {
     const assumed = this.#objects.size > 0 ? this.#objects.get(key) : undefined
     if (!assumed) return stored

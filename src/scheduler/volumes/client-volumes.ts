@@ -1,4 +1,4 @@
-/** Claims and volumes as the plugins about them see them: those of the informers, with what was decided and is not written yet. */
+/** Claims and volumes from the informers, with decisions that are not written yet applied. */
 
 import { queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'

@@ -33,10 +33,10 @@ const REASONS = {
 
 export type Binding = { readonly claim: Claim; readonly volume: Volume }
 export type Provision = { readonly claim: Claim; readonly capacity: Capacity | undefined }
-/** What is left for a class where a node can reach it. */
+/** The remaining capacity for a class that a node can reach. */
 type Capacity = { readonly total: Quantity | undefined; readonly most: Quantity | undefined; readonly nodes: Selector }
 
-/** What a pod gets on a node, or why it cannot be there. */
+/** The volumes of a pod on a node, or the reasons against that node. */
 export type Choice =
   | { readonly reasons: readonly string[] }
   | { readonly bindings: readonly Binding[]; readonly provisions: readonly Provision[] }

@@ -1,6 +1,6 @@
 /**
  * What is held for the claims of a pod between the choice of its node and its binding. First is written which volumes they get, and
- * for which node one is to be made; then it is waited until they are bound. After a restart the claims themselves say what was chosen.
+ * for which node one is to be made; then it is waited until they are bound. After a restart the annotations of claims tell the choice.
  */
 import { queueKey } from '../../client/change.ts'
 import {
