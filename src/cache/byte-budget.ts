@@ -9,7 +9,7 @@
  * the smallest. What selectors and indexes need to know of an object always stays.
  */
 
-/** What the hand goes around. */
+/** The objects that the hand of the clock passes. */
 export interface Evictable {
   /**
    * Looks at the objects behind a key, or at the first ones, and evicts the unread of at least a size, until enough bytes are free.

@@ -54,7 +54,7 @@ export class CachedRevision implements ObjectRevision {
   readonly deleted: boolean
   /** The stored record was written for an older schema and differs from this; the next write replaces it. */
   readonly stale: boolean
-  /** What the object was before, while that is inside the history window. */
+  /** The revision that this one replaced, while it is inside the history window. */
   previous: CachedRevision | undefined
   /** Where the digits of the resourceVersion begin in `json`. */
   readonly revisionOffset: number
@@ -130,7 +130,7 @@ export class CachedRevision implements ObjectRevision {
 
   /** From now on its bytes can be read again from a source, which is told how many are in memory. */
   track(source: ByteSource): void {
-    // What was written for another schema is not what is stored.
+    // A record that was written for another schema differs from these bytes.
     if (this.stale || this.fault !== undefined || this.deleted) return
     this.#source = source
     this.#isTracked = true
@@ -216,7 +216,7 @@ const NO_OWNERS: readonly string[] = Object.freeze([])
 const NOTHING = Buffer.alloc(0)
 const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false, revisionOffset: 0 }
 
-/** What its writer knows of an entry: its decoded value, and its bytes with the revision that it was going to have. */
+/** Knowledge that a writer has of its entry: the decoded value, and the bytes with the revision that it was likely to get. */
 export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
 
 /** The object revision of a stored entry. What the writer knows need not be found out again. */

@@ -61,7 +61,7 @@ type Writing = {
   readonly isKept: boolean
   expected: ExpectedBytes | undefined
 }
-/** How caches of resources are made. */
+/** Options of every resource's cache. */
 type Made = { readonly limits: HistoryLimits; readonly readBack?: ReadBack; readonly now?: () => number }
 export class Caches implements AsyncDisposable {
   readonly #store: Store
@@ -85,13 +85,13 @@ export class Caches implements AsyncDisposable {
   readonly #freshness: Freshness | undefined
   /** Counts how often everything had to be read again. */
   #resets = 0
-  /** That of the store whose objects are here. */
+  /** The generation of the store whose objects are cached. */
   #generation: number
   /** Revisions up to here that are not here are of a state that the store has gone back from. */
   #lostUpTo: Revision = 0
 
   readonly #made: Made
-  /** What the store has forgotten, or is about to. */
+  /** The store has forgotten the revisions before this one, or is about to. */
   #forgotten: Revision = 0
 
   private constructor(store: Store, revision: Revision, { objectBytes, ...made }: Made & { readonly objectBytes: number }) {
@@ -184,7 +184,7 @@ export class Caches implements AsyncDisposable {
   }
 
   of(resource: Resource): ResourceCache {
-    // What is here may be what nobody can read any more, or may not be allowed to.
+    // Cached objects may be gone from the store, or no longer be readable for this user.
     if (this.isReloading) throw unavailable('the store has gone back to an earlier state, and everything is being read again')
     const cache = this.#byPrefix.get(resource.prefix)
     // A custom kind may have been removed while a request for it was running.
@@ -248,7 +248,7 @@ export class Caches implements AsyncDisposable {
     return this.#freshness?.now()
   }
 
-  /** How old what can be read here may be, in milliseconds: whatever was acknowledged before that can be read. */
+  /** The age of the cache in milliseconds: reads see every write that was acknowledged before that. */
   get ageMs(): number {
     return this.#freshness?.ageMs ?? 0
   }
@@ -357,7 +357,7 @@ export class Caches implements AsyncDisposable {
       try {
         await eachEntry(this.#store, { prefix: resource.prefix, at: since }, entry => cache.load(entry))
         await replay(this.#store, cache, { since, until: newest })
-        // What was missed when everything else was read again is missing here as well.
+        // Events that were missed before everything was read again are missing here as well.
         if (resets === this.#resets) return cache
       } catch (error) {
         // The history that was being read has been compacted meanwhile: start again from a newer revision.
@@ -390,8 +390,8 @@ export class Caches implements AsyncDisposable {
   async #reset(): Promise<void> {
     const [isBack, generation] = [this.isReloading, this.#store.generation ?? 0]
     const { oldest, newest } = await this.#store.extent()
-    // What can still be had of the history is read again, too.
-    // Of a store that went back there is none: what clients know by these numbers is not what they stand for now.
+    // The history that the store still has is read again, too. A store that went back has none: its revisions no longer are the
+    // writes that clients know by these numbers.
     const since = isBack ? newest : Math.max(oldest, newest - REPLAYED, this.#revision)
     const read: [ResourceCache, Entry[]][] = []
     for (const cache of this.#byPrefix.values()) {

@@ -33,7 +33,7 @@ export class Freshness {
     return this.#next
   }
 
-  /** What can be read lacks at most what was acknowledged within so many milliseconds. */
+  /** Reads see every write that was acknowledged at least this many milliseconds ago. */
   get ageMs(): number {
     return performance.now() - this.#confirmedAt
   }

@@ -20,7 +20,7 @@ export class Postings {
     let index = this.#indexes.get(id)
     if (!index) {
       index = { on: term.on, key: term.key, byValue: new Map() }
-      for (const version of all) add(index, version)
+      for (const object of all) add(index, object)
     }
     this.#indexes.delete(id)
     this.#indexes.set(id, index)
@@ -37,18 +37,18 @@ export class Postings {
   }
 }
 
-function add({ on, key, byValue }: Index, version: CachedRevision): void {
-  const value = termValue(on, key, version)
+function add({ on, key, byValue }: Index, object: CachedRevision): void {
+  const value = termValue(on, key, object)
   if (value === undefined) return
   const keys = byValue.get(value)
-  if (keys) keys.add(version.key)
-  else byValue.set(value, new Set([version.key]))
+  if (keys) keys.add(object.key)
+  else byValue.set(value, new Set([object.key]))
 }
 
-function remove({ on, key, byValue }: Index, version: CachedRevision): void {
-  const value = termValue(on, key, version)
+function remove({ on, key, byValue }: Index, object: CachedRevision): void {
+  const value = termValue(on, key, object)
   if (value === undefined) return
   const keys = byValue.get(value)
-  keys?.delete(version.key)
+  keys?.delete(object.key)
   if (keys?.size === 0) byValue.delete(value)
 }

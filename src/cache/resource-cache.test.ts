@@ -9,7 +9,7 @@ import { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 
 const ANY: Selection = { namespace: '', name: '' }
-const paths = (versions: readonly CachedRevision[]) => versions.map(v => `${v.namespace}/${v.name}`)
+const paths = (objects: readonly CachedRevision[]) => objects.map(v => `${v.namespace}/${v.name}`)
 const colorOf = (v: CachedRevision) => JSON.parse(v.json.toString()).spec.color
 
 test('an object is read as the bytes that were written, with its revision inside', () => {

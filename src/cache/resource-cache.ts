@@ -113,11 +113,11 @@ export class ResourceCache implements ByteSource, Evictable {
   load(entry: Entry): void {
     const object = objectRevisionOf(this.resource, entry)
     this.#setNewest(object)
-    // What is read at the start is mostly not what is asked for next.
+    // Objects that are read at the start are mostly not the ones that clients read next.
     if (this.#readBack?.budget.isUsedUp) object.evict()
   }
 
-  /** Of an object that it has, or had a moment ago. */
+  /** The bytes of an object that it has, or had a moment ago. */
   read(object: CachedRevision): Buffer | undefined {
     return this.#readBack && readFrom(this.#readBack.store, object)
   }
@@ -255,7 +255,7 @@ export class ResourceCache implements ByteSource, Evictable {
     for (const { newest } of this.#slots.values()) if (!newest.deleted) yield newest
   }
 
-  /** What was written after a revision, in order. The revision must not be before `oldest`. */
+  /** The changes after a revision, in order. The revision must not be before `oldest`. */
   *since(revision: Revision): Iterable<CachedRevision> {
     for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.object
   }
@@ -365,7 +365,7 @@ export function readFrom(store: Pick<Store, 'readBack'>, { key, revision, revisi
 const START = { block: 0, offset: 0 }
 const END = { block: Number.POSITIVE_INFINITY, offset: 0 }
 
-/** What the keys of all selected objects begin with. */
+/** The prefix of the keys of all selected objects. */
 export function prefixOf({ prefix, namespaced }: Resource, { namespace, name }: Selection): string {
   if (!namespaced) return prefix + name
   return namespace === '' ? prefix : `${prefix}${namespace}/${name}`

@@ -8,8 +8,8 @@ export type Selection = {
   readonly name: string
   /** Something every selected object must have, for an index to start from: one of these values of a label or field. */
   readonly term?: Term
-  /** What must hold beside namespace and name; without it, nothing. */
-  readonly test?: (version: CachedRevision) => boolean
+  /** A condition beside namespace and name. */
+  readonly test?: (object: CachedRevision) => boolean
 }
 
 export type Term = { readonly on: 'label' | 'field'; readonly key: string; readonly values: readonly string[] }
@@ -17,7 +17,7 @@ export type Term = { readonly on: 'label' | 'field'; readonly key: string; reado
 export const selects = (s: Selection, v: CachedRevision): boolean =>
   (s.namespace === '' || s.namespace === v.namespace) && (s.name === '' || s.name === v.name) && (s.test === undefined || s.test(v))
 
-/** The value by which a version is found under a term's key. */
+/** The value by which an object is found under a term's key. */
 export const termValue = (on: Term['on'], key: string, v: CachedRevision): string | undefined => {
   const from = on === 'label' ? v.labels : v.fields
   return Object.hasOwn(from, key) ? from[key] : undefined

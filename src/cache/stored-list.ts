@@ -1,4 +1,4 @@
-/** What the store knows of the past: an object or a page of a snapshot, also where the cache has forgotten it. */
+/** Reads the past from the store: an object or a page of a snapshot, also where the cache has forgotten it. */
 import type { Resource } from '../schema/resource.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
 import { type ByteSource, type CachedRevision, objectRevisionOf } from './cached-revision.ts'

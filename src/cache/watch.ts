@@ -30,7 +30,7 @@ export type WatchRequest = {
   readonly from: Revision
   /** First send the objects as they are; `from` is then the newest revision. */
   readonly initial: boolean
-  /** What is sent once the initial objects are out. */
+  /** Sent once the initial objects are out. */
   readonly afterInitial?: (revision: Revision) => WatchEvent
   readonly bookmarks: boolean
   readonly timeoutMs: number
@@ -116,11 +116,11 @@ export class Watch implements WatchStream, Watcher {
     this.#sink?.end(error)
   }
 
-  receive(event: WatchEvent, version: CachedRevision): void {
+  receive(event: WatchEvent, current: CachedRevision): void {
     // A watch may start at a future revision.
-    if (version.revision <= this.#position) return
-    if (!this.#send(event, version)) return
-    this.#position = version.revision
+    if (current.revision <= this.#position) return
+    if (!this.#send(event, current)) return
+    this.#position = current.revision
     if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()
   }
 
@@ -158,8 +158,8 @@ export class Watch implements WatchStream, Watcher {
   }
 
   #sendInitial(): void {
-    const { value: version, done } = this.#initial!.next()
-    if (version) this.#send(new WatchEvent('ADDED', this.cache.resource, version.peek()), version)
+    const { value: current, done } = this.#initial!.next()
+    if (current) this.#send(new WatchEvent('ADDED', this.cache.resource, current.peek()), current)
     if (!done) return
     this.#initial = undefined
     const mark = this.#request.afterInitial?.(this.#position)
@@ -175,12 +175,12 @@ export class Watch implements WatchStream, Watcher {
       this.end(expired(`too old resource version: ${this.#position} (${oldest})`))
       return
     }
-    for (const version of this.cache.since(this.#position)) {
-      this.#position = version.revision
-      const before = version.previous?.deleted ? undefined : version.previous
-      const event = new EventsOf(this.cache.resource, version, before).for(this.selection)
+    for (const current of this.cache.since(this.#position)) {
+      this.#position = current.revision
+      const before = current.previous?.deleted ? undefined : current.previous
+      const event = new EventsOf(this.cache.resource, current, before).for(this.selection)
       if (!event) continue
-      this.#send(event, version)
+      this.#send(event, current)
       return
     }
     this.#position = Math.max(this.#position, this.#newest())

@@ -7,7 +7,7 @@ import { type EventType, WatchEvent } from './watch-stream.ts'
 /** One live watch, as events see it. */
 export interface Watcher {
   readonly selection: Selection
-  receive(event: WatchEvent, version: CachedRevision): void
+  receive(event: WatchEvent, current: CachedRevision): void
 }
 
 type Terms = Map<string, Map<string, Set<Watcher>>>
@@ -16,7 +16,7 @@ export class Watchers {
   readonly #resource: Resource
   readonly #byName = new Map<string, Set<Watcher>>()
   readonly #byNamespace = new Map<string, Set<Watcher>>()
-  /** By label or field key, then value. */
+  /** Watchers by label or field key, then value. */
   readonly #byTerm: Record<'label' | 'field', Terms> = { label: new Map(), field: new Map() }
   readonly #others = new Set<Watcher>()
   #size = 0
@@ -42,13 +42,13 @@ export class Watchers {
   }
 
   /** Sends a change to the watchers that selected the object before or select it now. */
-  tell(version: CachedRevision, before: CachedRevision | undefined): void {
+  tell(current: CachedRevision, before: CachedRevision | undefined): void {
     if (this.#size === 0) return
     const last = before?.deleted ? undefined : before
-    const events = new EventsOf(this.#resource, version, last)
-    for (const watcher of this.#concerned(version, last)) {
+    const events = new EventsOf(this.#resource, current, last)
+    for (const watcher of this.#concerned(current, last)) {
       const event = events.for(watcher.selection)
-      if (event) watcher.receive(event, version)
+      if (event) watcher.receive(event, current)
     }
   }
 
@@ -72,8 +72,8 @@ export class Watchers {
     else yield this.#others
   }
 
-  *#concerned(version: CachedRevision, before: CachedRevision | undefined): Iterable<Watcher> {
-    const { namespace, name } = version
+  *#concerned(current: CachedRevision, before: CachedRevision | undefined): Iterable<Watcher> {
+    const { namespace, name } = current
     yield* this.#others
     yield* this.#byNamespace.get(namespace) ?? NONE
     yield* this.#byName.get(`${namespace}/${name}`) ?? NONE
@@ -81,7 +81,7 @@ export class Watchers {
     if (namespace !== '') yield* this.#byName.get(`/${name}`) ?? NONE
     for (const on of ['label', 'field'] as const)
       for (const [key, byValue] of this.#byTerm[on]) {
-        const now = byValue.get(termValue(on, key, version) ?? '') ?? NONE
+        const now = byValue.get(termValue(on, key, current) ?? '') ?? NONE
         const then = byValue.get((before && termValue(on, key, before)) ?? '') ?? NONE
         yield* now
         // A watcher of several values may be found under both.
@@ -102,20 +102,20 @@ export class Watchers {
 /** The up to three events one change can be, each made once for all watchers. */
 export class EventsOf {
   readonly #resource: Resource
-  readonly #version: CachedRevision
+  readonly #current: CachedRevision
   readonly #before: CachedRevision | undefined
   readonly #made: Partial<Record<EventType, WatchEvent>> = {}
 
   /** `before` is what the change replaced, if that was not a deletion. */
-  constructor(resource: Resource, version: CachedRevision, before: CachedRevision | undefined) {
+  constructor(resource: Resource, current: CachedRevision, before: CachedRevision | undefined) {
     this.#resource = resource
-    this.#version = version
+    this.#current = current
     this.#before = before
   }
 
-  /** What the change means to a selection: the object enters it, changes in it, leaves it, or does not concern it. */
+  /** The event of a selection: the object enters it, changes in it or leaves it; undefined when the selection is not concerned. */
   for(selection: Selection): WatchEvent | undefined {
-    const is = !this.#version.deleted && selects(selection, this.#version)
+    const is = !this.#current.deleted && selects(selection, this.#current)
     const was = this.#before !== undefined && selects(selection, this.#before)
     if (is) return this.#event(was ? 'MODIFIED' : 'ADDED')
     return was ? this.#event('DELETED') : undefined
@@ -127,8 +127,8 @@ export class EventsOf {
 
   /** An object that leaves a selection is shown as it was while it was in it. */
   #bytes(type: EventType): Buffer {
-    const leaves = type === 'DELETED' && !this.#version.deleted
-    return leaves ? tombstoneOf(this.#before!, this.#version.revision).json : this.#version.json
+    const leaves = type === 'DELETED' && !this.#current.deleted
+    return leaves ? tombstoneOf(this.#before!, this.#current.revision).json : this.#current.json
   }
 }
 

@@ -26,6 +26,6 @@ export interface ApiAccess {
   resourcesOfKind(group: string, kind: string): readonly DiscoveredResource[]
   /** The versions of a group, preferred first; none when it is not served. */
   versionsOf(group: string): readonly string[]
-  /** What other servers serve, and the group versions whose discovery could not be read. */
+  /** Resources that other servers serve, and the group versions whose discovery could not be read. */
   elsewhere(): { readonly resources: readonly DiscoveredResource[]; readonly unknown: readonly string[] }
 }

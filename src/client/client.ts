@@ -37,7 +37,7 @@ export type DeleteOptions = {
   readonly unchanged?: true
 }
 
-/** What a write answered; decoded when asked for. */
+/** The answer to a write, decoded on first use. */
 class Written<O> {
   readonly #json: Uint8Array | undefined
   #object: O | undefined
@@ -115,7 +115,7 @@ type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity
 export class ResourceClient<O extends Envelope> {
   readonly resource: Resource
   readonly #parts: ResourceParts<O>
-  /** What was read last, and the cache's own text of its key: every write reads the same few objects, and this one is compared at once. */
+  /** The name that was read last, and the cache's own text of its key: components read the same few objects over and over, and equal texts compare at once. */
   #lastNamespace = ''
   #lastName = ''
   #lastKey: string | undefined

@@ -12,10 +12,10 @@ import type { Client, Draft } from './client.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
-/** What an event says, where it is decided what to say and not yet said. */
+/** The content of an event that has not been recorded yet. */
 export type Notice = { readonly type: EventType; readonly reason: string; readonly message: string }
 
-/** What an event is about, where the object itself is not at hand. */
+/** The object that an event is about, where the object itself is not at hand. */
 export type Involved = (Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }) & {
   /** The part of the object, such as `spec.containers{web}`. */
   readonly fieldPath?: string
@@ -35,7 +35,7 @@ export function recordAll(recorder: EventRecorder, object: Involved, notices: It
 
 export type RecorderOptions = {
   readonly client: Client
-  /** Who reports, such as `garbage-collector-controller`. */
+  /** The name of the reporting component, such as `garbage-collector-controller`. */
   readonly component: string
   /** The node on which it does. */
   readonly host?: string

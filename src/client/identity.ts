@@ -1,4 +1,4 @@
-/** Who a component of the server is when it calls the API. */
+/** The user and the field manager of a component of the server. */
 import type { User } from '../schema/user.ts'
 
 export type Identity = {

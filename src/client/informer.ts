@@ -20,9 +20,9 @@ import type { Change } from './change.ts'
 export type IndexFunction<O = AnyObject> = (revision: ObjectRevision<O>) => readonly string[]
 export type IndexDefinition<O = AnyObject> = { readonly name: string; readonly valuesOf: IndexFunction<O> }
 
-/** By the uid of each owner. */
+/** Indexes objects by the uid of each owner. */
 export const OWNER_INDEX: IndexDefinition<any> = { name: 'owner', valuesOf: ({ owners }) => owners }
-/** By the uid of the object itself. */
+/** Indexes objects by their own uid. */
 export const UID_INDEX: IndexDefinition<any> = { name: 'uid', valuesOf: ({ uid }) => [uid] }
 /** Pods by the node that they are bound to. */
 export const NODE_INDEX: IndexDefinition<any> = {

@@ -81,7 +81,7 @@ async function keepLeading(candidate: Candidate, { retryMs }: Timing, signal: Ab
   while (!signal.aborted && candidate.isLeading) {
     await pause(Math.min(retryMs, candidate.leftMs), signal)
     if (signal.aborted) return
-    // What takes longer than the term has left does not keep it.
+    // A renewal that takes longer than the rest of the term does not keep it.
     await Promise.race([candidate.tryToLead().catch(ignore), pause(candidate.leftMs, signal)])
   }
 }
@@ -149,7 +149,7 @@ class Candidate {
   }
 }
 
-/** What the lease says once this holder has taken or renewed it. */
+/** The spec of the lease after this holder has taken or renewed it. */
 export function nextSpec(spec: LeaseSpec | undefined, { holder, leaseMs, now }: { holder: string; leaseMs: number; now: Date }): LeaseSpec {
   const time = microTimestampOf(now)
   const isSame = spec?.holderIdentity === holder

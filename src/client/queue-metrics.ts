@@ -1,4 +1,4 @@
-/** What the work queues of a server count, under the names that Kubernetes has for it. */
+/** Metrics of the work queues of a server, under the names of Kubernetes. */
 
 /** Seconds, by powers of ten. */
 const BOUNDS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10]
@@ -18,7 +18,7 @@ class Durations {
   }
 }
 
-/** How a queue is at the moment: how many keys wait, and when those that are under way were begun. */
+/** The state of a queue: how many keys wait, and when those that are under way were begun. */
 export type QueueState = { readonly depth: number; readonly begun: readonly number[] }
 
 export class QueueMetrics {

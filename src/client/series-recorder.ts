@@ -26,7 +26,7 @@ export interface SeriesRecorder {
 
 export type SeriesRecorderOptions = {
   readonly client: Client
-  /** Who reports, such as `default-scheduler`, and which of them. */
+  /** The reporting component, such as `default-scheduler`, and its instance. */
   readonly controller: string
   readonly instance: string
   readonly onError: (error: unknown) => void

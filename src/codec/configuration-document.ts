@@ -4,7 +4,7 @@ import { ConformError, conform } from '../schema/conform.ts'
 import type { AnyType, Static } from '../schema/types.ts'
 import { parseYaml, YamlError } from './yaml.ts'
 
-/** That a document cannot be read; the message does not name the file. */
+/** Thrown for a document that cannot be read; the message does not name the file. */
 export class ConfigurationError extends Error {}
 
 export type ConfigurationKind<T extends AnyType> = {

@@ -17,7 +17,7 @@ export function limitValues(value: object, limit: number): void {
   if (countDown(value, limit) < 0) throw tooManyValues(limit)
 }
 
-/** What is left of the limit after the values inside; below zero as soon as nothing is. */
+/** The rest of the limit after the values inside; below zero as soon as it is exceeded. */
 function countDown(value: object, limit: number): number {
   const parts = Array.isArray(value) ? value : undefined
   const keys = parts ? NO_KEYS : Object.keys(value)

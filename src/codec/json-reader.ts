@@ -35,7 +35,7 @@ export interface Parsed {
   readonly duplicates: readonly Duplicate[]
 }
 
-/** How numbers are read: `values` as the doubles and integers of 64 bits that Go makes of them where it knows no type, `written` for a type to decide. */
+/** The way numbers are read: `values` as the doubles and integers of 64 bits that Go makes of them where it knows no type, `written` for a type to decide. */
 export type Numbers = 'values' | 'written'
 
 export type ReadOptions = {

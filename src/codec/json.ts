@@ -140,7 +140,7 @@ function joined(chunks: Iterable<string>): string {
   return text
 }
 
-/** How JSON is laid out; all empty but the colon for compact text. */
+/** The layout of JSON text; all empty but the colon for compact text. */
 type Layout = { readonly line: string; readonly indent: string; readonly colon: string }
 
 const COMPACT: Layout = { line: '', indent: '', colon: ':' }

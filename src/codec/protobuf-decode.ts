@@ -72,7 +72,7 @@ class MessageCodec {
   // Compiled at first use: types may refer to themselves.
   #table: Table | undefined
   #builds: readonly (Build | undefined)[] = []
-  /** What stands for each field that was not sent. */
+  /** Makes the value of each field that was not sent. */
   #absent: readonly ((() => Json) | undefined)[] = []
 
   constructor(shape: MessageShape) {
@@ -274,7 +274,7 @@ function elementReader(name: string, type: AnyType): ReadValue {
 }
 const ITEMS = 'items'
 
-/** How the value of a field is made from what was read; undefined when that is the value. */
+/** Makes the value of a field from the slot that was read; undefined where the slot is the value already. */
 function buildOf(type: AnyType): Build | undefined {
   const { shape } = type
   switch (shape.kind) {
@@ -329,7 +329,7 @@ function eitherBuild({ object, list, bool }: EitherShape): Build {
   }
 }
 
-/** What stands for a field that was not sent; undefined for nothing. */
+/** Makes the value of a field that was not sent; undefined where it has none. */
 function absentOf(type: AnyType): (() => Json) | undefined {
   if (type.flags.orEmpty && type.shape.kind === 'message') {
     const codec = messageCodec(type.shape)
@@ -481,7 +481,7 @@ function readRaw(reader: ProtobufReader): Json | undefined {
   }
   if (bytes.length === 0) return undefined
   try {
-    // Of a key that is in it twice the last value counts either way.
+    // The last value of a key that comes twice counts either way.
     return parseJson(bytes, reader.limit === Number.POSITIVE_INFINITY ? TRUSTED : { nodes: reader.limit }).value ?? undefined
   } catch (error) {
     if (error instanceof JsonError) throw new ProtobufError(error.message)

@@ -1,5 +1,5 @@
 /**
- * What surrounds a protobuf message on the wire of Kubernetes: four bytes of magic and an `Unknown` message that names kind and
+ * The envelope of a protobuf message on the wire of Kubernetes: four bytes of magic and an `Unknown` message that names kind and
  * version, because the message itself does not; frames around the events of a watch; the message of a list around its items.
  */
 import { DELIMITED, ProtobufError, ProtobufReader } from './protobuf-reader.ts'
@@ -69,7 +69,7 @@ export function envelope(meta: TypeMeta, raw: Uint8Array): Buffer {
   return Buffer.concat([head, raw, tail])
 }
 
-/** What comes before and after a message of some length, to make an envelope around it. */
+/** The bytes before and after a message of some length that make an envelope around it. */
 export function envelopeAround({ kind, apiVersion }: TypeMeta, rawLength: number): [head: Buffer, tail: Buffer] {
   const version = Buffer.from(apiVersion)
   const name = Buffer.from(kind)

@@ -1,7 +1,7 @@
 /** The fields of a message by their protobuf numbers, embedded messages as the groups of fields they are on the wire. */
 import type { AnyType, MessageShape, Wire } from '../schema/types.ts'
 
-/** What stands at a number: one field, or an embedded message whose fields JSON writes beside the others. */
+/** The content of a field number: one field, or an embedded message whose fields JSON writes beside the others. */
 export type WireField =
   | { readonly number: number; readonly name: string; readonly type: AnyType }
   | { readonly number: number; readonly embedded: readonly WireField[] }

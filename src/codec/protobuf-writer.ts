@@ -75,7 +75,7 @@ export class ProtobufWriter {
     this.header(number, this.length - before)
   }
 
-  /** What stands before the last `length` bytes written, to make them the content of a field. */
+  /** Writes the tag and length that make the last `length` bytes the content of a field. */
   header(number: number, length: number): void {
     if (number < 16 && length < 128) {
       this.#reserve(2)
@@ -152,7 +152,7 @@ export class ProtobufWriter {
   }
 }
 
-/** What is no longer than this is written in less time than a call into the engine takes. */
+/** A string up to this length is written in less time than a call into the engine takes. */
 const SHORT = 64
 const INITIAL = 1 << 16
 const LARGE = 1 << 20

@@ -7,7 +7,7 @@ import { fromProtobuf } from './protobuf-decode.ts'
 import { ProtobufError } from './protobuf-reader.ts'
 import { parseYaml, YamlError } from './yaml.ts'
 
-/** What is to be read; the type of a message has to be portable to be sent to a worker (`portable-type.ts`). */
+/** A body to read; the type of a message has to be portable to be sent to a worker (`portable-type.ts`). */
 export type TranscodeJob =
   | { readonly format: 'yaml'; readonly bytes: Uint8Array }
   | { readonly format: 'protobuf'; readonly bytes: Uint8Array; readonly type: AnyType }

@@ -1,4 +1,4 @@
-/** What is wrong with a YAML text, in the words of go-yaml and with the line that it names. */
+/** Errors of a YAML text, in the words of go-yaml and with the line that it names. */
 
 type Problem = {
   readonly text: string
@@ -23,7 +23,7 @@ function problemOf(source: string, line: number, reason: string): Problem {
 
 const NO_TOKEN: Problem = { text: 'found character that cannot start any token', by: 'scanner' }
 
-/** What our parser says, and what go-yaml says of the same text, given the line and the whole. */
+/** Messages of our parser, each with the one that go-yaml has for the same text, given the line and the whole. */
 const REASONS: readonly (readonly [RegExp, (line: string, source: string) => Problem])[] = [
   [/^unexpected end of the stream within a flow collection/, (_, source) => unclosed(source)],
   [

@@ -1,4 +1,4 @@
-// What a plain YAML scalar means to Kubernetes: the YAML 1.1 rules of go-yaml, where times stay text and 1:30 is no number.
+// The meaning of a plain YAML scalar to Kubernetes: the YAML 1.1 rules of go-yaml, where times stay text and 1:30 is no number.
 
 /** A resolved scalar: its tag and, unless it is text, its value. */
 export type Resolved =

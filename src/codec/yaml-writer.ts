@@ -131,11 +131,11 @@ function inline(value: string): string {
 /** Numbers in base sixty are text here, but numbers to other parsers. */
 const SEXAGESIMAL = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/
 
-/** What only a double-quoted scalar can hold: control characters, tabs among them, and what is outside the basic plane. */
+/** Characters that only a double-quoted scalar can hold: control characters, tabs among them, and what is outside the basic plane. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const SPECIAL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/
 
-/** What would read as something else if it stood alone: indicators at the start, document marks, a colon or hash beside a space. */
+/** Texts that would mean something else without quotes: indicators at the start, document marks, a colon or hash beside a space. */
 const NEEDS_QUOTES = /^(?:[#,[\]{}&*!|>'"%@`]|[-?:](?:[ \t]|$)|---|\.\.\.| )|[ ]$|:(?:[ \t]|$)|[ \t\u2028\u2029]#|[\u0085\u2028\u2029]/
 
 /** Literal blocks cannot show characters that need escapes, nor spaces at the end of a line. */
@@ -206,7 +206,7 @@ function compareCharacters(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** What `compareAt` decides, of characters that are ASCII: there can be very many keys, and they differ there most of the time. */
+/** Decides as `compareAt` does, for ASCII characters: there can be very many keys, and they differ there most of the time. */
 function compareAscii(a: string, b: string, at: number): number {
   const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)]
   if (isAsciiLetter(x) !== isAsciiLetter(y)) return isAsciiLetter(x) ? 1 : -1
@@ -214,7 +214,7 @@ function compareAscii(a: string, b: string, at: number): number {
   const hasLead = (x === ZERO || y === ZERO) && hasNonzeroBefore(a, at)
   const [endA, endB] = [endOfDigits(a, at), endOfDigits(b, at)]
   const [startA, startB] = hasLead ? [at, at] : [skipZeros(a, at, endA), skipZeros(b, at, endB)]
-  // Of two numbers without leading zeros, the longer is the greater.
+  // The longer of two numbers without leading zeros is the greater.
   const size = endA - startA
   if (size !== endB - startB) return size - (endB - startB)
   for (let i = 0; i < size; i++) {

@@ -288,7 +288,7 @@ class Conversion {
       throw new YamlError('yaml: document contains excessive aliasing')
   }
 
-  /** What each alias stands for: the node that last took its anchor before it. */
+  /** The node of each alias: the last one before it that has its anchor. */
   #resolveAliases(): Map<number, number | undefined> {
     const anchors = new Map<string, number>()
     const targets = new Map<number, number | undefined>()

@@ -122,7 +122,7 @@ export class History<V extends Version> {
     return { found, remaining: this.#count(last ? this.#ordered.after(last.key) : start, end, at) }
   }
 
-  /** What happened to a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
+  /** The changes of a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
   changes(prefix: string, after: Revision, matches: number): { revision: Revision; found: Versioned<V>[] } {
     this.check(after)
     const end = Math.min(this.#newest, after + LONGEST_LOOK)

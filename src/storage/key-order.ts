@@ -1,4 +1,4 @@
-/** What a key may be, and the one order of keys: that of their UTF-8 bytes. */
+/** The form of keys, and their one order: that of their UTF-8 bytes. */
 
 /** The longest key any store takes, in bytes; an embedded record has to fit its key into one database key. */
 const MAX_KEY_BYTES = 1900

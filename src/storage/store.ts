@@ -1,4 +1,4 @@
-/** All the server asks of a database. Keys are paths, values opaque bytes; one revision orders every write. */
+/** The interface between the server and a database. Keys are paths, values opaque bytes; one revision orders every write. */
 import type { Fence } from '../lib/fence.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
@@ -52,7 +52,7 @@ export type Entry = {
   readonly modified: Revision
   /** Why the stored record cannot be trusted; `value` is then empty. Set only on records damaged at rest. */
   readonly fault?: string
-  /** What the value holds, where the store had to find that out. */
+  /** The object that the value holds, where the store has decoded it. */
   readonly object?: unknown
 }
 
@@ -74,7 +74,7 @@ export type StoreSize = {
 export type Change = {
   readonly expect: Revision
   readonly value: Value | null
-  /** What the value holds, where that is known: a store that keeps something else than the value need not decode it. */
+  /** The object that the value holds, where it is known: a store that keeps something else than the value need not decode it. */
   readonly object?: unknown
   /** Deletes the key, with an event, when that time has passed since this write. */
   readonly ttlSeconds?: number | undefined
@@ -82,7 +82,7 @@ export type Change = {
   readonly unique?: boolean
   /** The object is being deleted: a store that is full lets it grow a little further than others, so that its deletion can end. */
   readonly isEnding?: boolean
-  /** What must still be so when the write is made; `FencedOff` tells the first that is not. */
+  /** Keys that must be unchanged when the write is made; `FencedOff` names the first that is not. */
   readonly fences?: readonly Fence[] | undefined
 }
 /** Bytes, or how they are made: where `object` is given, a store that keeps it in another form needs them only when it is at work. */
