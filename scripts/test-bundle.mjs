@@ -34,7 +34,7 @@ export async function bundleTests(files, folder) {
 const ownAddresses = {
   name: 'own-addresses',
   setup({ onLoad }) {
-    onLoad({ filter: /[/\\](src|test)[/\\].*\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /[/\\](src|test|bench)[/\\].*\.ts$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8')
       if (!text.includes('import.meta.url')) return
       return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' }
