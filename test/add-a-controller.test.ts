@@ -1,4 +1,4 @@
-// Adding a controller takes a pure reconcile and about twenty lines beside it, as docs/adding-a-controller.md shows: here it runs in a real server.
+// Adding a controller takes a pure reconcile and a short file beside it, as docs/adding-a-controller.md shows: here it runs in a real server.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { namedBy, queueKey } from '../src/client/change.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseYaml } from './yaml.ts'
 
-/** What go-yaml says of texts that are no YAML. */
+/** The errors of go-yaml for texts that are no YAML. */
 const CASES: readonly (readonly [text: string, problem: string])[] = [
   ['{', 'line 1: did not find expected node content'],
   ['a: [', 'line 1: did not find expected node content'],

@@ -7,7 +7,7 @@ import { AllocationError } from './claim-requests.ts'
 // A run can be repeated with the seed that a failure names.
 const seed = Number(process.env['KEELSON_SEED'] ?? Date.now() % 2 ** 31)
 
-/** What the allocator finds; a request for all devices that a constraint forbids is an error, not only a failure. */
+/** The result of the allocator; a request for all devices that a constraint forbids is an error, not only a failure. */
 function quickly(simple: SimpleWorld): string[][] | string {
   const { world, claims } = realWorld(simple)
   try {

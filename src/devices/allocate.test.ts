@@ -16,7 +16,7 @@ const fails = (world: WorldDraft, claim: ReturnType<typeof claimOf>, message: st
     },
   )
 
-/** What is written for one claim. */
+/** The allocation that is written for one claim. */
 function resultOf(world: WorldDraft, claim: ReturnType<typeof claimOf>, classes = [classNamed('any')], node = nodeNamed('n')) {
   const parts = worldOf(world)
   const outcome = look(parts, [claim], { classes, node })
@@ -230,7 +230,7 @@ test('attributes must be the same, or all different; lists and derived attribute
   )
   assert.deepEqual(two(match, {}, onlyLists), [['r:e', 'r:f']])
   assert.equal(two({ distinctAttribute: 'x.org/zone' }, {}, onlyLists), 'none')
-  // What is worked out hides what is published.
+  // Derived attributes hide published ones.
   const derived = { derivedAttributes: [{ name: 'x.org/zone', expression: 'has(device.attributes["x.org"].zone)' }] }
   assert.deepEqual(two({ distinctAttribute: 'x.org/zone' }, {}, derived), [['r:a', 'r:c']])
   assert.throws(

@@ -20,7 +20,7 @@ export interface ObjectRevision<O = AnyObject> {
   readonly terminating: boolean
   /** Whether the stored record is not what a write of the same object would store. */
   readonly stale: boolean
-  /** Of a deletion this is the last state. */
+  /** Whether this is the last state of a deleted object. */
   readonly deleted: boolean
   /** Undefined when the stored record cannot be read. Shared: nobody may change it. */
   readonly object: O | undefined

@@ -1,5 +1,5 @@
 /**
- * What becomes of a DaemonSet: one pod on each node that is to have one. Pods of an older template are replaced a few at a time:
+ * Plans the pods of a DaemonSet: one on each eligible node. Pods of an older template are replaced a few at a time:
  *
  *     without surge    an old pod is deleted ─→ it is gone ─→ a new one is created
  *     with surge       a new pod is created beside the old one ─→ it is available ─→ the old one is deleted

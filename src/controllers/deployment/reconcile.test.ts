@@ -260,7 +260,7 @@ test('however pods become available and go, limits hold at every step and the ro
         let sets = [setOf('old', replicas, { sized: d })]
         const pods = () => sets.reduce((sum, { status }) => sum + status.replicas, 0)
         const available = () => sets.reduce((sum, { status }) => sum + (status.availableReplicas ?? 0), 0)
-        // What happens next: the ReplicaSets follow their sizes, a pod becomes available, or the Deployment is looked at.
+        // The next step: the ReplicaSets follow their sizes, a pod becomes available, or the Deployment is looked at.
         const happens = (step: number) => {
           if (step === 0) sets = sets.map(({ status, ...set }) => follow({ ...set, status }))
           else if (step === 1) sets = sets.map(set => moreAvailable(set))

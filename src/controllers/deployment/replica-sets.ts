@@ -103,8 +103,8 @@ export function newSetFor(deployment: Deployment): ReplicaSet {
 }
 
 /**
- * What the new ReplicaSet is annotated with: the annotations of the Deployment, and the revision if that is greater than its own,
- * which then becomes history. Undefined when it is annotated so.
+ * The annotations of the new ReplicaSet: those of the Deployment, and the revision if it is greater than its own, which then becomes
+ * history. Undefined when it has them already.
  */
 export function annotatedFor(deployment: Deployment, set: ReplicaSet, revision: bigint): Annotations | undefined {
   const before = set.metadata.annotations ?? {}

@@ -219,7 +219,7 @@ async function lives([links, deleted, policies, isOneByOne]: readonly [
     const living = new Set(made.keys())
     const deletions: Promise<unknown>[] = []
     for (const [nth, i] of deleted.entries()) {
-      // What becomes of orphans depends on who comes first, unless one waits for the other.
+      // The fate of orphans depends on the order of the deletions, unless one waits for the other.
       const policy = isOneByOne || policies[nth] !== 'Orphan' ? policies[nth] : 'Background'
       deletions.push(bench.send(`DELETE configmaps/o${i}?propagationPolicy=${policy}`))
       if (isOneByOne) {

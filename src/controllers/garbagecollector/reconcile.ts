@@ -3,7 +3,7 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../schema/meta-rules.
 import type { ObjectMeta, OwnerReference } from '../../schema/object-meta.ts'
 
 /**
- * What is known of an owner: its metadata; that it is absent; that it cannot be known, because its kind is not served or its
+ * The state of an owner: its metadata; that it is absent; that it cannot be known, because its kind is not served or its
  * record cannot be read; or that it cannot be an owner at all, being in a namespace while the object is in none.
  */
 export type Owner =

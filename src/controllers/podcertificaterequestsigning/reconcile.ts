@@ -1,5 +1,5 @@
 /**
- * What the signer of pods' client certificates does with a request. The certificate says that its bearer is the service account of
+ * Decides about a request to the signer of pods' client certificates. The certificate says that its bearer is the service account of
  * the pod, as a token of the account would, and names the pod that it ends with. Requests to other signers are for others.
  */
 

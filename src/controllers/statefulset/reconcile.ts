@@ -1,5 +1,5 @@
 /**
- * What is to be done about the pods of a StatefulSet. In order, one pod waits for the one before it, also when they go; in
+ * Plans the next step for the pods of a StatefulSet. In order, one pod waits for the one before it, also when they go; in
  * parallel, none waits:
  *
  *     web-0 available ─→ create web-1 … available ─→ web-2          scaled down: web-2 ─→ gone ─→ web-1

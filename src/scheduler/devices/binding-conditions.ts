@@ -1,5 +1,5 @@
-import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 /** Whether the devices of a claim are ready for the pods that use them to be bound. */
+import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 
 export type Readiness =
   | { readonly type: 'ready' }

@@ -1,6 +1,6 @@
 /**
- * What is held for the claims of a pod between the choice of its node and its binding. First is written which volumes they get, and
- * for which node one is to be made; then it is waited until they are bound. After a restart the annotations of claims tell the choice.
+ * Reserves volumes for the claims of a pod between the choice of its node and its binding. It first writes which volumes they get, and
+ * the node for which a new one is provisioned, and then waits until they are bound. After a restart the annotations of claims show the choice.
  */
 import { queueKey } from '../../client/change.ts'
 import {
