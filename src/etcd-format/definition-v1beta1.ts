@@ -4,7 +4,7 @@
  */
 import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 
-/** What v1 has in each version and v1beta1 beside them where it is the same in all; by the names in v1 and v1beta1. */
+/** The fields that v1 has in each version, and v1beta1 beside the versions where they are the same in all; by their names in v1 and v1beta1. */
 const SHARED = [
   ['subresources', 'subresources'],
   ['schema', 'validation'],

@@ -60,7 +60,7 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
       const kept = byPrefix.get(resourceOf(key))
       if (kept) return kept.layout.base + key.slice(kept.prefix.length)
       if (isOwnElsewhere(key)) return OWN + key.slice(1)
-      // What could not be found again must not be written.
+      // A record that could not be found again must not be written.
       if (!isBeside(key) && !isCustom(key)) throw new Error(`${key} has no place in etcd`)
       return key
     },
@@ -76,7 +76,7 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
         const rest = place.slice(kept.layout.base.length)
         return hasSegments(rest, kept.namespaced ? [2] : [1]) ? kept.prefix + rest : undefined
       }
-      // What is under the group of a built-in kind that has another place is not looked at.
+      // Keys under the group of a built-in kind with another place are ignored.
       return isCustom(place) && !byPrefix.has(resourceOf(place)) && hasSegments(place.slice(1), [3, 4]) ? place : undefined
     },
     placesBelow(prefix) {

@@ -53,9 +53,9 @@ export type Layout = {
   /** Where its records are: `/services/specs/`. */
   readonly base: string
   readonly encoding: 'protobuf' | 'json'
-  /** What records say that they are. */
+  /** The version and kind that records name. */
   readonly apiVersion: string
-  /** What they may also say, in the same form. */
+  /** Other versions that they may name, with the same fields. */
   readonly alsoWrittenAs: readonly string[]
 }
 

@@ -26,7 +26,7 @@ const recorded = readFileSync(new URL('objects.jsonl', folder), 'utf8')
 const catalog = new Catalog(resourcesOf(builtinKinds, 'k8s.io'))
 const format = kubernetesFormat({ resources: catalog.storedResources(), groupDomain: 'k8s.io', now: () => new Date(0) })
 /**
- * What kube-apiserver fills in only when it reads a record, and writes from then on: a new claim is stored without the phase that it
+ * Defaults that kube-apiserver fills in only when it reads a record, and writes from then on: a new claim is stored without the phase that it
  * is served with.
  */
 const NEXT_WRITE = new Map<string, (stored: Buffer) => Buffer>([

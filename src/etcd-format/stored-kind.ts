@@ -26,7 +26,7 @@ export interface StoredKind {
   encode(value: Value, object?: AnyObject): Uint8Array
 }
 
-/** What stored bytes need to know of a kind. */
+/** The properties of a kind that its stored bytes depend on. */
 export type Described = { readonly kind: string; readonly apiVersion: string; readonly type: AnyType }
 
 export type StoredKindOptions = {
@@ -123,7 +123,7 @@ class ProtobufKind implements StoredKind {
   }
 }
 const NO_MESSAGE = new Uint8Array(0)
-/** What is stored is read, however many values it holds: kube-apiserver limits only its bytes. */
+/** Stored records are read, however many values they hold: kube-apiserver limits only its bytes. */
 const ANY_SIZE = { values: Number.POSITIVE_INFINITY }
 
 /** A record does not hold its own revision. A new object has none, and need not be copied. */
@@ -185,7 +185,7 @@ function readJson(stored: Uint8Array, described: Described, options: StoredKindO
   const { kind = '', apiVersion = '' } = value as Record<string, string>
   const other = versionOf({ kind, apiVersion }, described, options)
   if (other) return storedFrom(convertedFrom(other, value), described, options)
-  // Of all kinds that are stored as JSON only definitions have an older version.
+  // Among the kinds that are stored as JSON, only definitions have an older version.
   const isOld = options.layout.encoding === 'json' && apiVersion.endsWith('/v1beta1')
   return storedFrom(isOld ? fromV1beta1(value) : value, described, options)
 }
@@ -210,7 +210,7 @@ function convertedFrom(version: Resource, value: JsonObject): JsonObject {
   return JSON.parse(stringifyJson(version.conversion!.toStored(object) as unknown as Json)) as JsonObject
 }
 
-/** What kube-apiserver says of bytes that it cannot tell. */
+/** The error of kube-apiserver for bytes in no known encoding. */
 const unknownEncoding = (stored: Uint8Array) =>
   stored.length === 0
     ? 'the record is empty'

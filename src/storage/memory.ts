@@ -26,7 +26,7 @@ type Kept = Version & { readonly entry: Entry | undefined }
 
 const EVENTS_PER_CHUNK = 512
 const SWEEP_REVISIONS = 1_024
-/** What a version takes beside its key and value. */
+/** Bytes that a revision takes beside its key and value. */
 const VERSION_BYTES = 256
 
 /** Keeps values without copying them: a value must not be changed after it was stored. */

@@ -1,7 +1,7 @@
 /** Keys in byte order with counts, so that finding a position and counting a range cost little in a store of any size. */
 import { compareKeys } from './key-order.ts'
 
-/** What is kept in order: a key, and whether it counts. */
+/** An entry in order: a key, and whether it counts. */
 export type Item = { readonly key: string; readonly live: boolean }
 
 /** A position between two items; valid until the next insertion or removal. */

@@ -14,7 +14,7 @@
  */
 import { SpaceExceeded } from './store.ts'
 
-/** By how much an update may have its object grow while the store is full: conditions, finalizers, entries of managedFields. */
+/** Bytes by which an update may enlarge its object while the store is full: conditions, finalizers, entries of managedFields. */
 const SMALL_GROWTH = 4 << 10
 /** Every update adds to history. Behind the reserve, only small ones do until that is compacted. */
 const SMALL_OBJECT = 64 << 10
@@ -22,7 +22,7 @@ const RESERVE = 1 / 20
 
 /** How much a store may hold. */
 export type Limits = { readonly quotaBytes?: number; readonly mostKeys?: number }
-/** What it holds now. `bytes` may take a while to find out, and is asked for when the limit is near. */
+/** The current usage. `bytes` may take a while to compute, and is read when the limit is near. */
 export type Held = { readonly bytes: () => number; readonly keys: () => number }
 
 export type Cost = {

@@ -62,11 +62,11 @@ export type Page = { readonly revision: Revision; readonly entries: readonly Ent
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 
 export type StoreSize = {
-  /** What it has taken from the disk or from memory, what of that is in use, and how much of that is history at least, where that is known. */
+  /** The bytes taken from the disk or from memory, the part in use, and the least part of that which is history, where known. */
   readonly bytes: number
   readonly usedBytes: number
   readonly historyBytes?: number
-  /** What it may use at most, and whether it has: it then refuses to grow until much of it is free again. */
+  /** The limit of bytes, and whether it is reached: the store then refuses to grow until much of it is free again. */
   readonly quotaBytes: number
   readonly isFull: boolean
 }
@@ -160,7 +160,7 @@ export class ValueTooLarge extends Error {}
 
 /** Thrown when the store cannot take writes or be opened: a full disk, a read-only folder, another process. Its message says what to do. */
 export class StoreUnavailable extends Error {
-  /** What is wrong, without names of files: for clients. */
+  /** The problem without names of files, for clients. */
   readonly problem: string
 
   constructor(message?: string, { problem = 'the store is not available', ...options }: ErrorOptions & { readonly problem?: string } = {}) {

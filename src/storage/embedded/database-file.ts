@@ -48,7 +48,7 @@ export function allocateReaders(path: string): void {
   try {
     const { size, blocks } = fstatSync(file)
     if (size === 0) writeSync(file, new Uint8Array(READERS_BYTES))
-    // What others may have written stays as it is.
+    // Files that others may have written stay as they are.
     const byte = new Uint8Array(1)
     for (let at = 0; at < size && blocks * BLOCK < size; at += SMALLEST_HOLE) {
       readSync(file, byte, 0, 1, at)

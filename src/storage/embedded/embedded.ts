@@ -195,7 +195,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
     }
   }
 
-  /** Of the database file. Pages that are free are not in use, and are written to before it grows: it never shrinks. */
+  /** Figures of the database file. Free pages are not in use, and are reused before the file grows; it never shrinks. */
   size(): StoreSize & { readonly freePages: number } {
     this.#assertOpen()
     const size = this.#engine.size()
@@ -307,7 +307,7 @@ class EmbeddedStore implements Store, AsyncDisposable {
         for (const { key, version } of dropped ?? []) this.#garbage.push(encodeHeader(key, version))
         if (!dropped && this.#garbage.length === 0) return
       }
-      // What is left is found again when the store is next opened.
+      // The rest is found again when the store is next opened.
       if (this.#closing) return
       const removes = this.#garbage.slice(0, REMOVES_AT_ONCE)
       if (removes.length > 0) await this.#maintain({ removes })

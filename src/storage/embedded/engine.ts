@@ -10,7 +10,7 @@ import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './loc
 import { decodeHeader, FORMAT } from './record.ts'
 import { type Pages, Room } from './room.ts'
 
-/** What one durable commit changes. */
+/** The changes of one durable commit. */
 export type Work = {
   /** Those that delete, or lead to it, may take the last space on the disk. */
   readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array; readonly isFreeing: boolean }[]

@@ -7,7 +7,7 @@ import { readSync } from 'node:fs'
 /** Where trees begin and end, as the latest meta page says. */
 export type Trees = {
   readonly file: number
-  /** Of the file, in bytes. */
+  /** The size of the file, in bytes. */
   readonly size: number
   readonly pageSize: number
   readonly lastPage: number
@@ -36,7 +36,7 @@ const ELSEWHERE_BYTES = 24
 const FOREIGN_TREE = 0x7e
 const NAMES = new Set(['log', 'meta'])
 
-/** What is wrong with the database, if anything is: `page 17 is no part of a tree`. */
+/** The damage of the database, if there is any: `page 17 is no part of a tree`. */
 export function pageProblem(trees: Trees): string | undefined {
   try {
     new Check(trees).run()

@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, statfsSync, writeSync } from 'node:fs'
 
 export type Pages = { readonly last: number; readonly free: number; readonly bytes: number }
 
-/** What a commit changes, as far as its need of pages goes. */
+/** The changes of a commit that decide how many pages it needs. */
 export type Need = {
   readonly puts: readonly { readonly header: Uint8Array; readonly body: Uint8Array; readonly isFreeing: boolean }[]
   readonly removes: readonly unknown[]

@@ -20,7 +20,7 @@ const ATTEMPT_MS = 5_000
 const WRITE_MS = 10_000
 const SHORTEST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 1_000
-/** What is under way on a member that has not answered others may still be answered within this. */
+/** Calls under way on a member that has not answered others may still be answered within this time. */
 const RETIRED_MS = 5_000
 
 export class Cluster {
@@ -62,7 +62,7 @@ export class Cluster {
       } catch (error) {
         if (this.#isClosed) throw closed()
         if (!isPassing(error)) throw error
-        // What a member says of itself tells more than that the next one did not answer in the time that was left.
+        // The error of a member tells more than that the next one did not answer in the time that was left.
         if (!(answered && error instanceof DeadlineExceeded)) answered = error
         if (connection) this.#avoid(connection, error)
       }

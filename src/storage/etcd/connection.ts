@@ -308,7 +308,7 @@ class RequestHeaders {
 }
 const MOST_ENCODED = 64
 
-/** What headers or trailers say of how the call went; nothing if they are headers before an answer. */
+/** The outcome of the call in headers or trailers; undefined for headers before a response. */
 function statusOf(headers: Headers): RpcError | 'ok' | undefined {
   const code = headers.get('grpc-status')
   if (code === undefined) {

@@ -51,7 +51,7 @@ import type { Decoded, RecordFormat, StoredRecord } from './record-format.ts'
 import { EtcdWatch, type Scope } from './watch.ts'
 
 export type EtcdOptions = ClusterOptions & {
-  /** What the keys of all records begin with, `/registry`. */
+  /** The prefix of the keys of all records, `/registry`. */
   readonly prefix: string
   readonly format: RecordFormat
 }
@@ -221,7 +221,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       await this.#cluster.read(compact, { revision: before })
     } catch (error) {
       if (isFuture(error)) throw new FutureRevision(before, await this.fresh())
-      // What is forgotten already need not be.
+      // Revisions that are compacted already need no further compaction.
       if (!isCompacted(error)) throw explain(error, this.#cluster.where)
     }
   }
@@ -341,7 +341,7 @@ export class EtcdStore implements Store, AsyncDisposable {
   }
 
   /**
-   * What became of a swap whose answer was lost. It is known to have lost if another write took its place, and to have been
+   * The outcome of a swap whose response was lost. It is known to have lost if another write took its place, and to have been
    * made if a value that nobody else writes is there; otherwise it may have been made, or may yet be.
    */
   async #findOutcome(key: string, { expect, stored, unique }: Sent, cause: unknown): Promise<Swap> {
@@ -476,7 +476,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     return (this.#asked = this.#ask())
   }
 
-  /** What a key holds that was asked for; it need not be one that would be listed. */
+  /** The record of a requested key; it need not be one that would be listed. */
   async #entry(key: string, record: KeyValue | undefined): Promise<Entry | undefined> {
     if (!record) return undefined
     const [decoded] = await this.#format.decode([{ key, stored: record.value }])

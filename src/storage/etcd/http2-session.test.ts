@@ -11,7 +11,7 @@ import { Http2Session, type Http2Stream, openSession, type StreamEnd } from './h
 const OPTIONS = { tls: {}, connectMs: 10_000, streamWindow: 128 << 10, sessionWindow: 256 << 10 }
 const NOTHING = Buffer.alloc(0)
 
-/** What Node's own server does with the requests for a path. */
+/** The handler of Node's own server for a path. */
 type Serve = (stream: ServerHttp2Stream, path: string) => void
 
 async function serve(t: TestContext, handle: Serve, settings = {}): Promise<{ port: number; sessions: ServerHttp2Session[] }> {

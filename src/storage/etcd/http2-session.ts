@@ -10,7 +10,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connectTrusting, type Trust } from '../../transport/trusting-agent.ts'
 import { HeaderReader, type Headers } from './hpack.ts'
 
-/** What proves who we are, and who the server is; PEM. */
+/** Certificates of this client, and the authorities of the server; PEM. */
 export type Tls = { readonly ca?: string; readonly cert?: string; readonly key?: string }
 
 export type StreamHandler = {
@@ -125,7 +125,7 @@ const CANCELED = Buffer.from([0, 0, 0, 8])
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const FRAME_HEAD = 9
-/** What every connection begins with. */
+/** The preface of every connection. */
 const FIRST_WINDOW = 65_535
 const FIRST_FRAME_SIZE = 16_384
 const LARGEST_WINDOW = 2 ** 31 - 1
@@ -163,12 +163,12 @@ export class Http2Session {
   #block: { readonly id: number; readonly flags: number; readonly parts: Buffer[]; length: number } | undefined
   #nextId = 1
   #isReady = false
-  /** What the server lets us send. */
+  /** The window for sending, granted by the server. */
   #sendWindow = FIRST_WINDOW
   #firstSendWindow = FIRST_WINDOW
   #frameSize = FIRST_FRAME_SIZE
   #mostStreams = Number.POSITIVE_INFINITY
-  /** What has come since the server was last told that there is room again. */
+  /** Bytes received since the last window update that was sent. */
   #received = 0
   #pings: (() => void)[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -391,7 +391,7 @@ export class Http2Session {
       }
       this.#rest = at === bytes.length ? NOTHING : bytes.subarray(at)
     } catch (error) {
-      // What breaks the rules must not be believed any further.
+      // A peer that breaks the protocol is not trusted any further.
       this.#rest = NOTHING
       this.destroy(error as Error)
     }
@@ -437,7 +437,7 @@ export class Http2Session {
   #takeData(id: number, flags: number, payload: Buffer): void {
     const stream = this.#streams.get(id)
     const chunk = unpadded(flags, payload)
-    // What one stream keeps must not hold back the others.
+    // Bytes kept for one stream must not hold back the others.
     this.#received += payload.length
     if (this.#received >= this.#sessionWindow / 2) {
       this.#giveWindow(0, this.#received)
@@ -514,7 +514,7 @@ export class Http2Session {
     }
   }
 
-  /** What has a later id than the last one that the server names was not processed, and will not be. */
+  /** Streams with a later id than the last one that the server names were not processed, and will not be. */
   #takeGoaway(last: number): void {
     if (this.#state === 'open') this.#state = 'closing'
     for (const stream of this.#unopened.splice(0)) stream.end(UNSENT)
@@ -586,7 +586,7 @@ class Stream {
   id = 0
   sendWindow = 0
   unsent: { readonly data: Buffer; readonly isLast: boolean }[] = []
-  /** What came while it was paused, and how it ended then. */
+  /** Data that came while it was paused, and how it ended then. */
   kept: Buffer[] = []
   endAfterKept: StreamEnd | undefined
   isPaused = false

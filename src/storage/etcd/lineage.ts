@@ -10,7 +10,7 @@
 /** Where a cluster is, as the headers of its answers say. */
 export type Header = { readonly cluster: number; readonly term: number; readonly revision: number }
 
-/** What was known when a request was sent. */
+/** The state that was known when a request was sent. */
 export type Mark = Header & { readonly generation: number }
 
 const NOTHING: Header = { cluster: 0, term: 0, revision: 0 }

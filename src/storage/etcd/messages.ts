@@ -41,9 +41,9 @@ export type SwapRequest = {
 }
 export type SwapResponse = Header & {
   readonly ok: boolean
-  /** What is there instead, if it failed. */
+  /** The stored record, if the swap failed. */
   readonly record: KeyValue | undefined
-  /** What is at the keys of the fences, if it failed. */
+  /** The records of the fences, if the swap failed. */
   readonly fences: readonly (KeyValue | undefined)[]
 }
 
@@ -169,7 +169,7 @@ export const EVERYTHING: Buffer = Buffer.from([0])
 const COMPARE_MODIFIED = 2
 const DELETED = 1
 
-/** What a transaction reads where it is refused. */
+/** The reads of a transaction that is refused. */
 const writeRead = (to: Writer, key: Uint8Array): Writer => to.begin(3).begin(1).bytes(1, key).end().end()
 
 function writeRange({ key, end, limit = 0, revision = 0, countOnly = false }: RangeRequest, to: Writer): Writer {

@@ -23,7 +23,7 @@ export class OwnWrites {
     else write.revision = revision
   }
 
-  /** What was written as these bytes, whoever wrote them. */
+  /** The object that was written as these bytes, by any writer. */
   find({ key, value }: KeyValue): Written | undefined {
     return this.#writes.find(({ etcdKey, stored }) => key.equals(etcdKey) && value.equals(stored))
   }

@@ -1,4 +1,4 @@
-/** What is wrong with etcd, in one line that says what to do. */
+/** Describes a problem with etcd in one line that says what to do. */
 import { SpaceExceeded, StoreUnavailable } from '../store.ts'
 import { ConnectionLost, RpcError } from './connection.ts'
 import { DeadlineExceeded } from './http2-session.ts'
@@ -82,7 +82,7 @@ export function explain(error: unknown, where: string): StoreUnavailable {
 
 function reasonOf(error: unknown, where: string): [message: string, problem: string] {
   const { code, reason } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown; reason?: unknown }
-  // What OpenSSL says is in its own field; the message is for those who know its sources.
+  // The error of OpenSSL is in its own field; the message is for readers of its sources.
   const said = typeof reason === 'string' && reason !== '' ? reason : error instanceof Error ? error.message : String(error)
   const text = said.trim().replace(/\s+/g, ' ')
   if (error instanceof RpcError) return ofStatus(error, where)

@@ -138,7 +138,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
       }
       if (this.#state !== 'running') return
       const error = await this.#follow()
-      // What has arrived is handed out before anything else is said.
+      // Events that have arrived are delivered before anything else is reported.
       await this.#decoding
       if (error instanceof Compacted) throw error
       if (isPermissionDenied(error)) throw explain(error, this.#parts.cluster.where)

@@ -57,7 +57,7 @@ export class Writer {
     return this
   }
 
-  /** What was written; the writer must not be used after it. */
+  /** The written bytes; the writer must not be used afterwards. */
   finish(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }
