@@ -1,0 +1,82 @@
+/** Decides by the policy which requests are audited, and counts what comes of it. */
+import type { Family } from '../lib/exposition.ts'
+import type { Attributes } from '../schema/access.ts'
+import type { AuditEvent } from './event.ts'
+import { type AuditPolicy, LEVELS, type Level } from './policy.ts'
+import { RequestAudit, type RequestFacts } from './request-audit.ts'
+import type { AuditSink } from './sink.ts'
+
+export class Auditor {
+  readonly #policy: AuditPolicy
+  readonly #sink: AuditSink
+  readonly #levels = new Map<Level, number>()
+  readonly #lost = new Map<string, number>()
+  #events = 0
+  #rejected = 0
+
+  constructor(policy: AuditPolicy, sinkFor: (lost: (plugin: string, events: readonly AuditEvent[]) => void) => AuditSink) {
+    this.#policy = policy
+    const sink = sinkFor((plugin, events) => this.#lost.set(plugin, (this.#lost.get(plugin) ?? 0) + events.length))
+    this.#sink = {
+      write: events => {
+        this.#events += events.length
+        return sink.write(events)
+      },
+      close: () => sink.close(),
+    }
+  }
+
+  /** The audit of a request; undefined where the policy wants none. */
+  begin(facts: Omit<RequestFacts, 'verb' | 'objectRef'>, attributes: Attributes): RequestAudit | undefined {
+    const rule = this.#policy.ruleFor(facts.user, attributes)
+    this.#levels.set(rule.level, (this.#levels.get(rule.level) ?? 0) + 1)
+    if (rule.level === 'None') return undefined
+    const { verb, resource } = attributes
+    const objectRef = resource && {
+      resource: resource.plural,
+      namespace: resource.namespace,
+      name: resource.name,
+      apiGroup: resource.group,
+      apiVersion: resource.version,
+      subresource: resource.subresource,
+    }
+    return new RequestAudit({ ...facts, verb, objectRef }, { rule, sink: this.#sink })
+  }
+
+  /** Counts a request that is refused as its event could not be kept. */
+  rejected(): void {
+    this.#rejected++
+  }
+
+  /** Delivers what is still held. */
+  close(): Promise<void> {
+    return this.#sink.close()
+  }
+
+  *families(): Iterable<Family> {
+    yield {
+      name: 'apiserver_audit_event_total',
+      help: 'Audit events that were generated and sent to the audit backend.',
+      type: 'counter',
+      samples: [[{}, this.#events]],
+    }
+    yield {
+      name: 'apiserver_audit_error_total',
+      help: 'Audit events that could not be kept, by the plugin that failed.',
+      type: 'counter',
+      samples: Array.from(this.#lost, ([plugin, events]) => [{ plugin }, events]),
+    }
+    yield {
+      name: 'apiserver_audit_level_total',
+      help: 'Requests by the level at which the audit policy has them recorded.',
+      type: 'counter',
+      samples: LEVELS.filter(level => this.#levels.has(level)).map(level => [{ level }, this.#levels.get(level)!]),
+    }
+    yield {
+      name: 'apiserver_audit_requests_rejected_total',
+      help: 'Requests that were refused as their audit event could not be kept.',
+      type: 'counter',
+      samples: [[{}, this.#rejected]],
+    }
+  }
+}

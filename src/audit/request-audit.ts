@@ -1,0 +1,151 @@
+/** The audit of one request: everything known about it so far, written to the sink at each stage. */
+import { parseJson, stringifyJson } from '../codec/json.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { instantOf } from '../lib/time.ts'
+import type { User } from '../schema/user.ts'
+import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts'
+import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
+import type { AuditSink } from './sink.ts'
+
+/** The facts about a request that its first line, its headers and its sender give. */
+export type RequestFacts = {
+  readonly auditID: string
+  readonly requestURI: string
+  readonly verb: string
+  readonly user: User | undefined
+  readonly sourceIPs: readonly string[]
+  readonly userAgent: string
+  readonly objectRef: ObjectReference | undefined
+  /** When it was received, in milliseconds since the epoch, and the milliseconds that have passed since. */
+  readonly receivedAt: number
+  readonly elapsed: () => number
+}
+
+/** The fields of an object by which an event refers to it. */
+export type Referred = {
+  readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly uid?: string; readonly resourceVersion?: string }
+}
+
+export class RequestAudit {
+  readonly #facts: RequestFacts
+  readonly #rule: RequestRule
+  readonly #sink: AuditSink
+  readonly #annotations: Record<string, string> = Object.create(null)
+  #objectRef: ObjectReference | undefined
+  #impersonated: { readonly user: User; readonly constraint: string | undefined } | undefined
+  #status: ResponseStatus | undefined
+  #requestObject: string | undefined
+  #responseObject: string | undefined
+
+  constructor(facts: RequestFacts, { rule, sink }: { readonly rule: RequestRule; readonly sink: AuditSink }) {
+    this.#facts = facts
+    this.#rule = rule
+    this.#sink = sink
+    this.#objectRef = facts.objectRef
+  }
+
+  /** Whether the request is recorded at a level that includes another. */
+  includes(level: Level): boolean {
+    return LEVELS.indexOf(this.#rule.level) >= LEVELS.indexOf(level)
+  }
+
+  /** Adds an annotation; the first value of a key stays. */
+  annotate(key: string, value: string, level: Level = 'Metadata'): void {
+    if (this.includes(level)) this.#annotations[key] ??= value
+  }
+
+  /** The user as whom the request goes on, and the verb by which that was allowed if it was constrained. */
+  impersonates(user: User, constraint: string | undefined): void {
+    this.#impersonated = { user, constraint }
+  }
+
+  /** Takes the body of the request. An object completes the reference; bodies are recorded from the level Request on. */
+  readonly sent = {
+    object: (object: Referred, json: () => string): void => {
+      this.#refer(object)
+      if (this.includes('Request')) this.#requestObject = this.#withoutManagers(json())
+    },
+    other: (json: () => string): void => {
+      if (this.includes('Request')) this.#requestObject = json()
+    },
+  }
+
+  #refer({ metadata: { namespace, name, uid, resourceVersion } = {} }: Referred): void {
+    const known = this.#objectRef ?? {}
+    this.#objectRef = {
+      ...known,
+      namespace: known.namespace || namespace || '',
+      name: known.name || name || '',
+      uid: uid ?? '',
+      resourceVersion: resourceVersion ?? '',
+    }
+  }
+
+  /** The outcome, where it is a `Status`. */
+  answeredWith(status: ResponseStatus): void {
+    this.#status = status
+  }
+
+  /** The status code that the client gets. */
+  answered(code: number): void {
+    this.#status = { ...this.#status, code }
+  }
+
+  /** The object that the client gets, as JSON. */
+  responded(json: string): void {
+    if (!this.includes('RequestResponse')) return
+    this.#responseObject = this.#withoutManagers(json.trimEnd())
+  }
+
+  get hasOutcome(): boolean {
+    return this.#status !== undefined
+  }
+
+  /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
+  stage(stage: Stage): boolean | Promise<boolean> {
+    if (this.#rule.omitStages.has(stage)) return true
+    return this.#sink.write([this.#event(stage)])
+  }
+
+  #event(stage: Stage): AuditEvent {
+    const { receivedAt, elapsed, objectRef: _, ...facts } = this.#facts
+    const received = instantOf(receivedAt)
+    return {
+      ...facts,
+      level: this.#rule.level,
+      stage,
+      impersonatedUser: this.#impersonated?.user,
+      impersonationConstraint: this.#impersonated?.constraint,
+      objectRef: this.#objectRef,
+      responseStatus: this.#status,
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
+      requestReceivedTimestamp: received,
+      stageTimestamp: stage === 'RequestReceived' ? received : instantOf(receivedAt + elapsed()),
+      annotations: { ...this.#annotations },
+    }
+  }
+
+  /** JSON without managed fields, where the policy omits them. */
+  #withoutManagers(json: string): string {
+    if (!this.#rule.omitManagedFields) return json
+    return stringifyJson(withoutManagedFields(parseJson(Buffer.from(json), { trusted: true }).value))
+  }
+}
+
+/** A copy of an object, a list or a table without the managed fields of its objects. */
+function withoutManagedFields(value: Json): Json {
+  if (!isObject(value)) return value
+  const { metadata, items, rows } = value
+  const copy: JsonObject = { ...value }
+  if (isObject(metadata) && metadata['managedFields'] !== undefined) {
+    const { managedFields: _, ...rest } = metadata
+    copy['metadata'] = rest
+  }
+  if (Array.isArray(items)) copy['items'] = items.map(withoutManagedFields)
+  if (Array.isArray(rows))
+    copy['rows'] = rows.map(row =>
+      isObject(row) && isObject(row['object']) ? { ...row, object: withoutManagedFields(row['object']) } : row,
+    )
+  return copy
+}

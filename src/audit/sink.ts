@@ -1,0 +1,38 @@
+/** Where audit events go. */
+import type { AuditEvent } from './event.ts'
+
+export interface AuditSink {
+  /** Takes events in the order in which they happened. False when they could not be kept; the sink has reported that itself. */
+  write(events: readonly AuditEvent[]): boolean | Promise<boolean>
+  /** Delivers everything that it still holds, then takes no more. */
+  close(): Promise<void>
+}
+
+/** Told of events that a sink could not keep. */
+export type LostEvents = (plugin: string, why: string, events: readonly AuditEvent[]) => void
+
+/** Several sinks as one: each gets every event. */
+export function everySink(sinks: readonly AuditSink[]): AuditSink {
+  if (sinks.length === 1) return sinks[0]!
+  return {
+    write(events) {
+      const written = sinks.map(sink => sink.write(events))
+      const isKept = (results: readonly boolean[]) => results.every(Boolean)
+      return written.some(result => result instanceof Promise) ? Promise.all(written).then(isKept) : isKept(written as boolean[])
+    },
+    async close() {
+      await Promise.all(sinks.map(sink => sink.close()))
+    },
+  }
+}
+
+/** A sink whose failures no request notices: those are counted and logged, and the request goes on. */
+export function lenient(sink: AuditSink): AuditSink {
+  return {
+    write(events) {
+      const written = sink.write(events)
+      return written instanceof Promise ? written.then(() => true) : true
+    },
+    close: () => sink.close(),
+  }
+}

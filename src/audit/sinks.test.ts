@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { BatchingSink } from './batching-sink.ts'
+import { type AuditEvent, eventJson, eventLine } from './event.ts'
+import { LogFile } from './log-file.ts'
+import { LogSink } from './log-sink.ts'
+import { type AuditSink, everySink, lenient } from './sink.ts'
+import { TruncatingSink } from './truncating-sink.ts'
+
+const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
+  level: 'Metadata',
+  auditID,
+  stage: 'ResponseComplete',
+  requestURI: '/api?a=1&b=<2>',
+  verb: 'get',
+  user: { name: 'jane', groups: ['dev'] },
+  impersonatedUser: undefined,
+  impersonationConstraint: undefined,
+  sourceIPs: ['10.0.0.1'],
+  userAgent: 'test',
+  objectRef: undefined,
+  responseStatus: { code: 200 },
+  requestObject: undefined,
+  responseObject: undefined,
+  requestReceivedTimestamp: { seconds: 0, nanos: 1_000 },
+  stageTimestamp: { seconds: 1, nanos: 0 },
+  annotations: {},
+  ...more,
+})
+
+/** A sink that keeps its batches; writes wait where `release` is to be called first. */
+function collecting({ isSlow = false } = {}) {
+  const batches: string[][] = []
+  const waiting: (() => void)[] = []
+  let isClosed = false
+  const sink: AuditSink = {
+    write(events) {
+      batches.push(events.map(({ auditID }) => auditID))
+      return isSlow ? new Promise(resolve => waiting.push(() => resolve(true))) : true
+    },
+    async close() {
+      isClosed = true
+    },
+  }
+  return { sink, batches, release: () => waiting.splice(0).forEach(go => void go()), closed: () => isClosed }
+}
+
+/** A clock that tests move. */
+function movedClock() {
+  let time = 0
+  const timers = new Set<{ at: number; run: () => void }>()
+  return {
+    now: () => time,
+    after(ms: number, run: () => void) {
+      const timer = { at: time + ms, run }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    advance(ms: number) {
+      time += ms
+      for (const timer of [...timers]) if (timer.at <= time && timers.delete(timer)) timer.run()
+    },
+  }
+}
+
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'keelson-audit-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+test('an event is written as Go writes it', () => {
+  assert.equal(
+    eventJson(event('a', { annotations: { b: '2', a: '1' }, objectRef: { name: 'n', resource: 'pods', namespace: '' } })),
+    String.raw`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a","stage":"ResponseComplete","requestURI":"/api?a=1\u0026b=\u003c2\u003e","verb":"get","user":{"username":"jane","groups":["dev"]},"sourceIPs":["10.0.0.1"],"userAgent":"test","objectRef":{"resource":"pods","name":"n"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"1970-01-01T00:00:00.000001Z","stageTimestamp":"1970-01-01T00:00:01.000000Z","annotations":{"a":"1","b":"2"}}`,
+  )
+  assert.equal(
+    eventLine(event('a')),
+    '1970-01-01T00:00:00.000001Z AUDIT: id="a" stage="ResponseComplete" ip="10.0.0.1" method="get" user="jane" groups="\\"dev\\"" as="<self>" asgroups="<lookup>" user-agent="test" namespace="<none>" uri="/api?a=1&b=<2>" response="200"',
+  )
+})
+
+test('a full batch is sent at once, another one after its time', async () => {
+  const { sink, batches, closed } = collecting()
+  const clock = movedClock()
+  const batching = { bufferSize: 10, maxSize: 2, maxWaitMs: 1000, throttle: undefined, isConcurrent: true }
+  const batched = new BatchingSink(sink, { batching, clock, lost: () => assert.fail('nothing is lost') })
+  for (const id of ['a', 'b', 'c']) assert.equal(batched.write([event(id)]), true)
+  assert.deepEqual(batches, [['a', 'b']])
+  clock.advance(999)
+  assert.equal(batches.length, 1)
+  clock.advance(1)
+  assert.deepEqual(batches, [['a', 'b'], ['c']])
+  batched.write([event('d')])
+  await batched.close()
+  assert.deepEqual(batches.at(-1), ['d'])
+  assert.equal(closed(), true)
+})
+
+test('events for which there is no room are lost and counted, and requests go on', async () => {
+  const { sink, batches, release } = collecting({ isSlow: true })
+  const lost: string[] = []
+  const batching = { bufferSize: 2, maxSize: 1, maxWaitMs: 0, throttle: undefined, isConcurrent: false }
+  const batched = new BatchingSink(sink, {
+    batching,
+    clock: movedClock(),
+    lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ auditID }) => auditID)}`),
+  })
+  for (const id of ['a', 'b', 'c', 'd']) assert.equal(batched.write([event(id)]), true)
+  assert.deepEqual(lost, ['buffered: audit buffer queue blocked: d'])
+  const closing = batched.close()
+  while (batches.length < 3) {
+    release()
+    await new Promise(setImmediate)
+  }
+  release()
+  await closing
+  assert.deepEqual(batches, [['a'], ['b'], ['c']])
+  batched.write([event('e')])
+  assert.equal(lost.at(-1), 'buffered: audit backend shut down: e')
+})
+
+test('the throttle limits how many batches are sent', () => {
+  const { sink, batches } = collecting()
+  const clock = movedClock()
+  const batching = { bufferSize: 100, maxSize: 1, maxWaitMs: 0, throttle: { perSecond: 1, burst: 2 }, isConcurrent: true }
+  const batched = new BatchingSink(sink, { batching, clock, lost: () => assert.fail('nothing is lost') })
+  for (const id of ['a', 'b', 'c', 'd']) batched.write([event(id)])
+  assert.equal(batches.length, 2)
+  for (let i = 0; i < 30; i++) clock.advance(100)
+  assert.equal(batches.length, 4)
+})
+
+test('large events lose their bodies, larger ones are lost, and batches are split', async () => {
+  const kept: AuditEvent[][] = []
+  const lost: string[] = []
+  const sink: AuditSink = { write: events => kept.push([...events]) > 0, async close() {} }
+  const truncating = new TruncatingSink(sink, {
+    limits: { maxEventBytes: 800, maxBatchBytes: 810 },
+    lost: (plugin, why) => lost.push(`${plugin}: ${why}`),
+  })
+  const body = JSON.stringify('x'.repeat(1000))
+  assert.equal(
+    await truncating.write([event('a', { level: 'Request', requestObject: body }), event('b', { userAgent: 'y'.repeat(900) }), event('c')]),
+    true,
+  )
+  assert.deepEqual(
+    kept.map(batch => batch.map(({ auditID }) => auditID)),
+    [['a'], ['c']],
+  )
+  assert.equal(kept[0]![0]!.requestObject, undefined)
+  assert.deepEqual(kept[0]![0]!.annotations, { 'audit.k8s.io/truncated': 'true' })
+  assert.deepEqual(lost, ['truncate: event is too large even after truncating'])
+})
+
+test('a log file is rotated, compressed and cleaned up', async t => {
+  const folder = folderOf(t)
+  const path = join(folder, 'logs', 'audit.log')
+  let now = Date.parse('2026-01-02T03:04:05.678Z')
+  const open = () =>
+    new LogFile(path, {
+      rotation: { maxBytes: 20, maxBackups: 2, maxAgeMs: 10_000, isCompressed: true },
+      now: () => now,
+      failed: why => assert.fail(why),
+    })
+  const file = open()
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  for (const line of ['first line here\n', 'second line here\n', 'third line here\n', 'fourth line here\n']) {
+    file.append(line)
+    now += 1000
+  }
+  await file.close()
+  assert.equal(readFileSync(path, 'utf8'), 'fourth line here\n')
+  const old = () => readdirSync(join(folder, 'logs')).filter(name => name !== 'audit.log')
+  assert.deepEqual(old(), ['audit-2026-01-02T03-04-07.678.log.gz', 'audit-2026-01-02T03-04-08.678.log.gz'])
+  assert.equal(gunzipSync(readFileSync(join(folder, 'logs', old()[1]!))).toString(), 'third line here\n')
+  now += 60_000
+  await open().close()
+  assert.deepEqual(old(), [])
+  assert.equal(readFileSync(path, 'utf8'), 'fourth line here\n')
+})
+
+test('a log that cannot be written says so; blocking requests go on, strict ones do not', async () => {
+  const lost: string[] = []
+  const writer = {
+    append(): void {
+      throw new Error('ENOSPC: no space left on device, write')
+    },
+    async close() {},
+  }
+  const sink = new LogSink(writer, { format: 'json', lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.length}`) })
+  assert.equal(sink.write([event('a'), event('b')]), false)
+  assert.equal(lenient(sink).write([event('c')]), true)
+  assert.equal(await everySink([collecting().sink, sink]).write([event('d')]), false)
+  assert.deepEqual(new Set(lost), new Set(['log: ENOSPC: no space left on device, write: 1']))
+})
