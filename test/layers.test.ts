@@ -15,7 +15,7 @@ const STRATA: readonly Stratum[] = [
   { name: 'languages, formats and stores', units: ['transport', 'cel', 'schema', 'codec', 'storage'] },
   { name: 'the model of objects', units: ['structural', 'patch', 'kinds'] },
   { name: 'state', units: ['cache', 'etcd-format'] },
-  { name: 'access and admission', units: ['authn', 'authz', 'admission'] },
+  { name: 'access and admission', units: ['authn', 'authz', 'audit', 'admission'] },
   { name: 'requests', units: ['registry', 'http', 'faults'] },
   { name: 'components', units: ['client', 'devices', 'allocation', 'controllers', 'custom', 'scheduler', 'nodes', 'aggregation'] },
   { name: 'programs', units: ['server', 'flags', 'library', 'start-options.ts', 'index.ts', 'commands', 'cli.ts'] },
@@ -23,11 +23,11 @@ const STRATA: readonly Stratum[] = [
 
 /** The same inside of the server, the composition root. */
 const STRATA_OF_SERVER: readonly Stratum[] = [
-  { name: 'settings', units: ['clients', 'controller-table.ts', 'feature-gates.ts', 'start-hooks.ts', 'config.ts'] },
+  { name: 'settings', units: ['clients', 'controller-table.ts', 'feature-gates.ts', 'start-hooks.ts', 'audit-config.ts', 'config.ts'] },
   { name: 'the ground of all parts', units: ['destinations.ts', 'context.ts', 'files', 'credentials'] },
   {
     name: 'parts',
-    units: ['data', 'network', 'access', 'extensions', 'admission', 'bootstrap-objects', 'controllers', 'validation', 'port'],
+    units: ['data', 'network', 'audit', 'access', 'extensions', 'admission', 'bootstrap-objects', 'controllers', 'validation', 'port'],
   },
   { name: 'the composition', units: ['running-server.ts', 'start.ts'] },
 ]

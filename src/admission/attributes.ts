@@ -3,7 +3,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { RequestContext } from '../schema/request-context.ts'
+import type { AnnotationLevel, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { ResourceName } from './reader.ts'
 
@@ -48,7 +48,7 @@ export interface Attributes {
   /** Adds a warning to the response. */
   warn(message: string): void
   /** Adds an annotation to the audit event of the request. */
-  annotate(key: string, value: string): void
+  annotate(key: string, value: string, level?: AnnotationLevel): void
   /** The object is created only while another, which was read for it, is as it was then; otherwise admission begins again. */
   needs(resource: ResourceName, read: AnyObject): void
   /** Calls the listener once, when this attempt at the write is over. The response waits for its work. */

@@ -1,6 +1,7 @@
 /** One request and its state while it is handled. */
 
 import { randomUUID } from 'node:crypto'
+import type { RequestAudit } from '../audit/request-audit.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
@@ -21,6 +22,8 @@ export interface Exchange {
   user: User | undefined
   /** The authenticated user, when the request impersonates another one. */
   impersonator?: User
+  /** Its record in the audit, where the policy wants one. */
+  audit: RequestAudit | undefined
   /** Measures its phases. */
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */
@@ -49,6 +52,7 @@ export function openExchange(request: Request, router: Router): Exchange {
     route: router.find(request.method, request.target),
     id,
     user: undefined,
+    audit: undefined,
     flow: undefined,
     explanation: undefined,
     explain: undefined,

@@ -38,7 +38,8 @@ async function become({ allowed, headers, requestor = jane, isConstrained = fals
   const impersonation = new Impersonation({ authorizer, groupDomain: 'k8s.io', isConstrained })
   const impersonated = impersonatedUser(lines(...headers))!
   try {
-    return { user: await impersonation.become({ impersonated, requestor, attributes, request }), asked }
+    const { user, constraint } = await impersonation.become({ impersonated, requestor, attributes, request })
+    return { user, constraint, asked }
   } catch (error) {
     if (!(error instanceof StatusError)) throw error
     return { refused: `${error.code} ${error.message}`, asked }

@@ -84,6 +84,9 @@ type Mode = {
 const MANY = 4
 const LEGACY = 'impersonate'
 
+/** The user that a request goes on as, and the verb that allowed it where it was a constrained one. */
+export type Impersonated = { readonly user: User; readonly constraint: string | undefined }
+
 /** Decides which users may impersonate which others. */
 export class Impersonation {
   readonly #parts: ImpersonationParts
@@ -97,7 +100,7 @@ export class Impersonation {
   }
 
   /** The user that the request continues as. Throws a StatusError when no mode allows it. */
-  async become(attempt: Attempt): Promise<User> {
+  async become(attempt: Attempt): Promise<Impersonated> {
     const { name } = attempt.requestor
     const first = this.#last.get(name)
     const order = this.#modes.map((_, i) => i)
@@ -108,7 +111,8 @@ export class Impersonation {
         const user = await this.#try(this.#modes[i]!, attempt)
         if (!user) continue
         this.#remember(name, i)
-        return user
+        const mode = this.#modes[i]!
+        return { user, constraint: mode === LEGACY ? undefined : `${LEGACY}:${mode.name}` }
       } catch (error) {
         if (!(error instanceof StatusError)) throw error
         refusal ??= error

@@ -2,6 +2,9 @@
  * One request, top to bottom. A request is routed, then authenticated, authorized, its body read, handled by the registry, and its
  * result encoded. The wrappers around that are one list, outermost first.
  */
+
+import type { Auditor } from '../audit/auditor.ts'
+import type { RequestAudit } from '../audit/request-audit.ts'
 import type { Authenticator } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
@@ -15,6 +18,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import { internalError, StatusError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
+import { audit, auditResult, auditUnauthenticated } from './audit.ts'
 import { compress } from './compress.ts'
 import { credentialsOf } from './cross-site.ts'
 import { encode } from './encode.ts'
@@ -42,6 +46,8 @@ export interface Api extends FreshnessApi {
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
   readonly metrics: Metrics
+  /** Records requests; without it, none is. */
+  readonly auditor?: Auditor | undefined
   /** Without it, requests never wait. */
   readonly flowControl?: FlowControl
   readonly log: Log
@@ -68,7 +74,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   const { record, hold, disturb } = api.surroundings ?? {}
   const recorded = record ? [record] : []
   const disturbed = [hold, disturb].filter(wrap => wrap !== undefined)
-  const around = [trace, ...recorded, recover, refresh, authenticate, impersonate, ...disturbed, explain, takeSeat, deadline]
+  const around = [trace, ...recorded, recover, refresh, authenticate, audit, impersonate, ...disturbed, explain, takeSeat, deadline]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -79,14 +85,17 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
 
 /** Authenticates the request. */
 const authenticate =
-  (next: Handler, { authenticator, metrics }: Api): Handler =>
+  (next: Handler, { authenticator, metrics, auditor, now }: Api): Handler =>
   exchange => {
     const { request } = exchange
     const authenticated = authenticator.authenticate(credentialsOf(request), request)
     return whenDone(authenticated, found => {
       if (found.outcome !== 'user') {
         metrics.authenticated(found.outcome === 'none' ? 'failure' : 'error')
-        throw unauthorized()
+        const refusal = unauthorized()
+        return whenDone(auditUnauthenticated(exchange, refusal, { auditor, now }), () => {
+          throw refusal
+        })
       }
       metrics.authenticated('success', found.user.name)
       exchange.user = found.user
@@ -103,9 +112,10 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
     const impersonated = impersonatedUser(request)
     if (!impersonated) return next(exchange)
     const requestor = exchange.user!
-    return impersonation.become({ impersonated, requestor, attributes: route.attributes, request }).then(user => {
+    return impersonation.become({ impersonated, requestor, attributes: route.attributes, request }).then(({ user, constraint }) => {
       exchange.user = user
       exchange.impersonator = requestor
+      exchange.audit?.impersonates(user, constraint)
       return next(exchange)
     })
   }
@@ -113,8 +123,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
-  const { stopwatch, explanation, endsAt, confirm } = exchange
-  const caller = { user: exchange.user!, attributes: route.attributes, api, stopwatch, explanation, endsAt, confirm }
+  const { stopwatch, audit, explanation, endsAt, confirm } = exchange
+  const caller = { user: exchange.user!, attributes: route.attributes, api, stopwatch, audit, explanation, endsAt, confirm }
   const decided = authorize(caller, request)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
@@ -138,7 +148,7 @@ function answerRoute(request: Request, route: Route, caller: Caller): MaybePromi
 }
 
 /** User and attributes of the request. */
-type Caller = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'> & {
+type Caller = Pick<Exchange, 'stopwatch' | 'audit' | 'explanation' | 'endsAt' | 'confirm'> & {
   readonly user: User
   readonly attributes: Attributes
   readonly api: Api
@@ -148,8 +158,9 @@ type Caller = Pick<Exchange, 'stopwatch' | 'explanation' | 'endsAt' | 'confirm'>
  * Throws unless the user is allowed. Returns a promise only when the authorizer has to wait. Where nothing allowed the request and an
  * authorizer failed, that is an error of the server, not of the client: the response has kube-apiserver's words, and is no Status.
  */
-function authorize({ user, attributes, api }: Caller, request: Request): MaybePromise<Response | undefined> {
+function authorize({ user, attributes, api, audit }: Caller, request: Request): MaybePromise<Response | undefined> {
   const settle = (decision: Decision) => {
+    if (audit) annotateDecision(audit, decision)
     if (decision.verdict === 'allow') return undefined
     if (decision.error !== undefined) return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: ${decision.error}\n`)
     throw forbidden(user, attributes, decision.reason)
@@ -158,10 +169,25 @@ function authorize({ user, attributes, api }: Caller, request: Request): MaybePr
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
+/** Says in the audit who allowed the request, or why nobody did. */
+function annotateDecision(record: RequestAudit, { verdict, reason, error }: Decision): void {
+  if (verdict !== 'allow' && error !== undefined) {
+    record.annotate(AUTHORIZATION_REASON, 'internal error')
+    return
+  }
+  record.annotate(AUTHORIZATION_DECISION, verdict === 'allow' ? 'allow' : 'forbid')
+  record.annotate(AUTHORIZATION_REASON, reason ?? '')
+}
+
+const DEPRECATED = 'k8s.io/deprecated'
+const AUTHORIZATION_DECISION = 'authorization.k8s.io/decision'
+const AUTHORIZATION_REASON = 'authorization.k8s.io/reason'
+
 /** Errors of a deprecated kind include its warning, too. */
 function handleCall(request: Request, call: Call, caller: Caller): MaybePromise<Response> {
   const { deprecated } = call.resource.def
   if (deprecated === undefined) return answerCall(request, call, caller)
+  caller.audit?.annotate(DEPRECATED, 'true')
   const warned = (error: unknown): never => {
     if (error instanceof StatusError) error.warnings = [deprecated, ...error.warnings]
     throw error
@@ -189,7 +215,9 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
     return whenDone(registry.handle(call, new Context(request, time, caller), body), result => {
       caller.stopwatch.lap('handle')
       if (result.type === 'forward') return import('./forward.ts').then(({ forward }) => forward(request, call, result.upstream))
-      return encode(result, format, time)
+      const { audit } = caller
+      if (!audit) return encode(result, format, time)
+      return whenDone(auditResult(audit, result, { format, now: time }), () => encode(result, format, time))
     })
   })
 }
@@ -206,6 +234,8 @@ class Context implements CallContext {
   readonly stopwatch: Stopwatch
   readonly explanation: Exchange['explanation']
   readonly confirm: Exchange['confirm']
+  readonly annotate: CallContext['annotate']
+  readonly sent: CallContext['sent']
   readonly #request: Request
   readonly #caller: Caller
 
@@ -220,6 +250,9 @@ class Context implements CallContext {
     this.stopwatch = caller.stopwatch
     this.explanation = caller.explanation
     this.confirm = caller.confirm
+    const { audit } = caller
+    this.annotate = audit && ((key, value, level) => audit.annotate(key, value, level))
+    this.sent = audit?.sent
     this.#request = request
     this.#caller = caller
   }

@@ -7,7 +7,7 @@ import type { Step } from '../lib/step.ts'
 import { ConformError } from '../schema/conform.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { RequestContext } from '../schema/request-context.ts'
+import type { AnnotationLevel, RequestContext } from '../schema/request-context.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import type { Call } from './api.ts'
@@ -93,8 +93,8 @@ export class WriteAttributes implements Attributes {
     this.#write.warnings.push(message)
   }
 
-  annotate(key: string, value: string): void {
-    this.#write.ctx.annotate?.(key, value)
+  annotate(key: string, value: string, level?: AnnotationLevel): void {
+    this.#write.ctx.annotate?.(key, value, level)
   }
 
   needs({ group, version, plural }: ResourceName, { metadata }: AnyObject): void {

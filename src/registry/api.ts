@@ -9,7 +9,7 @@ import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Verb } from '../schema/kind.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
-import type { RequestContext } from '../schema/request-context.ts'
+import type { Annotate, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
 import type { Destination } from '../transport/destination.ts'
@@ -45,7 +45,9 @@ export type CallContext = RequestContext & {
   /** How long the request may still take; undefined where nothing bounds it. */
   readonly remainingMs?: number | undefined
   /** Adds an annotation to the audit event of the request, if there is one. */
-  readonly annotate?: (key: string, value: string) => void
+  readonly annotate?: Annotate | undefined
+  /** Takes the decoded body of the request for its audit event, if there is one. */
+  readonly sent?: SentBody | undefined
   /** Asked before a replace or an apply creates an object; rejects with a StatusError when the user may not. Components of the server have none. */
   readonly authorizeCreate?: () => Promise<void>
   /** Why the user may not make this request with another verb; undefined where they may. Components of the server have none. */
@@ -56,6 +58,14 @@ export type CallContext = RequestContext & {
   readonly confirm?: (() => Promise<void> | undefined) | undefined
   /** A condition that must still hold when the object is stored. */
   readonly fence?: Fence
+}
+
+/** Takes what a client has sent. The texts are made only where they are recorded. */
+export interface SentBody {
+  /** An object, and the JSON of it with its defaults. */
+  object(object: AnyObject, json: () => string): void
+  /** Any other body as JSON, such as a patch. */
+  other(json: () => string): void
 }
 
 export type ListMeta = {

@@ -1,5 +1,5 @@
 /** The body of a patch, and the stored object with its changes made to it. `configuration.ts` does the same for an apply. */
-import { JsonError, parseJson } from '../codec/json.ts'
+import { JsonError, parseJson, stringifyJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -101,6 +101,9 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
     throw error
   }
 }
+
+/** A patch as JSON without the white space between its values. Throws for one that is no JSON. */
+export const patchText = ({ bytes }: Body): string => stringifyJson(parsePatch(bytes, 2 * LIMITS.decodedNodes).value)
 
 function parsePatch(bytes: Uint8Array, nodes: number = LIMITS.decodedNodes) {
   try {

@@ -2,6 +2,7 @@
  * Removes an object, at once or by marking it while a grace period or finalizers prevent its removal. An object of a kind with grace
  * periods is marked in any case, so that watchers learn of the deletion and its grace period before it is gone.
  */
+import { stringifyJson } from '../codec/json.ts'
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
 import { deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { finish, type Step, waitFor } from '../lib/step.ts'
@@ -27,8 +28,12 @@ import { type Change, newWrite, type Write } from './write-value.ts'
 /** The options of a delete, in its body or its query. */
 export function readDeleteOptions({ call, ctx, body }: Request): DeleteOptions {
   const sent = body && body.bytes.length > 0 ? decodeDeleteOptions(body, { call, ctx }) : undefined
+  if (sent) ctx.sent?.other(() => stringifyJson({ ...(sent as JsonObject), kind: 'DeleteOptions', apiVersion: AUDITED_OPTIONS }))
   return deleteOptions(call.query, sent, ctx)
 }
+
+/** The version in which kube-apiserver records the options of a delete. */
+const AUDITED_OPTIONS = 'meta.k8s.io/__internal'
 
 /** Clients send DeleteOptions in the version of the object, of the meta group, or of nothing at all. */
 function decodeDeleteOptions(body: Body, { call, ctx }: { readonly call: Call; readonly ctx: CallContext }): DeleteBody {

@@ -29,4 +29,15 @@ export type RequestContext = {
 export type DefaultingContext = Pick<RequestContext, 'now' | 'groupDomain'>
 
 /** The additional context of reviews, such as TokenReview. */
-export type ReviewContext = RequestContext & { readonly signal: Cancellation; readonly access: Access }
+/** The level of the audit from which on an annotation is recorded. */
+export type AnnotationLevel = 'Metadata' | 'Request'
+
+/** Adds an annotation to the audit event of a request; the first value of a key stays. */
+export type Annotate = (key: string, value: string, level?: AnnotationLevel) => void
+
+export type ReviewContext = RequestContext & {
+  readonly signal: Cancellation
+  readonly access: Access
+  /** Adds an annotation to the audit event of the request, if there is one. */
+  readonly annotate?: Annotate | undefined
+}

@@ -149,9 +149,19 @@ function* mutate(
   }
   const { patch, patchType } = outcome.response
   const patched = patch !== '' && (yield* applyPatch(patch, { patchType, webhook, request, observer }))
+  if (patched) notePatch(attributes, { patch, webhook, round, index })
   note(patched)
   attributes.ctx.explanation?.add({ ...named(webhook), outcome: patched ? 'mutated' : 'allowed' })
   return patched
+}
+
+/** Records the patch of a webhook in the audit, where bodies are recorded. */
+function notePatch(
+  attributes: Attributes,
+  { patch, webhook: { configuration, name }, round, index }: { patch: string; webhook: Webhook; round: 0 | 1; index: number },
+): void {
+  const value = JSON.stringify({ configuration, webhook: name, patch: JSON.parse(patch), patchType: 'JSONPatch' })
+  attributes.annotate(`patch.webhook.admission.k8s.io/round_${round}_index_${index}`, value, 'Request')
 }
 
 /** The object with the patch of a webhook made to it, decoded and with defaults. Throws when it cannot be applied. */

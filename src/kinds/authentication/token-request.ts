@@ -115,6 +115,7 @@ async function answerRequest(account: AnyObject, request: Request, ctx: ReviewCo
     seconds: isExtended ? EXTENDED_SECONDS : seconds,
     bound: { namespace, serviceaccount: { name, uid }, ...bound, ...(isExtended && { warnafter: issued + seconds }) },
   })
+  ctx.annotate?.(ISSUED_CREDENTIAL, `JTI=${tokenId(signed)}`)
   const expirationTimestamp = formatTime({ seconds: issued + seconds, nanos: 0 })
   return {
     object: { ...request, status: { token: signed, expirationTimestamp } },
@@ -125,6 +126,14 @@ async function answerRequest(account: AnyObject, request: Request, ctx: ReviewCo
       ...(seconds === asked ? [] : [`requested expiration of ${asked} seconds shortened to ${seconds} seconds`]),
     ],
   }
+}
+
+/** Tells the audit which token was issued, by the name that its later requests have. */
+const ISSUED_CREDENTIAL = 'authentication.kubernetes.io/issued-credential-id'
+
+/** The claim `jti` of a token that this server has signed. */
+function tokenId(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).jti
 }
 
 type Claimed = { readonly name: string; readonly uid?: string }

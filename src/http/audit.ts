@@ -1,0 +1,178 @@
+/** Audits requests: opens the record of each that the policy wants, and completes it with the outcome. */
+import { isIP } from 'node:net'
+import type { Auditor } from '../audit/auditor.ts'
+import type { RequestAudit } from '../audit/request-audit.ts'
+import { stringifyJson } from '../codec/json.ts'
+import { goQuote } from '../lib/go-text.ts'
+import { linesOf } from '../lib/header-lines.ts'
+import type { JsonObject } from '../lib/json-value.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import type { Result } from '../registry/api.ts'
+import { StatusError } from '../schema/status-error.ts'
+import { encode } from './encode.ts'
+import { statusOf } from './error.ts'
+import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
+import { header, type Outlet, type Request, type Response, textResponse } from './message.ts'
+import type { Format } from './negotiate.ts'
+
+export type AuditApi = { readonly auditor?: Auditor | undefined; readonly now: () => Date }
+
+/** Wraps everything that follows authentication, so that impersonation, authorization and flow control are recorded, too. */
+export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
+  if (!auditor) return next
+  return exchange => {
+    const record = open(exchange, auditor, now)
+    if (!record) return next(exchange)
+    exchange.audit = record
+    return whenDone(record.stage('RequestReceived'), isKept => {
+      if (isKept) return conclude(next, exchange, record)
+      auditor.rejected()
+      return textResponse(500, `Internal Server Error: ${goQuote(exchange.request.target)}: failed to store audit event\n`)
+    })
+  }
+}
+
+/** Records a request whose sender could not be authenticated: one event, when it is refused. */
+export function auditUnauthenticated(exchange: Exchange, refusal: StatusError, { auditor, now }: AuditApi): MaybePromise<unknown> {
+  const record = auditor && open(exchange, auditor, now)
+  if (!record) return undefined
+  fail(record, refusal)
+  return record.stage('ResponseStarted')
+}
+
+function open({ request, route, id, user, stopwatch }: Exchange, auditor: Auditor, now: () => Date): RequestAudit | undefined {
+  const facts = {
+    auditID: id,
+    requestURI: request.target,
+    user,
+    sourceIPs: sourceIPs(request),
+    userAgent: shortAgent(header(request.headers, 'user-agent') ?? ''),
+    receivedAt: now().getTime() - stopwatch.total,
+    elapsed: () => stopwatch.total,
+  }
+  return auditor.begin(facts, route.attributes)
+}
+
+function conclude(next: Handler, exchange: Exchange, record: RequestAudit): MaybePromise<Response> {
+  const failed = (error: unknown): MaybePromise<Response> => {
+    const isExpected = error instanceof StatusError
+    if (isExpected) fail(record, error)
+    else
+      record.answeredWith({
+        status: 'Failure',
+        message: `APIServer panic'd: ${(error as Error).message}`,
+        reason: 'InternalError',
+        code: 500,
+      })
+    const written = isExpected ? complete(record, exchange) : record.stage('Panic')
+    return whenDone(written, () => {
+      throw error
+    })
+  }
+  const answered = (response: Response) => finish(response, exchange, record)
+  let response: MaybePromise<Response>
+  try {
+    response = next(exchange)
+  } catch (error) {
+    return failed(error)
+  }
+  return response instanceof Promise ? response.then(answered, failed) : answered(response)
+}
+
+function fail(record: RequestAudit, error: StatusError): void {
+  const { kind, apiVersion, metadata, ...status } = statusOf(error) as JsonObject & { code: number }
+  record.answeredWith(status)
+  record.responded(stringifyJson({ kind: kind!, apiVersion: apiVersion!, metadata: metadata!, ...status }))
+}
+
+/** Writes the last event: at once for a response that is there as a whole, at its end for one that stays open. */
+function finish(response: Response, exchange: Exchange, record: RequestAudit): MaybePromise<Response> {
+  record.answered(response.status)
+  const { body, tunnel } = response
+  const isOpen = !(body instanceof Uint8Array) && body.type === 'stream'
+  if (!isOpen && !tunnel) return whenDone(complete(record, exchange), () => response)
+  const end = () => void record.stage('ResponseComplete')
+  return whenDone(record.stage('ResponseStarted'), () => {
+    if (tunnel)
+      return {
+        ...response,
+        tunnel: {
+          start: (socket, head) => {
+            socket.once('close', end)
+            tunnel.start(socket, head)
+          },
+          abandon: () => {
+            end()
+            tunnel.abandon()
+          },
+        },
+      }
+    if (!isOpen) return response
+    const start: typeof body.start = (outlet: Outlet, observer) => {
+      outlet.once('close', end)
+      body.start(outlet, observer)
+    }
+    return { ...response, body: { ...body, start } }
+  })
+}
+
+function complete(record: RequestAudit, exchange: Exchange): MaybePromise<unknown> {
+  annotateLatency(record, exchange)
+  const started = isLongRunning(exchange) ? record.stage('ResponseStarted') : true
+  return whenDone(started, () => record.stage('ResponseComplete'))
+}
+
+const LATENCY = 'apiserver.latency.k8s.io/'
+const SLOW_MS = 500
+/** The phases of a request that kube-apiserver has names for. */
+const PHASES: Readonly<Record<string, string>> = { authn: 'authentication', authz: 'authorization', queue: 'apf-queue-wait' }
+
+/** Says of a slow request where its time went. */
+function annotateLatency(record: RequestAudit, { stopwatch }: Exchange): void {
+  const total = stopwatch.total
+  if (total <= SLOW_MS) return
+  for (const [phase, ms] of Object.entries(stopwatch.phases))
+    if (PHASES[phase] !== undefined) record.annotate(LATENCY + PHASES[phase], seconds(ms))
+  record.annotate(`${LATENCY}total`, seconds(total))
+}
+
+/** Milliseconds as Go prints a duration of more than a second or less. */
+const seconds = (ms: number) => (ms < 1000 ? `${ms}ms` : `${ms / 1000}s`)
+
+/** Adds the result of a call to the record: its `Status`, and at the level RequestResponse the object. */
+export function auditResult(
+  record: RequestAudit,
+  result: Exclude<Result, { type: 'forward' }>,
+  { format, now }: { readonly format: Format; readonly now: Date },
+): MaybePromise<void> {
+  if (result.type === 'status') record.answeredWith({ ...(result.status as object), code: result.code })
+  if (!record.includes('RequestResponse') || result.type === 'watch' || result.type === 'bytes') return undefined
+  const json = encode(result, { ...format, mediaType: 'application/json', pretty: false }, now)
+  return whenDone(json, async ({ body }) => record.responded(await textOf(body)))
+}
+
+async function textOf(body: Response['body']): Promise<string> {
+  if (body instanceof Uint8Array) return Buffer.from(body).toString()
+  const parts: Uint8Array[] = []
+  // A piece holds only until the next is asked for.
+  if (body.type === 'pieces') for await (const piece of body.pieces) parts.push(Uint8Array.from(piece))
+  return Buffer.concat(parts).toString()
+}
+
+/** The addresses that a request came through, the nearest last: as its headers name them, which anybody can write, and its connection. */
+export function sourceIPs(request: Pick<Request, 'headers' | 'headerLines' | 'peer'>): string[] {
+  const forwarded: string[] = []
+  let real: string | undefined
+  for (const [name, value] of linesOf(request)) {
+    if (name === 'x-forwarded-for') forwarded.push(...value.split(',').map(part => part.trim()))
+    else if (name === 'x-real-ip') real ??= value.trim()
+  }
+  const found = forwarded.filter(text => isIP(text) !== 0)
+  if (real !== undefined && isIP(real) !== 0 && !found.includes(real)) found.push(real)
+  const { address } = request.peer
+  if (address !== '' && found.at(-1) !== address) found.push(address)
+  return found
+}
+
+const MAX_AGENT_LENGTH = 1024
+const shortAgent = (agent: string) => (agent.length > MAX_AGENT_LENGTH ? `${agent.slice(0, MAX_AGENT_LENGTH)}...TRUNCATED` : agent)
