@@ -68,6 +68,8 @@ export interface RunningServer extends AsyncDisposal {
   requests(): readonly RecordedRequest[]
   /** The changes since then, by clients and by the server. */
   changes(): readonly RecordedChange[]
+  /** The audit events since then, as Events of audit.k8s.io/v1, oldest first; the last 10,000 at least. There are none without `audit.policy`. */
+  audit(): readonly any[]
   /** The server's clock. */
   readonly clock: TestClock
   /** Fault injection. */
@@ -425,6 +427,8 @@ export interface StartOptions {
   readonly authorizationWebhookCacheAuthorizedMs?: number
   /** How long its other responses are cached, in milliseconds. Default: 30,000. */
   readonly authorizationWebhookCacheUnauthorizedMs?: number
+  /** The audit: which requests are recorded, and where. Without a policy none is. */
+  readonly audit?: AuditOptions
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
   /** The lowest level that is logged to standard error. Default: warn. */
@@ -469,6 +473,66 @@ export interface OidcOptions {
   readonly requiredClaims?: Readonly<Record<string, string>>
   /** Algorithms that the provider may sign with. Default: RS256. */
   readonly signingAlgorithms?: readonly string[]
+}
+
+/** The audit log and webhook, as kube-apiserver's `--audit-…` flags have them. */
+export interface AuditOptions {
+  /** File with a Policy of audit.k8s.io/v1. */
+  readonly policyFile?: string | undefined
+  /** The policy itself, instead of a file. */
+  readonly policy?: object | undefined
+  /** The log. Its mode is `blocking` unless told otherwise. */
+  readonly log?: AuditLogOptions
+  /** The webhook. Its mode is `batch` unless told otherwise. */
+  readonly webhook?: AuditWebhookOptions
+}
+
+/** How events are passed on to the log or the webhook. */
+export interface AuditBackendOptions {
+  /** Whether requests wait until their events are written, and whether they fail where that fails. */
+  readonly mode?: 'batch' | 'blocking' | 'blocking-strict'
+  /** API version of events. Default: audit.k8s.io/v1. */
+  readonly version?: string
+  /** In batch mode: events that may wait. Default: 10,000. */
+  readonly batchBufferSize?: number
+  /** In batch mode: events of a batch. Default: 1 for the log, 400 for the webhook. */
+  readonly batchMaxSize?: number
+  /** In batch mode: how long a batch waits for more events, in milliseconds. Default: 0 for the log, 30,000 for the webhook. */
+  readonly batchMaxWaitMs?: number
+  /** In batch mode: whether the number of batches in a second is limited. Default: false for the log, true for the webhook. */
+  readonly batchThrottleEnable?: boolean
+  /** Batches in a second. Default: 0 for the log, 10 for the webhook. */
+  readonly batchThrottleQps?: number
+  /** Batches at once after a pause. Default: 0 for the log, 15 for the webhook. */
+  readonly batchThrottleBurst?: number
+  /** Whether large events lose their bodies and large batches are split. Default: false. */
+  readonly truncateEnabled?: boolean
+  /** Bytes of a batch. Default: 10,485,760. */
+  readonly truncateMaxBatchSize?: number
+  /** Bytes of an event. Default: 102,400. */
+  readonly truncateMaxEventSize?: number
+}
+
+export interface AuditLogOptions extends AuditBackendOptions {
+  /** File that events are appended to; `-` for standard output. */
+  readonly path?: string | undefined
+  /** `json`, or `legacy` for a line of text. Default: json. */
+  readonly format?: 'json' | 'legacy'
+  /** Days that rotated files are kept; 0 for ever. Default: 366. */
+  readonly maxAge?: number
+  /** Rotated files that are kept; 0 for all. Default: 100. */
+  readonly maxBackup?: number
+  /** Megabytes after which the file is rotated; 0 for never. Default: 100. */
+  readonly maxSize?: number
+  /** Whether rotated files are compressed. Default: false. */
+  readonly compress?: boolean
+}
+
+export interface AuditWebhookOptions extends AuditBackendOptions {
+  /** Kubeconfig file that says where the webhook is. */
+  readonly configFile?: string | undefined
+  /** The pause after the first failed call, in milliseconds. Default: 10,000. */
+  readonly initialBackoffMs?: number
 }
 
 /** The Response of the global fetch; its most used members where its type is not known. */

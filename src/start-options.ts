@@ -1,6 +1,7 @@
 /** Checks the names and types of the library's options, before the server checks their values. */
 import { nearestName } from './lib/nearest-name.ts'
-import type { OidcOptions, StartOptions } from './public.d.ts'
+import type { AuditBackendOptions, AuditLogOptions, AuditOptions, AuditWebhookOptions, OidcOptions, StartOptions } from './public.d.ts'
+import { AUDIT_DEFAULTS, AUDIT_MODES } from './server/audit-config.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
 type Check = { readonly takes: string; readonly fits: (value: unknown) => boolean }
@@ -16,6 +17,8 @@ const ports: Check = {
   takes: '{ from, to } with two ports',
   fits: value => isObject(value) && 'from' in value && 'to' in value && count.fits(value.from) && count.fits(value.to),
 }
+const decimal: Check = { takes: 'a number, 0 or more', fits: value => Number.isFinite(value) && Number(value) >= 0 }
+const options: Check = { takes: 'an object of options', fits: isObject }
 const record: Check = { takes: 'an object of strings', fits: value => isObject(value) && Object.values(value).every(text.fits) }
 
 const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
@@ -28,6 +31,43 @@ const OIDC: { readonly [K in keyof OidcOptions]-?: Option } = {
   caFile: { flag: 'oidc-ca-file', ...text },
   requiredClaims: { flag: 'oidc-required-claim', ...record },
   signingAlgorithms: { flag: 'oidc-signing-algs', ...texts },
+}
+
+const auditBackend = (backend: 'log' | 'webhook'): { readonly [K in keyof AuditBackendOptions]-?: Option } => ({
+  mode: { flag: `audit-${backend}-mode`, ...oneOf(...AUDIT_MODES) },
+  version: { flag: `audit-${backend}-version`, ...text },
+  batchBufferSize: { flag: `audit-${backend}-batch-buffer-size`, ...count },
+  batchMaxSize: { flag: `audit-${backend}-batch-max-size`, ...count },
+  batchMaxWaitMs: { flag: `audit-${backend}-batch-max-wait`, ...count },
+  batchThrottleEnable: { flag: `audit-${backend}-batch-throttle-enable`, ...flag },
+  batchThrottleQps: { flag: `audit-${backend}-batch-throttle-qps`, ...decimal },
+  batchThrottleBurst: { flag: `audit-${backend}-batch-throttle-burst`, ...count },
+  truncateEnabled: { flag: `audit-${backend}-truncate-enabled`, ...flag },
+  truncateMaxBatchSize: { flag: `audit-${backend}-truncate-max-batch-size`, ...count },
+  truncateMaxEventSize: { flag: `audit-${backend}-truncate-max-event-size`, ...count },
+})
+
+const AUDIT_LOG: { readonly [K in keyof AuditLogOptions]-?: Option } = {
+  path: { flag: 'audit-log-path', ...text },
+  format: { flag: 'audit-log-format', ...oneOf('json', 'legacy') },
+  maxAge: { flag: 'audit-log-maxage', ...count },
+  maxBackup: { flag: 'audit-log-maxbackup', ...count },
+  maxSize: { flag: 'audit-log-maxsize', ...count },
+  compress: { flag: 'audit-log-compress', ...flag },
+  ...auditBackend('log'),
+}
+
+const AUDIT_WEBHOOK: { readonly [K in keyof AuditWebhookOptions]-?: Option } = {
+  configFile: { flag: 'audit-webhook-config-file', ...text },
+  initialBackoffMs: { flag: 'audit-webhook-initial-backoff', ...count },
+  ...auditBackend('webhook'),
+}
+
+const AUDIT: { readonly [K in keyof AuditOptions]-?: Option } = {
+  policyFile: { flag: 'audit-policy-file', ...text },
+  policy: { flag: 'audit-policy', takes: 'a Policy of audit.k8s.io/v1', fits: isObject },
+  log: { flag: 'audit-log', ...options },
+  webhook: { flag: 'audit-webhook', ...options },
 }
 
 const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
@@ -121,6 +161,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   authorizationWebhookVersion: { flag: 'authorization-webhook-version', ...oneOf('v1', 'v1beta1') },
   authorizationWebhookCacheAuthorizedMs: { flag: 'authorization-webhook-cache-authorized-ttl', ...count },
   authorizationWebhookCacheUnauthorizedMs: { flag: 'authorization-webhook-cache-unauthorized-ttl', ...count },
+  audit: { flag: 'audit', ...options },
   enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
   loggingFormat: { flag: 'logging-format', ...oneOf('json', 'text') },
@@ -134,21 +175,46 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
 }
 
 /** The names of all options, for the page that documents them. */
-export const OPTION_NAMES: readonly string[] = [...Object.keys(OPTIONS), ...Object.keys(OIDC).map(name => `oidc.${name}`)]
+export const OPTION_NAMES: readonly string[] = [
+  ...Object.keys(OPTIONS),
+  ...namesIn(OIDC, 'oidc.'),
+  ...namesIn(AUDIT, 'audit.'),
+  ...namesIn(AUDIT_LOG, 'audit.log.'),
+  ...namesIn(AUDIT_WEBHOOK, 'audit.webhook.'),
+]
+
+function namesIn(options: object, prefix: string): string[] {
+  return Object.keys(options).map(name => prefix + name)
+}
 
 /** The configuration of these options, with defaults for the others. Throws ConfigError. */
 export function configOf(options: StartOptions): Config {
   const given = checked(options, OPTIONS, '')
   const oidc = checked(given.oidc ?? {}, OIDC, 'oidc.')
   const store = given.store ?? (given.dataDir === undefined ? 'memory' : 'embedded')
-  return { ...DEFAULTS, port: 0, ...given, store, oidc: { ...DEFAULTS.oidc, ...oidc } }
+  return { ...DEFAULTS, port: 0, ...given, store, oidc: { ...DEFAULTS.oidc, ...oidc }, audit: auditOf(given.audit ?? {}) }
+}
+
+function auditOf(options: AuditOptions): Config['audit'] {
+  const { log = {}, webhook = {}, ...given } = checked(options, AUDIT, 'audit.')
+  return {
+    ...given,
+    log: { ...AUDIT_DEFAULTS.log, ...checked(log, AUDIT_LOG, 'audit.log.') },
+    webhook: { ...AUDIT_DEFAULTS.webhook, ...checked(webhook, AUDIT_WEBHOOK, 'audit.webhook.') },
+  }
 }
 
 /** The message of a ConfigError, in which flags are named as options. */
 export function inOptionNames(message: string): string {
   const named = (options: Readonly<Record<string, Option>>, prefix: string) =>
     Object.entries(options).map(([name, option]): [flag: string, name: string] => [option.flag, prefix + name])
-  const names = new Map([...named(OPTIONS, ''), ...named(OIDC, 'oidc.')])
+  const names = new Map([
+    ...named(OPTIONS, ''),
+    ...named(OIDC, 'oidc.'),
+    ...named(AUDIT, 'audit.'),
+    ...named(AUDIT_LOG, 'audit.log.'),
+    ...named(AUDIT_WEBHOOK, 'audit.webhook.'),
+  ])
   return message.replace(/--([a-z]+(?:-[a-z0-9]+)*)/g, (written, flag) => names.get(flag) ?? written)
 }
 

@@ -4,8 +4,8 @@ const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split
 
 /** Without a value these mean true. */
 export const SWITCHES = namesIn(`
-  aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable audit-log-compress
-  audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled contention-profiling
+  aggregator-reject-forwarding-redirect allow-privileged
+  contention-profiling
   disable-http2-serving emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
   enable-priority-and-fairness encryption-provider-config-automatic-reload log-text-split-stream permit-address-sharing
   permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
@@ -14,14 +14,7 @@ export const SWITCHES = namesIn(`
 /** Flags that tune features which do not exist here, or need no tuning. */
 export const WITHOUT_MEANING = namesIn(`
   aggregator-reject-forwarding-redirect allow-metric-labels allow-metric-labels-manifest allow-privileged
-  audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
-  audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage
-  audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-truncate-enabled audit-log-truncate-max-batch-size
-  audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size
-  audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
-  audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps audit-webhook-initial-backoff audit-webhook-mode
-  audit-webhook-truncate-enabled audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size
-  audit-webhook-version contention-profiling coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
+  contention-profiling coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
   coordinated-leadership-retry-period debug-socket-path delete-collection-workers disable-http2-serving disabled-metrics
   emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
   enable-priority-and-fairness encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-compaction-interval
@@ -39,8 +32,6 @@ export const WITHOUT_MEANING = namesIn(`
 /** Flags without effect here, and the consequence for the user. */
 export const MISSED: Readonly<Record<string, string>> = {
   'admission-control': 'use --enable-admission-plugins and --disable-admission-plugins instead',
-  'audit-log-path': 'no audit log is written',
-  'audit-webhook-config-file': 'no audit events are sent',
   'authorization-policy-file': 'the authorization mode ABAC does not exist here',
   'cors-allowed-origins': 'no CORS headers are sent',
   'egress-selector-config-file': 'connections to webhooks and nodes are direct',

@@ -52,48 +52,55 @@ export const items = (values: readonly string[]): readonly string[] => values.fl
 /** A list with one value per flag, so that values may contain commas. */
 export const repeated = (setting: Setting<readonly string[]>): ReadFlag => every(setting, values => values.filter(value => value !== ''))
 
-export const bool = (setting: Setting<boolean>): ReadFlag =>
-  last(setting, (value, flag) => {
-    if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(value)) return true
-    if (['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(value)) return false
-    throw new ConfigError(`--${flag} takes true or false, not "${value}"`)
-  })
+export const bool = (setting: Setting<boolean>): ReadFlag => last(setting, readBool)
 
-export const count = (setting: Setting<number>): ReadFlag => last(setting, wholeNumber)
+export function readBool(value: string, flag: string): boolean {
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(value)) return true
+  if (['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(value)) return false
+  throw new ConfigError(`--${flag} takes true or false, not "${value}"`)
+}
+
+export const count = (setting: Setting<number>): ReadFlag => last(setting, readWholeNumber)
 
 /** A number where 0 means unset. */
 export const optionalCount = (setting: Setting<number | undefined>): ReadFlag =>
-  last(setting, (value, flag) => wholeNumber(value, flag) || undefined)
+  last(setting, (value, flag) => readWholeNumber(value, flag) || undefined)
 
-function wholeNumber(value: string, flag: string): number {
+export function readWholeNumber(value: string, flag: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`--${flag} takes a number, not "${value}"`)
   return Number(value)
 }
 
-export const decimal = (setting: Setting<number>): ReadFlag =>
-  last(setting, (value, flag) => {
-    const number = /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN
-    if (!Number.isFinite(number)) throw new ConfigError(`--${flag} takes a number such as 0.1, not "${value}"`)
-    return number
-  })
+export const decimal = (setting: Setting<number>): ReadFlag => last(setting, readDecimal)
+
+export function readDecimal(value: string, flag: string): number {
+  const number = /^\d*\.?\d+$/.test(value) ? Number(value) : Number.NaN
+  if (!Number.isFinite(number)) throw new ConfigError(`--${flag} takes a number such as 0.1, not "${value}"`)
+  return number
+}
 
 /** A duration in Go's format; the setting is in milliseconds. */
-export const duration = (setting: Setting<number>): ReadFlag =>
-  last(setting, (value, flag) => {
-    try {
-      return Number(parseDuration(value)) / 1e6
-    } catch {
-      throw new ConfigError(`--${flag} takes a duration such as 90s or 10m, not "${value}"`)
-    }
-  })
+export const duration = (setting: Setting<number>): ReadFlag => last(setting, readDuration)
+
+export function readDuration(value: string, flag: string): number {
+  try {
+    return Number(parseDuration(value)) / 1e6
+  } catch {
+    throw new ConfigError(`--${flag} takes a duration such as 90s or 10m, not "${value}"`)
+  }
+}
 
 export const oneOf = <K extends keyof Draft>(setting: K, choices: readonly (Draft[K] & string)[]): ReadFlag =>
-  last(setting, (value, flag) => {
+  last(setting, readOneOf(choices))
+
+export const readOneOf =
+  <T extends string>(choices: readonly T[]) =>
+  (value: string, flag: string): T => {
     const choice = choices.find(each => each === value)
     if (choice === undefined)
       throw new ConfigError(`--${flag} takes ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, not "${value}"`)
     return choice
-  })
+  }
 
 /** Reads values of the form KEY=VALUE; messages describe them as `takes`. */
 export function pairs(values: readonly string[], flag: string, takes: string): Readonly<Record<string, string>> {

@@ -1,5 +1,6 @@
 /** The flags of `serve` and `run`: name, type of value, and description. Help and parsing are both derived from these declarations. */
 import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
+import { AUDIT_FLAGS } from './audit-flags.ts'
 import {
   bool,
   count,
@@ -640,7 +641,7 @@ const COMMAND_FLAGS: readonly Flag[] = [
 ]
 
 /** All flags of `serve` and `run`. */
-export const FLAGS: readonly Flag[] = [...SERVER_FLAGS, ...COMMAND_FLAGS]
+export const FLAGS: readonly Flag[] = [...SERVER_FLAGS, ...AUDIT_FLAGS, ...COMMAND_FLAGS]
 
 /** A setting of the OpenID provider; an empty value keeps the default. */
 function oidcSetting(key: keyof Config['oidc']): ReadFlag {

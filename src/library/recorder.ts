@@ -1,6 +1,8 @@
 /** Records requests of clients and changes of objects, for tests to inspect. */
 
 import type { Change } from '../client/change.ts'
+import type { AuditEvent } from '../audit/event.ts'
+import type { AuditSink } from '../audit/sink.ts'
 import type { Client } from '../client/client.ts'
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { header } from '../http/message.ts'
@@ -17,6 +19,7 @@ type Draft = { -readonly [K in keyof RecordedRequest]: RecordedRequest[K] }
 export class Recorder {
   #requests: Draft[] = []
   #changes: RecordedChange[] = []
+  #auditEvents: AuditEvent[] = []
   #isPaused = false
   readonly #now: () => number
 
@@ -32,8 +35,23 @@ export class Recorder {
     return this.#changes
   }
 
+  get auditEvents(): readonly AuditEvent[] {
+    return this.#auditEvents
+  }
+
+  /** Takes the events of the audit. */
+  readonly auditSink: AuditSink = {
+    write: events => {
+      this.#auditEvents.push(...events)
+      if (this.#auditEvents.length > 2 * MAX_RECORDS) this.#auditEvents = this.#auditEvents.slice(-MAX_RECORDS)
+      return true
+    },
+    async close() {},
+  }
+
   clear(): void {
     this.#requests = []
+    this.#auditEvents = []
     this.#changes = []
   }
 

@@ -1,6 +1,7 @@
 /** A running server with the interface for tests. */
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
+import { eventJson } from '../audit/event.ts'
 import { Faults } from '../faults/faults.ts'
 import type { Handler } from '../http/exchange.ts'
 import { parseDuration } from '../lib/duration.ts'
@@ -26,7 +27,7 @@ export class TestParts {
 
   get start(): StartParts {
     const { faults, recorder, clock } = this
-    return { clock, faults, surroundings: { record: recorder.record, hold: this.#holdUp } }
+    return { clock, faults, surroundings: { record: recorder.record, hold: this.#holdUp }, auditWatcher: recorder.auditSink }
   }
 
   holdWrites(until: Promise<unknown>): void {
@@ -118,6 +119,7 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
     settled,
     requests: () => [...recorder.requests],
     changes: () => [...recorder.changes],
+    audit: () => recorder.auditEvents.map(event => JSON.parse(eventJson(event))),
     clock: {
       now: () => new Date(clock.now()),
       async advance(duration) {

@@ -9,10 +9,11 @@ import { isQualifiedName } from '../lib/names.ts'
 import { isQuantity } from '../lib/quantity.ts'
 import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
+import { AUDIT_DEFAULTS, type AuditConfig, auditProblems } from './audit-config.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
 /** Every setting. The public options of the library document each. */
-export type Config = Required<Omit<StartOptions, 'oidc'>> & { readonly oidc: OidcConfig }
+export type Config = Required<Omit<StartOptions, 'oidc' | 'audit'>> & { readonly oidc: OidcConfig; readonly audit: AuditConfig }
 
 /** The settings of an OpenID provider, used if issuer and client are set. */
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
@@ -136,6 +137,7 @@ export const DEFAULTS: Config = {
   authorizationWebhookVersion: 'v1beta1',
   authorizationWebhookCacheAuthorizedMs: 300_000,
   authorizationWebhookCacheUnauthorizedMs: 30_000,
+  audit: AUDIT_DEFAULTS,
   logLevel: 'warn',
   loggingFormat: undefined,
   shutdownDelayMs: 0,
@@ -200,6 +202,7 @@ export function checkConfig(config: Config): Config {
   if (tokenMs !== 0 && !(tokenMs >= MIN_TOKEN_MS && tokenMs <= MAX_TOKEN_MS))
     throw new ConfigError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds')
   checkOidc(config)
+  for (const problem of auditProblems(config.audit)) throw new ConfigError(problem)
   checkRequestHeaders(config)
   checkReviewVersion('--authentication-token-webhook-version', config.authenticationTokenWebhookVersion)
   if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')

@@ -2,6 +2,8 @@
 
 import { createHmac, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
+import type { Auditor } from '../audit/auditor.ts'
+import type { AuditSink } from '../audit/sink.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
@@ -31,6 +33,8 @@ import { noteTokenUse } from './access/token-use.ts'
 import { readSettings } from './admission/admission-plugins.ts'
 import { openAdmission } from './admission/open-admission.ts'
 import { quotaParts } from './admission/quota.ts'
+import type { AuditParts } from './audit/open-audit.ts'
+import { isAudited } from './audit-config.ts'
 import { apiServiceController, ensureApiServices } from './bootstrap-objects/api-services.ts'
 import { publishedProxies, trustPublisher } from './bootstrap-objects/authentication-trust.ts'
 import { bootstrap } from './bootstrap-objects/bootstrap.ts'
@@ -89,6 +93,8 @@ export type StartParts = {
   readonly resolveName?: DestinationsParts['resolve']
   /** The faults to inject. */
   readonly faults?: PortParts['faults']
+  /** Receives the audit events, beside the log and the webhook. */
+  readonly auditWatcher?: AuditSink
 }
 
 /** Opens the store, loads it, creates the bootstrap objects, and listens. */
@@ -161,9 +167,16 @@ async function readConfiguration(config: Config, assembly: Assembly) {
   const files = readOwnFiles(config)
   const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const admissionSettings = await readSettings(config, gate, warn)
-  return { config, assembly, clock, now: () => new Date(clock.now()), gate, log, warn, files, podRanges, admissionSettings }
+  const auditor = await auditorOf(config, { log, clock, watcher: assembly.auditWatcher })
+  if (auditor) assembly.onClose(() => auditor.close())
+  return { config, assembly, clock, now: () => new Date(clock.now()), gate, log, warn, files, podRanges, admissionSettings, auditor }
 }
 type Configured = Awaited<ReturnType<typeof readConfiguration>>
+
+/** Opens the audit where there is one: the others do not load its code. */
+async function auditorOf(config: Config, parts: AuditParts): Promise<Auditor | undefined> {
+  return isAudited(config.audit) ? (await import('./audit/open-audit.ts')).openAudit(config, parts) : undefined
+}
 
 function logStart(config: Config, log: Log): void {
   log.info(
@@ -384,6 +397,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     namespace: core.namespace,
     authentication: access.authentication,
     authorizer: access.authorization.authorizer,
+    auditor: core.auditor,
     aggregated: aggregation.registrations,
     freshness: store.isShared ? { caches, served: customKinds.served } : undefined,
     files,

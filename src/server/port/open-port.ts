@@ -1,4 +1,5 @@
 /** Opens the port of a server: endpoints, request handling and metrics, over HTTPS with certificates that are renewed. */
+import type { Auditor } from '../../audit/auditor.ts'
 import type { Authorizer } from '../../authz/authorizer.ts'
 import type { Faults } from '../../faults/faults.ts'
 import type { Aggregated } from '../../http/aggregated.ts'
@@ -41,6 +42,7 @@ export type PortParts = {
   readonly namespace: (name: string) => AnyObject | undefined
   readonly authentication: Authentication
   readonly authorizer: Authorizer
+  readonly auditor: Auditor | undefined
   readonly aggregated: Aggregated
   /** Undefined where no other server writes to the store. */
   readonly freshness: Freshness | undefined
@@ -93,6 +95,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     waiting: () => flowControl.waiting,
     components: () => [
       ...parts.counted(),
+      ...(parts.auditor?.families() ?? []),
       ...data.observed.families(),
       ...cacheFamilies(caches),
       ...flowControl.families(),
@@ -115,6 +118,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
     authenticator: authentication.authenticator,
     authorizer: parts.authorizer,
+    auditor: parts.auditor,
     endpoints: new Endpoints(catalog, endpoints, aggregated),
     aggregated,
     metrics,

@@ -1,0 +1,179 @@
+/** Opens the audit that the configuration asks for: its policy, its log and its webhook. Loaded only where there is one. */
+import { readFileSync, writeSync } from 'node:fs'
+import { Auditor } from '../../audit/auditor.ts'
+import { BatchingSink } from '../../audit/batching-sink.ts'
+import { type AuditEvent, eventLine } from '../../audit/event.ts'
+import { LogFile } from '../../audit/log-file.ts'
+import { type LineWriter, LogSink } from '../../audit/log-sink.ts'
+import { AUDIT_POLICY, AuditPolicy, type PolicyDocument, validatePolicy } from '../../audit/policy.ts'
+import { type AuditSink, everySink, type LostEvents, lenient } from '../../audit/sink.ts'
+import { TruncatingSink } from '../../audit/truncating-sink.ts'
+import { WebhookSink } from '../../audit/webhook-sink.ts'
+import { ConfigurationError, configurationOf, readDocument } from '../../codec/configuration-document.ts'
+import type { Log } from '../../http/observability/log.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { aggregate } from '../../lib/go-text.ts'
+import type { JsonObject } from '../../lib/json-value.ts'
+import { WebhookTransport } from '../../transport/webhook-transport.ts'
+import type { AuditBackendConfig, AuditConfig } from '../audit-config.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
+
+export type AuditParts = {
+  readonly log: Log
+  readonly clock: Clock
+  /** A further sink, which gets every event. */
+  readonly watcher?: AuditSink | undefined
+}
+
+const DAY_MS = 24 * 3_600_000
+const MB = 1024 * 1024
+/** How many lost events are named in the log at a time; all are counted. */
+const MAX_NAMED = 10
+
+/** The auditor; undefined without a policy, or where events would go nowhere. Throws ConfigError. */
+export function openAudit({ audit }: Pick<Config, 'audit'>, parts: AuditParts): Auditor | undefined {
+  const policy = policyOf(audit)
+  if (!policy) {
+    parts.log.warn({}, 'there is no audit policy, so no request is recorded: see --audit-policy-file')
+    return undefined
+  }
+  if (!audit.log.path && !audit.webhook.configFile && !parts.watcher) return undefined
+  return new Auditor(policy, counted => {
+    const lost: LostEvents = (plugin, why, events) => {
+      counted(plugin, events)
+      report(parts.log, { plugin, why, events })
+    }
+    const watchers = parts.watcher ? [parts.watcher] : []
+    return everySink([...logSinks(audit, { ...parts, lost }), ...webhookSinks(audit, { ...parts, lost }), ...watchers])
+  })
+}
+
+/** Lost events are named in the server's log, so that somebody can find out what they were about. */
+function report(
+  log: Log,
+  { plugin, why, events }: { readonly plugin: string; readonly why: string; readonly events: readonly AuditEvent[] },
+): void {
+  const lines = events.slice(0, MAX_NAMED).map(eventLine)
+  log.error({ plugin, events: events.length, why, impacted: lines }, 'audit events could not be kept')
+}
+
+function policyOf({ policyFile: file, policy }: AuditConfig): AuditPolicy | undefined {
+  if (policy !== undefined) return read(policy as JsonObject, '')
+  if (file === undefined) return undefined
+  try {
+    return read(readDocument(readPolicy(file)), `: from file ${file}`)
+  } catch (error) {
+    if (error instanceof ConfigurationError)
+      throw new ConfigError(`loading audit policy file: failed decoding: ${error.message}: from file ${file}`)
+    throw error
+  }
+}
+
+function read(policy: JsonObject, source: string): AuditPolicy {
+  const fail = (why: string) => new ConfigError(`loading audit policy file: ${why}${source}`)
+  let document: PolicyDocument
+  try {
+    document = configurationOf(policy, AUDIT_POLICY)
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw fail(`failed decoding: ${error.message}`)
+    throw error
+  }
+  const errors = [...validatePolicy(document)].map(({ field, message }) => `${field}: ${message}`)
+  if (errors.length > 0) throw fail(aggregate(errors))
+  if ((document.rules ?? []).length === 0) throw fail('loaded illegal policy with 0 rules')
+  return new AuditPolicy(document)
+}
+
+function readPolicy(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`loading audit policy file: failed to read file path "${file}": ${(error as Error).message}`)
+  }
+}
+
+type SinkParts = AuditParts & { readonly lost: LostEvents }
+
+function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
+  if (!config.path) return []
+  const writer = config.path === '-' ? STANDARD_OUTPUT : openLog(config.path, config, parts)
+  return [behind(new LogSink(writer, { format: config.format, lost: parts.lost }), { config, isConcurrent: false, ...parts })]
+}
+
+function openLog(path: string, config: AuditConfig['log'], { log, clock }: SinkParts): LineWriter {
+  try {
+    return new LogFile(path, {
+      rotation: {
+        maxBytes: config.maxSize * MB,
+        maxBackups: config.maxBackup,
+        maxAgeMs: config.maxAge * DAY_MS,
+        isCompressed: config.compress,
+      },
+      now: () => clock.now(),
+      failed: why => log.error({ why }, 'old audit logs could not be compressed or removed'),
+    })
+  } catch (error) {
+    throw new ConfigError(`--audit-log-path: ${(error as Error).message}`)
+  }
+}
+
+const STANDARD_OUTPUT: LineWriter = {
+  append(line) {
+    writeSync(1, line)
+  },
+  async close() {},
+}
+
+function webhookSinks({ webhook: config }: AuditConfig, parts: SinkParts): AuditSink[] {
+  if (!config.configFile) return []
+  const transport = new WebhookTransport()
+  const { clock, lost } = parts
+  const sink = new WebhookSink({
+    endpoint: endpointOfKubeconfig(config.configFile),
+    transport,
+    initialBackoffMs: config.initialBackoffMs,
+    clock,
+    random: Math.random,
+    lost,
+  })
+  const whole = behind(sink, { config, isConcurrent: true, ...parts })
+  return [
+    {
+      write: events => whole.write(events),
+      async close() {
+        await whole.close()
+        transport[Symbol.dispose]()
+      },
+    },
+  ]
+}
+
+/** Puts before a sink what its mode and its limits ask for. */
+function behind(
+  sink: AuditSink,
+  { config, isConcurrent, clock, lost }: SinkParts & { readonly config: AuditBackendConfig; readonly isConcurrent: boolean },
+): AuditSink {
+  const paced = inMode(sink, { config, isConcurrent, clock, lost })
+  if (!config.truncateEnabled) return paced
+  return new TruncatingSink(paced, {
+    limits: { maxEventBytes: config.truncateMaxEventSize, maxBatchBytes: config.truncateMaxBatchSize },
+    lost,
+  })
+}
+
+function inMode(
+  sink: AuditSink,
+  {
+    config,
+    isConcurrent,
+    clock,
+    lost,
+  }: Pick<SinkParts, 'clock' | 'lost'> & { readonly config: AuditBackendConfig; readonly isConcurrent: boolean },
+): AuditSink {
+  if (config.mode === 'blocking-strict') return sink
+  if (config.mode === 'blocking') return lenient(sink)
+  const throttle = config.batchThrottleEnable ? { perSecond: config.batchThrottleQps, burst: config.batchThrottleBurst } : undefined
+  const { batchBufferSize: bufferSize, batchMaxSize: maxSize, batchMaxWaitMs: maxWaitMs } = config
+  return new BatchingSink(sink, { batching: { bufferSize, maxSize, maxWaitMs, throttle, isConcurrent }, clock, lost })
+}

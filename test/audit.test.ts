@@ -1,0 +1,177 @@
+// The audit: its log, its webhook and its modes, with a real server, a real webhook and real files.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  anonymous,
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  keelson,
+  patient,
+  startInProcess,
+  startProcess,
+  temporaryDirectory,
+} from './kit.ts'
+import { reviewWebhook } from './kits/access.ts'
+
+const policy = (...rules: object[]) => ({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules })
+const METADATA = policy({ level: 'Metadata' })
+const PATCH = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } }
+const named = (id: string) => ({ headers: { 'audit-id': id } })
+
+test('a request is recorded at its stages, with user, object, outcome and the reason that it was allowed', patient, async t => {
+  const server = await startInProcess(t, { audit: { policy: METADATA } })
+  await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a'), headers: { 'audit-id': 'one', 'user-agent': 'test/1' } })
+  const events = server.audit().filter(({ auditID }) => auditID === 'one')
+  assert.deepEqual(
+    events.map(({ stage }) => stage),
+    ['RequestReceived', 'ResponseComplete'],
+  )
+  const { requestReceivedTimestamp, stageTimestamp, sourceIPs, user, ...event } = events[1]
+  assert.ok(Date.parse(stageTimestamp) >= Date.parse(requestReceivedTimestamp))
+  assert.match(stageTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+  assert.deepEqual(sourceIPs, ['127.0.0.1'])
+  assert.ok(user.groups.includes('system:masters'))
+  // A slow machine makes it a slow request, which says so.
+  delete event.annotations['apiserver.latency.k8s.io/total']
+  assert.deepEqual(event, {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level: 'Metadata',
+    auditID: 'one',
+    stage: 'ResponseComplete',
+    requestURI: CONFIG_MAPS,
+    verb: 'create',
+    userAgent: 'test/1',
+    objectRef: { resource: 'configmaps', namespace: 'default', name: 'a', apiVersion: 'v1' },
+    responseStatus: { metadata: {}, code: 201 },
+    annotations: { 'authorization.k8s.io/decision': 'allow', 'authorization.k8s.io/reason': '' },
+  })
+})
+
+test(
+  'bodies are recorded from the levels Request and RequestResponse on, without managed fields if the policy says so',
+  patient,
+  async t => {
+    const server = await startInProcess(t, {
+      audit: { policy: policy({ level: 'Request', verbs: ['patch'] }, { level: 'RequestResponse', omitManagedFields: true }) },
+    })
+    const last = (id: string) => server.audit().findLast(({ auditID }) => auditID === id)
+    await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a', { x: '1' }), ...named('created') })
+    assert.equal(last('created').requestObject.data.x, '1')
+    assert.equal(last('created').responseObject.metadata.name, 'a')
+    assert.equal(last('created').responseObject.metadata.managedFields, undefined)
+    await ask(server, `${CONFIG_MAPS}/a`, { ...PATCH, body: { data: { y: '2' } }, headers: { ...PATCH.headers, 'audit-id': 'patched' } })
+    assert.deepEqual(last('patched').requestObject, { data: { y: '2' } })
+    assert.equal(last('patched').responseObject, undefined)
+    await ask(server, CONFIG_MAPS, named('listed'))
+    assert.equal(last('listed').responseObject.kind, 'ConfigMapList')
+    await ask(server, `${CONFIG_MAPS}/none`, named('missing'))
+    assert.deepEqual(last('missing').responseStatus, {
+      metadata: {},
+      status: 'Failure',
+      message: 'configmaps "none" not found',
+      reason: 'NotFound',
+      details: { name: 'none', kind: 'configmaps' },
+      code: 404,
+    })
+  },
+)
+
+test('refused, unauthenticated and impersonated requests, and watches, are recorded', patient, async t => {
+  const server = await startInProcess(t, { audit: { policy: METADATA }, anonymousAuth: false })
+  const of = (id: string) => server.audit().filter(({ auditID }) => auditID === id)
+  await ask(server, CONFIG_MAPS, { ...anonymous, headers: { 'audit-id': 'nobody' } })
+  assert.deepEqual(
+    of('nobody').map(({ stage, user, responseStatus: { code } }) => [stage, user, code]),
+    [['ResponseStarted', {}, 401]],
+  )
+  await ask(server, CONFIG_MAPS, { headers: { 'impersonate-user': 'jane', 'audit-id': 'jane' } })
+  const refused = of('jane').at(-1)
+  assert.equal(refused.impersonatedUser.username, 'jane')
+  assert.equal(refused.responseStatus.code, 403)
+  assert.equal(refused.annotations['authorization.k8s.io/decision'], 'forbid')
+  await ask(server, `${CONFIG_MAPS}?watch=1&timeoutSeconds=1`, named('watch'))
+  await eventually('the end of the watch', () => (of('watch').length === 3 ? true : undefined))
+  assert.deepEqual(
+    of('watch').map(({ stage }) => stage),
+    ['RequestReceived', 'ResponseStarted', 'ResponseComplete'],
+  )
+})
+
+test('the log is written before the response, and survives kill -9', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const [policyFile, log] = [join(folder, 'policy.yaml'), join(folder, 'logs/audit.log')]
+  writeFileSync(policyFile, JSON.stringify(policy({ level: 'Metadata', omitStages: ['RequestReceived'] })))
+  const server = await startProcess(t, { flags: ['--audit-policy-file', policyFile, '--audit-log-path', log] })
+  await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a'), ...named('killed') })
+  await server.stop('SIGKILL')
+  const lines = readFileSync(log, 'utf8').trim().split('\n')
+  const event = lines.map(line => JSON.parse(line)).find(({ auditID }) => auditID === 'killed')
+  assert.equal(event.responseStatus.code, 201)
+})
+
+test(
+  'a webhook gets batches; one that fails loses events in batch mode, and refuses requests in blocking-strict mode',
+  patient,
+  async t => {
+    const webhook = await reviewWebhook(t, () => ({}))
+    const batched = await startInProcess(t, {
+      audit: { policy: METADATA, webhook: { configFile: webhook.kubeconfig, batchMaxSize: 2, batchMaxWaitMs: 10 } },
+    })
+    await ask(batched, CONFIG_MAPS, named('sent'))
+    const stagesSent = () =>
+      webhook.reviews.flatMap(({ items }) => items.filter(({ auditID }: any) => auditID === 'sent').map(({ stage }: any) => stage)).join()
+    await eventually('the events of the request', () => (stagesSent() === 'RequestReceived,ResponseComplete' ? true : undefined))
+    assert.equal(webhook.reviews[0].kind, 'EventList')
+
+    webhook.state.decide = () => 500
+    const strict = await startInProcess(t, {
+      audit: { policy: METADATA, webhook: { configFile: webhook.kubeconfig, mode: 'blocking-strict', initialBackoffMs: 1 } },
+    })
+    const refused = await ask(strict, CONFIG_MAPS, { method: 'POST', body: configMap('refused') })
+    assert.equal(refused.status, 500)
+    assert.match(refused.text, /failed to store audit event/)
+    webhook.state.decide = () => ({})
+    assert.equal((await ask(strict, `${CONFIG_MAPS}/refused`)).status, 404)
+    const metrics = (await ask(strict, '/metrics')).text
+    assert.match(metrics, /^apiserver_audit_requests_rejected_total 1$/m)
+    assert.match(metrics, /^apiserver_audit_error_total\{plugin="webhook"\} 1$/m)
+  },
+)
+
+test('mistakes in flags and policies are named, and nothing is started', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'policy.yaml')
+  const serve = async (text: string, ...flags: string[]) => {
+    writeFileSync(file, text)
+    const dataDir = join(folder, 'data')
+    const ended = await keelson(
+      'serve',
+      '--data-dir',
+      dataDir,
+      '--secure-port',
+      '0',
+      '--audit-policy-file',
+      file,
+      '--audit-log-path',
+      '-',
+      ...flags,
+    )
+    assert.equal(existsSync(dataDir), false)
+    return `${ended.code} ${ended.stderr}`
+  }
+  assert.match(await serve('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []\n'), /^1 .*loaded illegal policy with 0 rules: from file /)
+  assert.match(
+    await serve('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: All }]\n'),
+    /rules\[0\]\.level: Unsupported value: "All": supported values: "None", "Metadata", "Request", "RequestResponse"/,
+  )
+  assert.match(
+    await serve(JSON.stringify(METADATA), '--audit-log-mode', 'never'),
+    /^1 .*--audit-log-mode takes batch, blocking or blocking-strict/,
+  )
+  assert.match(await serve(JSON.stringify(METADATA), '--audit-log-maxage', '-1'), /^1 .*--audit-log-maxage takes a number/)
+})
