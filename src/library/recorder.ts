@@ -1,8 +1,8 @@
 /** Records requests of clients and changes of objects, for tests to inspect. */
 
-import type { Change } from '../client/change.ts'
 import type { AuditEvent } from '../audit/event.ts'
 import type { AuditSink } from '../audit/sink.ts'
+import type { Change } from '../client/change.ts'
 import type { Client } from '../client/client.ts'
 import type { Exchange, Handler } from '../http/exchange.ts'
 import { header } from '../http/message.ts'
