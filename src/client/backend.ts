@@ -1,5 +1,6 @@
 /** The client's access to the server: the cache to read from and the registry to write to, handed in by the composition root. */
 import type { Fence } from '../lib/fence.ts'
+import type { HandedOver } from '../lib/handed-over.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { Kind, Verb } from '../schema/kind.ts'
 import type { ObjectRevision, Observer } from '../schema/object-revision.ts'
@@ -26,7 +27,8 @@ export type WriteRequest = {
   readonly query: URLSearchParams
   readonly user: User
   readonly manager: string
-  readonly body: { readonly mediaType: string; readonly bytes: Uint8Array }
+  /** An object is handed over as it is; patches are JSON texts. */
+  readonly body: { readonly mediaType: string; readonly bytes: Uint8Array; readonly object?: HandedOver }
   /** Asked before an update or an apply creates what is not there; throws when the user may not. */
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */

@@ -6,7 +6,9 @@
  *     maps.get({ namespace: 'default', name: 'a' })?.data
  *     await maps.create({ metadata: { namespace: 'default', name: 'b' }, data: { key: 'value' } })
  */
+
 import { parseJson, stringifyJson } from '../codec/json.ts'
+import { HandedOver } from '../lib/handed-over.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
@@ -233,13 +235,18 @@ export class ResourceClient<O extends Envelope> {
     const about = { path: '', resource: { group, version, plural, subresource, namespace, name } }
     const authorize = async (asked: string) => backend.authorize(user, { verb: asked, ...about })
     await authorize(verb)
-    const bytes = Buffer.from(stringifyJson(body as Json))
+    const sentBody = isObjectType(mediaType)
+      ? { mediaType, bytes: NO_BYTES, object: new HandedOver(body) }
+      : { mediaType, bytes: Buffer.from(stringifyJson(body as Json)) }
     const call = { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) }
-    return new Written<O>(
-      await backend.write({ ...call, user, manager, body: { mediaType, bytes }, authorizeCreate: () => authorize('create') }),
-    )
+    return new Written<O>(await backend.write({ ...call, user, manager, body: sentBody, authorizeCreate: () => authorize('create') }))
   }
 }
+
+const NO_BYTES = new Uint8Array()
+
+/** Whether a body is an object, not a patch. */
+const isObjectType = (mediaType: string): boolean => mediaType === 'application/json'
 
 type Sent = {
   readonly body: object

@@ -5,6 +5,7 @@ import type { ListItem } from '../codec/list-item.ts'
 import type { Transcoded } from '../codec/transcode.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Fence } from '../lib/fence.ts'
+import type { HandedOver } from '../lib/handed-over.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Verb } from '../schema/kind.ts'
@@ -28,6 +29,8 @@ export type Call = {
 export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array
+  /** The object itself, where a component of this process wrote it: there are no bytes then. */
+  readonly object?: HandedOver
   /** The JSON that YAML and large protobuf bodies were converted to (`prepare-body.ts`). */
   readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }> | PlainJson
 }

@@ -69,7 +69,8 @@ type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicat
 
 /** Reads any JSON or YAML document; errors are those of an object of the expected kind. */
 function parseBody(expected: Expected, body: Body): ParsedBody {
-  const { mediaType, bytes } = body
+  const { mediaType, bytes, object } = body
+  if (object) return { value: object.take(), duplicates: [] }
   try {
     if (mediaType !== 'application/yaml') return parseJson(bytes, readingOf(expected))
     const { value, strictError } = transcodedOf(body, message => unidentified(expected, message, bytes))

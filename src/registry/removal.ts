@@ -27,7 +27,7 @@ import { type Change, newWrite, type Write } from './write-value.ts'
 
 /** The options of a delete, in its body or its query. */
 export function readDeleteOptions({ call, ctx, body }: Request): DeleteOptions {
-  const sent = body && body.bytes.length > 0 ? decodeDeleteOptions(body, { call, ctx }) : undefined
+  const sent = body && (body.object || body.bytes.length > 0) ? decodeDeleteOptions(body, { call, ctx }) : undefined
   if (sent) ctx.sent?.other(() => stringifyJson({ ...(sent as JsonObject), kind: 'DeleteOptions', apiVersion: AUDITED_OPTIONS }))
   return deleteOptions(call.query, sent, ctx)
 }

@@ -25,7 +25,7 @@ export class Request {
   /** Made when it is first asked for: most reads end before. */
   get pace(): Pace {
     this.#pace ??= new Pace({
-      bytes: this.body?.bytes.byteLength ?? 0,
+      bytes: this.body?.object?.size ?? this.body?.bytes.byteLength ?? 0,
       work: this.ctx.budget,
       cancelled: () => cancellationOf(this.ctx),
     })
