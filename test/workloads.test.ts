@@ -125,7 +125,7 @@ test('after kill -9 in the middle of rollouts everything converges, and nothing 
     await server.stop('SIGKILL')
     server = await startProcess(t, { dataDir: server.dataDir, flags: ['--nodes=1'] })
   }
-  // Of both: one that has not begun has no revision of its first template.
+  // Pods of both, as a workload that has not begun has no revision of its first template.
   await eventually('the first pods', async () => {
     const names: string[] = (await pods()).map(({ metadata }) => metadata.name)
     return ['web-', 'db-'].every(prefix => names.filter(name => name.startsWith(prefix)).length > 1) ? true : undefined
