@@ -19,6 +19,7 @@ export const LEFT_OUT = {
     'test/security/damaged-store.test.ts',
     'test/security/full-disk.test.ts',
     'test/service-crash.test.ts',
+    'test/workloads.test.ts',
     'test/workloads/killed-job.test.ts',
   ],
   'packs, installs or builds': [
@@ -37,7 +38,18 @@ export const LEFT_OUT = {
     'test/security/long-texts.test.ts',
     'test/security/memory.test.ts',
   ],
-  'repeats what other tests do once': ['src/storage/embedded/faults.test.ts', 'test/start-stop.test.ts', 'test/workloads/random.test.ts'],
+  'repeats what other tests do once': [
+    'src/devices/allocate.property.test.ts',
+    'src/storage/embedded/faults.test.ts',
+    'test/start-stop.test.ts',
+    'test/workloads/random.test.ts',
+  ],
+  'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
+  'waits for an etcd, or for several servers on one store': [
+    'src/storage/etcd/etcd.test.ts',
+    'test/replica-duties.test.ts',
+    'test/replicas.test.ts',
+  ],
   'runs kubectl or another program so often that its processor time is most of the test': [
     'test/admission/systems.test.ts',
     'test/ansible.test.ts',
