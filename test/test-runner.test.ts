@@ -82,9 +82,12 @@ test('what npm test leaves out is run by itself, and a name in the lists that no
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,
   })
   write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}")
-  const rest = await test(['--rest'])
-  assert.equal(rest.code, 0, rest.stderr)
-  assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
+  // The second is `npm run test:all -- --rest`.
+  for (const options of [['--rest'], ['--all', '--rest']]) {
+    const rest = await test(options)
+    assert.equal(rest.code, 0, rest.stderr)
+    assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
+  }
   write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}")
   const stale = await test(['--rest'])
   assert.deepEqual([stale.code, stale.stderr], [1, 'scripts/test-sets.mjs names test/gone.test.ts, which there is not\n'])
