@@ -22,13 +22,16 @@ export async function bundleTests(files, folder) {
     outfile,
     sourcemap: 'external',
     sourcesContent: false,
-    define: await workerDefinitions(),
+    define: { ...(await workerDefinitions()), 'import.meta.url': OWN_ADDRESS },
     external: ['lmdb', 'pino', 'ws', 'esbuild', 'typescript'],
     logLevel: 'warning',
     plugins: [ownAddresses, fewerRuns],
   })
   return outfile
 }
+
+/** Stands for `import.meta.url` in the bundle. */
+const OWN_ADDRESS = 'addressOfThisFile'
 
 /** Files find others by where they are, not by where the bundle is. */
 const ownAddresses = {
@@ -37,7 +40,8 @@ const ownAddresses = {
     onLoad({ filter: /[/\\](src|test|bench)[/\\].*\.ts$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8')
       if (!text.includes('import.meta.url')) return
-      return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' }
+      // On the first line, so that positions stay. Scripts that tests write contain the expression as text, which stays as well.
+      return { contents: `const ${OWN_ADDRESS} = ${JSON.stringify(pathToFileURL(path).href)}; ${text}`, loader: 'ts' }
     })
   },
 }
