@@ -97,10 +97,6 @@ export class RequestAudit {
     this.#responseObject = this.#withoutManagers(json.trimEnd())
   }
 
-  get hasOutcome(): boolean {
-    return this.#status !== undefined
-  }
-
   /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
   stage(stage: Stage): boolean | Promise<boolean> {
     if (this.#rule.omitStages.has(stage)) return true

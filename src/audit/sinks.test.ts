@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { BatchingSink } from './batching-sink.ts'
 import { type AuditEvent, eventJson, eventLine } from './event.ts'
 import { LogFile } from './log-file.ts'
@@ -49,24 +50,6 @@ function collecting({ isSlow = false } = {}) {
   return { sink, batches, release: () => waiting.splice(0).forEach(go => void go()), closed: () => isClosed }
 }
 
-/** A clock that tests move. */
-function movedClock() {
-  let time = 0
-  const timers = new Set<{ at: number; run: () => void }>()
-  return {
-    now: () => time,
-    after(ms: number, run: () => void) {
-      const timer = { at: time + ms, run }
-      timers.add(timer)
-      return () => void timers.delete(timer)
-    },
-    advance(ms: number) {
-      time += ms
-      for (const timer of [...timers]) if (timer.at <= time && timers.delete(timer)) timer.run()
-    },
-  }
-}
-
 function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'keelson-audit-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -86,7 +69,7 @@ test('an event is written as Go writes it', () => {
 
 test('a full batch is sent at once, another one after its time', async () => {
   const { sink, batches, closed } = collecting()
-  const clock = movedClock()
+  const clock = new ManualClock()
   const batching = { bufferSize: 10, maxSize: 2, maxWaitMs: 1000, throttle: undefined, isConcurrent: true }
   const batched = new BatchingSink(sink, { batching, clock, lost: () => assert.fail('nothing is lost') })
   for (const id of ['a', 'b', 'c']) assert.equal(batched.write([event(id)]), true)
@@ -107,7 +90,7 @@ test('events for which there is no room are lost and counted, and requests go on
   const batching = { bufferSize: 2, maxSize: 1, maxWaitMs: 0, throttle: undefined, isConcurrent: false }
   const batched = new BatchingSink(sink, {
     batching,
-    clock: movedClock(),
+    clock: new ManualClock(),
     lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ auditID }) => auditID)}`),
   })
   for (const id of ['a', 'b', 'c', 'd']) assert.equal(batched.write([event(id)]), true)
@@ -126,7 +109,7 @@ test('events for which there is no room are lost and counted, and requests go on
 
 test('the throttle limits how many batches are sent', () => {
   const { sink, batches } = collecting()
-  const clock = movedClock()
+  const clock = new ManualClock()
   const batching = { bufferSize: 100, maxSize: 1, maxWaitMs: 0, throttle: { perSecond: 1, burst: 2 }, isConcurrent: true }
   const batched = new BatchingSink(sink, { batching, clock, lost: () => assert.fail('nothing is lost') })
   for (const id of ['a', 'b', 'c', 'd']) batched.write([event(id)])

@@ -1,5 +1,6 @@
 /** Sends events to a webhook. A call that fails is repeated a few times, whatever the failure: it may pass. */
 import type { Clock } from '../lib/clock.ts'
+import { repeat } from '../transport/repeat.ts'
 import type { WebhookEndpoint } from '../transport/review-call.ts'
 import { failureOf, WebhookCallError, type WebhookTransport } from '../transport/webhook-transport.ts'
 import { type AuditEvent, eventListJson } from './event.ts'
@@ -16,16 +17,13 @@ export type WebhookSinkParts = {
 }
 
 const PLUGIN = 'webhook'
-const ATTEMPTS = 5
-const BACKOFF_FACTOR = 1.5
-const BACKOFF_JITTER = 0.2
 const TIMEOUT_MS = 30_000
 const MAX_RESPONSE_BYTES = 1024 * 1024
 
 export class WebhookSink implements AuditSink {
   readonly #parts: WebhookSinkParts
-  /** Ends pauses when the server ends: what cannot be sent then is lost. */
-  readonly #closing = new Set<() => void>()
+  /** Ends the pauses between attempts when the server ends: events that cannot be sent then are lost. */
+  readonly #endPauses = new Set<() => void>()
   #isClosed = false
 
   constructor(parts: WebhookSinkParts) {
@@ -33,21 +31,19 @@ export class WebhookSink implements AuditSink {
   }
 
   async write(events: readonly AuditEvent[]): Promise<boolean> {
+    const { initialBackoffMs, random, lost } = this.#parts
     const body = eventListJson(events)
-    let pause = this.#parts.initialBackoffMs
-    for (let attempt = 1; ; attempt++) {
-      const failure = await this.#send(body)
-      if (failure === undefined) return true
-      if (attempt === ATTEMPTS || this.#isClosed) {
-        this.#parts.lost(PLUGIN, failure, events)
-        return false
-      }
-      await this.#pause(pause * (1 + this.#parts.random() * BACKOFF_JITTER))
-      pause *= BACKOFF_FACTOR
-    }
+    const failure = await repeat(() => this.#send(body), {
+      isFinal: outcome => outcome === undefined || this.#isClosed,
+      firstPauseMs: initialBackoffMs,
+      pause: ms => this.#pause(ms),
+      random,
+    })
+    if (failure !== undefined) lost(PLUGIN, failure, events)
+    return failure === undefined
   }
 
-  /** Sends a body; why that failed, if it did. */
+  /** Sends a body: undefined, or the failure. */
   async #send(body: string): Promise<string | undefined> {
     const { transport, endpoint } = this.#parts
     try {
@@ -58,20 +54,21 @@ export class WebhookSink implements AuditSink {
     }
   }
 
-  #pause(ms: number): Promise<void> {
+  /** False when the sink was closed meanwhile. */
+  #pause(ms: number): Promise<boolean> {
     return new Promise(resolve => {
       const end = () => {
         cancel()
-        this.#closing.delete(end)
-        resolve()
+        this.#endPauses.delete(end)
+        resolve(!this.#isClosed)
       }
       const cancel = this.#parts.clock.after(ms, end)
-      this.#closing.add(end)
+      this.#endPauses.add(end)
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const end of [...this.#closing]) end()
+    for (const end of [...this.#endPauses]) end()
   }
 }

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { Auditor } from '../audit/auditor.ts'
 import type { RequestAudit } from '../audit/request-audit.ts'
 import { stringifyJson } from '../codec/json.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { linesOf } from '../lib/header-lines.ts'
 import type { JsonObject } from '../lib/json-value.ts'
@@ -132,12 +133,12 @@ function annotateLatency(record: RequestAudit, { stopwatch }: Exchange): void {
   const total = stopwatch.total
   if (total <= SLOW_MS) return
   for (const [phase, ms] of Object.entries(stopwatch.phases))
-    if (PHASES[phase] !== undefined) record.annotate(LATENCY + PHASES[phase], seconds(ms))
-  record.annotate(`${LATENCY}total`, seconds(total))
+    if (PHASES[phase] !== undefined) record.annotate(LATENCY + PHASES[phase], durationText(ms))
+  record.annotate(`${LATENCY}total`, durationText(total))
 }
 
-/** Milliseconds as Go prints a duration of more than a second or less. */
-const seconds = (ms: number) => (ms < 1000 ? `${ms}ms` : `${ms / 1000}s`)
+/** Milliseconds as a duration in Go's format. */
+const durationText = (ms: number) => formatDuration(BigInt(Math.round(ms * 1e6)))
 
 /** Adds the result of a call to the record: its `Status`, and at the level RequestResponse the object. */
 export function auditResult(

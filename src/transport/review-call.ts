@@ -8,6 +8,7 @@ import { abortSignalOf, type Cancellation } from '../lib/cancellation.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { AnswerError, AnswerFields } from './answer-fields.ts'
+import { repeat } from './repeat.ts'
 import { failureOf, type WebhookAnswer, type WebhookCall, WebhookCallError, type WebhookTransport } from './webhook-transport.ts'
 
 /** The URL of a webhook and the credentials to call it with. */
@@ -39,24 +40,19 @@ export type Review<T> = { readonly kind: string; readonly body: JsonObject; read
 /** Sends a review; resolves with its status, or rejects with ReviewError. */
 export type PostReview = <T>(review: Review<T>, signal: Cancellation) => Promise<T>
 
-const ATTEMPTS = 5
 const FIRST_PAUSE_MS = 500
-const PAUSE_FACTOR = 1.5
-const PAUSE_JITTER = 0.2
 
 /** The status of the returned review. Throws ReviewError. */
 export async function postReview<T>(review: Review<T>, options: ReviewOptions): Promise<T> {
   const body = JSON.stringify({ kind: review.kind, ...review.body })
-  let pause = options.pauseMs ?? FIRST_PAUSE_MS
-  for (let attempt = 1; ; attempt++) {
-    const tried = await attemptReview(body, review, options)
-    if ('status' in tried) return tried.status
-    if (!tried.mayPass || attempt === ATTEMPTS || options.signal.aborted) throw tried.error
-    await sleep(pause * (1 + Math.random() * PAUSE_JITTER), undefined, { signal: abortSignalOf(options.signal) }).catch(() => {
-      throw tried.error
-    })
-    pause *= PAUSE_FACTOR
-  }
+  const { signal, pauseMs: firstPauseMs = FIRST_PAUSE_MS } = options
+  const tried = await repeat(() => attemptReview(body, review, options), {
+    isFinal: outcome => 'status' in outcome || !outcome.mayPass || signal.aborted,
+    firstPauseMs,
+    pause: ms => sleep(ms, true, { signal: abortSignalOf(signal) }).catch(() => false),
+  })
+  if ('status' in tried) return tried.status
+  throw tried.error
 }
 
 type Attempt<T> = { readonly status: T } | { readonly error: ReviewError; readonly mayPass: boolean }
