@@ -1,5 +1,6 @@
 /** The object in the body of a request, as the object of a write. */
 import { encodeObject } from '../codec/stored-bytes.ts'
+import { copyJson } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { EMPTY_BODY } from './api.ts'
@@ -23,7 +24,7 @@ export function* takeReplacement(write: Write): Step<void> {
 
 /** The JSON of a sent object with its defaults. */
 function completed({ kind, ctx }: Write, sent: AnyObject): string {
-  const object = structuredClone(sent)
+  const object = copyJson(sent)
   setDefaults(kind, object, ctx)
   return encodeObject(object).toString()
 }
