@@ -6,7 +6,9 @@
 //   i:0                                         an item by its index
 //
 // The text is canonical (keys sorted, numbers and strings written one way), so equal steps are equal strings.
+
 import { parseJson } from '../codec/json.ts'
+import { messageOf } from '../lib/error-message.ts'
 import { compareText, goJson, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
@@ -75,7 +77,7 @@ function readJson(text: string, then: (value: Json) => ParsedElement): ParsedEle
     // Only the last of repeated names counts, so nothing looks for them.
     value = parseJson(text, { trusted: true }).value
   } catch (error) {
-    return { ok: false, message: error instanceof Error ? error.message : String(error) }
+    return { ok: false, message: messageOf(error) }
   }
   return then(value)
 }

@@ -1,6 +1,7 @@
 /** Binds a pod to its node once everything that plugins have reserved for it is ready. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
-import { type FailureReporter, messageOf } from './failure-reporter.ts'
+import { messageOf } from '../lib/error-message.ts'
+import type { FailureReporter } from './failure-reporter.ts'
 import type { Occupancy } from './occupancy.ts'
 import type { Reservation } from './plugin.ts'
 import type { PodInfo } from './pod-info.ts'

@@ -41,5 +41,3 @@ export class FailureReporter {
     wake(queue.nextAfterMs)
   }
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

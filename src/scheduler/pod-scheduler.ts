@@ -1,11 +1,12 @@
 /** Takes pods from the queue one by one, decides about each at once, and leaves the writes that follow to others. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
+import { messageOf } from '../lib/error-message.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Binder, PluginReservation } from './binder.ts'
 import type { Cluster } from './cluster.ts'
 import { describe } from './diagnosis.ts'
-import { type FailureReporter, messageOf } from './failure-reporter.ts'
+import type { FailureReporter } from './failure-reporter.ts'
 import type { Lookups } from './lookups.ts'
 import type { Nominations } from './nominations.ts'
 import type { Occupancy } from './occupancy.ts'

@@ -1,5 +1,6 @@
 /** Shorthands for declaring the functions of a library. */
 
+import { messageOf } from '../../lib/error-message.ts'
 import type { FunctionDecl, Overload } from '../checker/library.ts'
 import type { CelType } from '../checker/types.ts'
 import { type CelValue, fault, noSuchOverload, runtimeType } from '../runtime/values.ts'
@@ -39,6 +40,6 @@ export function attempt(run: () => CelValue, describe: (message: string) => stri
   try {
     return run()
   } catch (error) {
-    return fault(describe(error instanceof Error ? error.message : String(error)))
+    return fault(describe(messageOf(error)))
   }
 }

@@ -1,5 +1,6 @@
 /** A cache of compiled regular expressions: expressions match the same few patterns again and again. */
 
+import { messageOf } from '../../lib/error-message.ts'
 import { type LinearRegex, linearRegex } from '../../lib/linear-regex.ts'
 import { type CelFault, fault } from './values.ts'
 
@@ -23,6 +24,6 @@ function compiled(pattern: string): LinearRegex | CelFault {
   try {
     return linearRegex(pattern)
   } catch (error) {
-    return fault(error instanceof Error ? error.message : String(error))
+    return fault(messageOf(error))
   }
 }

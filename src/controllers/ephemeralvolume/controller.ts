@@ -1,7 +1,9 @@
 /** Creates the claims of volumes that live and die with their pod. They are deleted with it, as all that an owner has. */
+
 import { namedBy, queueKey } from '../../client/change.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import { defineController, watch } from '../controller.ts'
 import { CLAIM_INDEX } from '../protection/usage.ts'
 import { hasOwnClaims, missingClaims } from './reconcile.ts'
@@ -39,7 +41,7 @@ export const ephemeralVolumeController = defineController({
           try {
             await claims.create(claim.create)
           } catch (error) {
-            refuse(pod, volume, `create PVC ${claim.create.metadata?.name}: ${error instanceof Error ? error.message : String(error)}`)
+            refuse(pod, volume, `create PVC ${claim.create.metadata?.name}: ${messageOf(error)}`)
           }
         }
       },

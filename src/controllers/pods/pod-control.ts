@@ -3,6 +3,7 @@
 import type { Draft, ResourceClient } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/event-recorder.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { generatedNameTaken, isNamespaceTerminating } from '../../schema/status-error.ts'
 
@@ -40,5 +41,3 @@ export function podControl(pods: ResourceClient<Pod>, recorder: EventRecorder): 
     },
   }
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -16,6 +16,7 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import { defineController, watch } from '../controller.ts'
 import { claimDraft, claimStatuses, keepsReservation, owningPod, planClaim, planEntry } from './reconcile.ts'
 
@@ -64,7 +65,7 @@ export const resourceClaimController = defineController({
           if (plan.type === 'done') continue
           made.set(entry.name, plan.type === 'made' ? plan.claim : await make(pod, entry))
         } catch (error) {
-          const message = `PodResourceClaim ${entry.name}: ${error instanceof Error ? error.message : String(error)}`
+          const message = `PodResourceClaim ${entry.name}: ${messageOf(error)}`
           recorder.event(pod, 'Warning', 'FailedResourceClaimCreation', message)
           throw new Error(`pod ${named.namespace}/${named.name}, ${message}`)
         }
@@ -84,7 +85,7 @@ export const resourceClaimController = defineController({
         if (!written) throw new Error('the name is taken')
         return written.object.metadata.name ?? ''
       } catch (error) {
-        throw new Error(`create ResourceClaim : ${error instanceof Error ? error.message : String(error)}`)
+        throw new Error(`create ResourceClaim : ${messageOf(error)}`)
       }
     }
 

@@ -2,6 +2,7 @@
  * Health for probes: `/healthz`, `/livez`, `/readyz`, whole or check by check, in kube-apiserver's format; and the number of failed checks.
  */
 
+import { messageOf } from '../../lib/error-message.ts'
 import type { Family } from '../../lib/exposition.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { textResponse } from '../message.ts'
@@ -122,6 +123,6 @@ async function run({ check }: HealthCheck): Promise<string | undefined> {
   try {
     return await check()
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }

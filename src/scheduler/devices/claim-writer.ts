@@ -1,4 +1,5 @@
 /** The writes of the scheduler to ResourceClaims: allocations and reservations, and their removal. */
+
 import type { Client } from '../../client/client.ts'
 import type { SeriesRecorder } from '../../client/series-recorder.ts'
 import { CLAIM_FINALIZER, consumerOf } from '../../devices/pod-claims.ts'
@@ -6,6 +7,7 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { StatusError } from '../../schema/status-error.ts'
@@ -160,6 +162,6 @@ async function during<T>(what: string, write: () => Promise<T>): Promise<T> {
       const { code, reason, message, details } = error
       throw new StatusError(code, reason, `${what}: ${message}`, details)
     }
-    throw new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new Error(`${what}: ${messageOf(error)}`)
   }
 }

@@ -1,5 +1,7 @@
 /** Failures of files and the database, with messages that say what to do. */
+
 import { constants } from 'node:os'
+import { messageOf } from '../../lib/error-message.ts'
 import { StoreUnavailable } from '../store.ts'
 
 const { ENOSPC, EDQUOT, EFBIG, EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EMFILE, ENFILE, ENOMEM, EIO } = constants.errno
@@ -11,7 +13,7 @@ const MDB_VERSION_MISMATCH = -30794
 /** Turns any failure of the database into a `StoreUnavailable` that starts with what could not be done. */
 export function explain(error: unknown, what: string): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const advice = adviceFor(error)
   return new StoreUnavailable(`${what}: ${advice ?? message}`, { cause: error, ...(advice !== undefined && { problem: advice }) })
 }

@@ -1,4 +1,5 @@
 /** One HTTP/2 connection to a member of etcd, and the gRPC calls on it. */
+import { messageOf } from '../../lib/error-message.ts'
 import { encodeHeaders, type Headers } from './hpack.ts'
 import { DeadlineExceeded, type Http2Session, type Http2Stream, openSession, type Tls } from './http2-session.ts'
 import type { Method } from './messages.ts'
@@ -193,13 +194,13 @@ export class Connection {
           messages.take(chunk)
         } catch (error) {
           stream.cancel()
-          on.ended(new ConnectionLost(textOf(error), { cause: error }))
+          on.ended(new ConnectionLost(messageOf(error), { cause: error }))
         }
       },
       closed: ({ neverSent, error: cause }) => {
         if (status === 'ok') return on.ended()
         if (status) return on.ended(status)
-        on.ended(new ConnectionLost(cause ? textOf(cause) : 'the connection was lost', { cause, neverSent }))
+        on.ended(new ConnectionLost(cause ? messageOf(cause) : 'the connection was lost', { cause, neverSent }))
       },
     })
     return stream
@@ -326,5 +327,3 @@ function percentDecoded(text: string): string {
     return text
   }
 }
-
-const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

@@ -1,4 +1,5 @@
 /** Describes a problem with etcd in one line that says what to do. */
+import { messageOf } from '../../lib/error-message.ts'
 import { SpaceExceeded, StoreUnavailable } from '../store.ts'
 import { ConnectionLost, RpcError } from './connection.ts'
 import { DeadlineExceeded } from './http2-session.ts'
@@ -83,7 +84,7 @@ export function explain(error: unknown, where: string): StoreUnavailable {
 function reasonOf(error: unknown, where: string): [message: string, problem: string] {
   const { code, reason } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown; reason?: unknown }
   // The error of OpenSSL is in its own field; the message is for readers of its sources.
-  const said = typeof reason === 'string' && reason !== '' ? reason : error instanceof Error ? error.message : String(error)
+  const said = typeof reason === 'string' && reason !== '' ? reason : messageOf(error)
   const text = said.trim().replace(/\s+/g, ' ')
   if (error instanceof RpcError) return ofStatus(error, where)
   if (typeof code === 'string') {

@@ -1,5 +1,6 @@
 /** Rules for the annotations that affect pods, and for the fields that replaced them. */
 
+import { messageOf } from '../../../lib/error-message.ts'
 import { goQuote } from '../../../lib/go-text.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { entry, type FieldError, forbidden, invalid, type Ref, withValue } from '../../../schema/refs.ts'
@@ -57,7 +58,7 @@ function parseTolerations(text: string): Toleration[] | string {
   try {
     parsed = JSON.parse(text)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
   if (parsed === null) return []
   if (!Array.isArray(parsed)) return 'json: cannot unmarshal value into Go value of type []core.Toleration'
