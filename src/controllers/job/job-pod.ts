@@ -7,6 +7,8 @@ import { podCondition } from '../pods/pod-state.ts'
 
 /** Keeps a pod until it is counted. */
 export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking'
+/** A strategic merge patch that removes it. */
+export const UNTRACK = { metadata: { '$deleteFromPrimitiveList/finalizers': [TRACKING_FINALIZER] } }
 /** Both an annotation and a label. */
 export const COMPLETION_INDEX = 'batch.kubernetes.io/job-completion-index'
 export const FAILURE_COUNT = 'batch.kubernetes.io/job-index-failure-count'
