@@ -133,19 +133,20 @@ test('every option is on the page that documents them, and no others', () => {
 
 test('after close the process exits, with watches and connections open', patient, async t => {
   const script = `
-    import { start } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)}
+    import { start } from ${JSON.stringify(new URL('../dist/keelson.js', import.meta.url).href)}
     const open = []
     for (const options of [{}, { dataDir: ${JSON.stringify(temporaryDirectory(t))} }]) {
-      await using server = await start(options)
+      const server = await start(options)
       for (let i = 0; i < 3; i++) open.push(await server.fetch('${CONFIG_MAPS}?watch=true'))
       await server.fetch('/api/v1/namespaces')
+      await server.close()
     }
     for (const watch of open) await watch.text()
     const failing = await start({ port: -1 }).catch(() => 'refused')
     console.log('closed', open.length, failing)
   `
-  const file = join(temporaryDirectory(t), 'script.mts')
+  const file = join(temporaryDirectory(t), 'script.mjs')
   writeFileSync(file, script)
-  const { code, stdout, stderr } = await run(process.execPath, ['--import', 'tsx', file], { cwd: ROOT })
+  const { code, stdout, stderr } = await run(process.execPath, [file])
   assert.deepEqual([code, stdout, stderr], [0, 'closed 6 refused\n', ''])
 })

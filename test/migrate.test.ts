@@ -10,20 +10,15 @@ import { configOf } from '../src/start-options.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Store } from '../src/storage/store.ts'
-import { ask, eventually, type Finished, patient, ROOT, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import { ask, eventually, type Finished, KEELSON, patient, ROOT, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
 import { type EtcdCluster, startEtcd } from './kits/etcd.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
 import { testWith } from './programs.ts'
 import { WIDGETS } from './samples.ts'
 
-const CLI = `import(${JSON.stringify(join(ROOT, 'src/cli.ts'))}).then(({ main }) => main(process.argv.slice(1))).then(code => (process.exitCode = code))`
-
-/** Starts the command from its sources. */
+/** Starts the built command. */
 function command(...args: string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', CLI, '--', ...args], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(process.execPath, [KEELSON, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', text => (output[name] += text))
   const finished = new Promise<Finished>(resolve => child.on('close', (code, signal) => resolve({ code, signal, ...output })))

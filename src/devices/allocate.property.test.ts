@@ -19,9 +19,11 @@ function quickly(simple: SimpleWorld): string[][] | string {
 }
 
 test('over random worlds it finds what a slow and obviously right allocator finds', () => {
+  let runs = 0
   let allocated = 0
   fc.assert(
     fc.property(simpleWorlds, simple => {
+      runs++
       const fast = quickly(simple)
       assert.deepEqual(fast, slowly(simple))
       if (fast !== 'none') allocated++
@@ -29,7 +31,7 @@ test('over random worlds it finds what a slow and obviously right allocator find
     { numRuns: 10_000, seed },
   )
   // The cases are worth something only if both outcomes are common.
-  assert(allocated > 2000 && allocated < 8000, `${allocated} of 10000 could be allocated`)
+  assert(allocated > runs / 5 && allocated < (runs * 4) / 5, `${allocated} of ${runs} could be allocated`)
 })
 
 test('over all worlds of up to three devices and two requests, too', () => {

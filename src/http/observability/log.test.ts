@@ -1,19 +1,25 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { temporaryDirectory } from '../../../test/kit.ts'
 import { secretJson, testApi, testRequest } from '../../../test/kits/http/test-server.ts'
+import { builtScript } from '../../../test/kits/script.ts'
 import type { Fields, Log } from './log.ts'
 
-test('lines below the level are dropped, the others are JSON on standard error in their order', async () => {
+test('lines below the level are dropped, the others are JSON on standard error in their order', async t => {
   const source = fileURLToPath(new URL('./log.ts', import.meta.url))
-  const script = `import { createLog } from ${JSON.stringify(source)}
+  const script = join(temporaryDirectory(t), 'script.ts')
+  const text = `import { createLog } from ${JSON.stringify(source)}
     const log = createLog('info')
     log.debug({}, 'never')
     log.info({ n: 1 }, 'first')
     log.error({ n: 2 }, 'second')`
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])
+  writeFileSync(script, text)
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [builtScript(t, script)])
   const lines = stderr
     .split('\n')
     .filter(line => line.startsWith('{'))

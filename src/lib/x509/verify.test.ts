@@ -286,15 +286,15 @@ testWith(
       if (error) throw error
       return status === 0
     }
-    let accepted = 0
     fc.assert(
-      fc.property(scene.map(comparable), each => {
-        const isTrusted = verdictOf(each) === 'ok'
-        if (isTrusted) accepted++
-        assert.equal(isTrusted, opinionOf(each), verdictOf(each))
-      }),
+      fc.property(scene.map(comparable), each => assert.equal(verdictOf(each) === 'ok', opinionOf(each), verdictOf(each))),
       { numRuns: 200 },
     )
-    assert.ok(accepted > 10, 'both verdicts occur')
   },
 )
+
+test('of the chains that OpenSSL is asked about some are accepted and some refused', () => {
+  // Always the same ones, so that chance does not decide.
+  const verdicts = fc.sample(scene.map(comparable), { numRuns: 60, seed: 1 }).map(each => verdictOf(each) === 'ok')
+  for (const verdict of [true, false]) assert.ok(verdicts.filter(each => each === verdict).length > 5, `${verdict}`)
+})

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { builtScript } from '../../../test/kits/script.ts'
 import { text } from '../../../test/kits/storage/conformance-kit.ts'
 import type { Report } from '../../../test/kits/storage/crash-writer.ts'
 import { StoreUnavailable } from '../store.ts'
@@ -17,14 +19,13 @@ function directory(t: TestContext): string {
   return dir
 }
 
-/** A writing process; `told` is what it has acknowledged so far. */
-function startWriter(
-  t: TestContext,
-  dir: string,
-  round: number,
-): { child: ChildProcess; told: Report[]; heard(count: number): Promise<void> } {
-  const script = new URL('../../../test/kits/storage/crash-writer.ts', import.meta.url)
-  const child = fork(script, [dir, `${round}`], { execArgv: ['--import', 'tsx'] })
+const WRITER = fileURLToPath(new URL('../../../test/kits/storage/crash-writer.ts', import.meta.url))
+
+type Writer = { readonly child: ChildProcess; readonly told: Report[]; heard(count: number): Promise<void> }
+
+/** Starts a writing process from the script; `told` is what it has acknowledged so far. */
+function startWriter(t: TestContext, script: string, dir: string, round: number): Writer {
+  const child = fork(script, [dir, `${round}`], { execArgv: [] })
   t.after(() => child.kill('SIGKILL'))
   const told: Report[] = []
   let wake = () => {}
@@ -48,10 +49,11 @@ async function kill(child: ChildProcess): Promise<void> {
 
 test('nothing acknowledged is lost and nothing half-written appears, however often the process is killed', async t => {
   const dir = directory(t)
+  const script = builtScript(t, WRITER)
   const acknowledged = new Map<string, { value: string | null; revision: number }>()
   let newest = 1
   for (let round = 0; round < ROUNDS; round++) {
-    const writer = startWriter(t, dir, round)
+    const writer = startWriter(t, script, dir, round)
     await writer.heard(2 + ((round * 97) % 400))
     await kill(writer.child)
     for (const told of writer.told) {
@@ -92,11 +94,12 @@ test('nothing acknowledged is lost and nothing half-written appears, however oft
 
 test('a second process is refused by name, and let in at once after the first was killed', async t => {
   const dir = directory(t)
-  const first = startWriter(t, dir, 0)
+  const script = builtScript(t, WRITER)
+  const first = startWriter(t, script, dir, 0)
   await first.heard(3)
   const refusal = (error: Error) => error instanceof StoreUnavailable && error.message.includes(`process ${first.child.pid}`)
   await assert.rejects(openEmbeddedStore({ dir }), refusal)
-  const second = startWriter(t, dir, 1)
+  const second = startWriter(t, script, dir, 1)
   await second.heard(1)
   assert.match((second.told[0] as { refused: string }).refused, new RegExp(`process ${first.child.pid} has it open; stop that one first`))
   await kill(first.child)

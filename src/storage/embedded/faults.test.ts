@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
+import { builtScript } from '../../../test/kits/script.ts'
 import { bytes, collect, put, read, text } from '../../../test/kits/storage/conformance-kit.ts'
 import type { Report } from '../../../test/kits/storage/full-disk-writer.ts'
 import type { Refusals } from '../../../test/kits/storage/unprivileged-opener.ts'
@@ -288,8 +289,8 @@ function canLimitFiles(): boolean {
 
 /** A script of the test kit in a process of its own, started by a shell that first does something else. */
 function spawnWriter(t: TestContext, script: string, args: string[], { before }: { before: string }): ChildProcess {
-  const path = fileURLToPath(new URL(`../../../test/kits/storage/${script}`, import.meta.url))
-  const child = spawn('sh', ['-c', `${before}; exec "$@"`, 'sh', process.execPath, '--import', 'tsx', path, ...args], {
+  const path = builtScript(t, fileURLToPath(new URL(`../../../test/kits/storage/${script}`, import.meta.url)))
+  const child = spawn('sh', ['-c', `${before}; exec "$@"`, 'sh', process.execPath, path, ...args], {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   t.after(() => child.kill('SIGKILL'))

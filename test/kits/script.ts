@@ -1,0 +1,18 @@
+/** Scripts of the tests for processes of their own, each as one file that Node runs as it is: tsx would compile it at every start. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { ROOT, type Scope } from '../kit.ts'
+
+/** Builds a script and returns the path of the result, which is removed with the test. */
+export function builtScript(t: Scope, path: string): string {
+  // Packages are found from here.
+  const cache = join(ROOT, '.cache')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'script-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const outfile = join(folder, basename(path).replace(/ts$/, 'mjs'))
+  const options = { bundle: true, platform: 'node', format: 'esm', target: 'node20', packages: 'external' } as const
+  buildSync({ ...options, entryPoints: [path], outfile, logLevel: 'warning' })
+  return outfile
+}
