@@ -1,6 +1,8 @@
 // Runs test files in a few processes, each of which runs many: starting one for every file takes longer than most files do.
 import { fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 /** A process that has grown past this is replaced before the next file. */
@@ -11,13 +13,20 @@ const MAX_SILENCE_MS = 25 * 60_000
 const MAX_STRAYS = 3
 /** Output of a file that is kept for the case that it fails. */
 const MAX_OUTPUT = 20_000
+/** A further file begins when so much of one processor was idle for so long. */
+const IDLE_SHARE = 0.6
+const IDLE_MS = 1_000
 
 /**
  * Runs files of a bundle, in order, as processes are free, and reports what happens: `passed`, `failed` and `skipped` for tests, `begin` and
  * `end` for files, `diagnostic` for what tests tell beside that. A file that `isAlone` has a process of its own.
+ *
+ * Beside the processes that always run, up to `more` run a file while others wait: for a server, a deadline or the end of a watch. None of
+ * those begins one while a file that `isMeasuring` runs.
  */
-export async function runFiles(files, { bundle, processes, isAlone, showsOutput, env, report }) {
+export async function runFiles(files, { bundle, processes, more = 0, isAlone, isMeasuring = () => false, showsOutput, env, report }) {
   const waiting = [...files]
+  const running = new Set()
   const runner = fileURLToPath(new URL('./test-worker.cjs', import.meta.url))
   const reporter = new URL('./test-events.mjs', import.meta.url).href
   const children = new Set()
@@ -86,18 +95,27 @@ export async function runFiles(files, { bundle, processes, isAlone, showsOutput,
       child.send(file)
     })
 
-  const lane = async () => {
+  const hasIdleProcessor = idleProcessors()
+  const mayBegin = () => ![...running].some(isMeasuring) && hasIdleProcessor()
+  /** The next file; for a lane that may begin one only then, when a processor is idle. */
+  const next = async isFurther => {
+    while (isFurther && waiting.length > 0 && !mayBegin()) await sleep(IDLE_MS / 4)
+    return waiting.shift()
+  }
+  const lane = async isFurther => {
     let child
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    for (let file = await next(isFurther); file !== undefined; file = await next(isFurther)) {
       if (child && (isAlone(file) || memoryOf(child.pid) > MAX_MEMORY)) child = void (await retire(child))
       child ??= start()
+      running.add(file)
       await runFile(child, file)
+      running.delete(file)
       if (child.exitCode !== null || child.signalCode !== null) child = undefined
       else if (isAlone(file)) child = void (await retire(child))
     }
     if (child) await retire(child)
   }
-  await Promise.all(Array.from({ length: processes }, lane))
+  await Promise.all(Array.from({ length: processes + more }, (_, i) => lane(i >= processes)))
   process.off('exit', killAll)
 }
 
@@ -107,6 +125,20 @@ async function retire(child) {
   const gone = new Promise(resolve => child.once('exit', resolve))
   child.kill('SIGKILL')
   await gone
+}
+
+/** A function that tells whether a processor was idle since it last said so, or since it was last asked in vain. */
+function idleProcessors() {
+  const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
+  let before = { at: performance.now(), idle: idleMs() }
+  return () => {
+    const elapsed = performance.now() - before.at
+    if (elapsed < IDLE_MS) return false
+    const idle = idleMs()
+    const isIdle = idle - before.idle >= IDLE_SHARE * elapsed
+    before = { at: performance.now(), idle }
+    return isIdle
+  }
 }
 
 /** Processor time of a process and of its ended children, where the system tells it. */

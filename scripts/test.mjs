@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bundleTests } from './test-bundle.mjs'
 import { runFiles } from './test-pool.mjs'
-import { ALONE, LEFT_OUT } from './test-sets.mjs'
+import { ALONE, LEFT_OUT, MEASURING } from './test-sets.mjs'
 
 /** Something is said at least this often. */
 const PROGRESS_MS = 10_000
@@ -56,9 +56,11 @@ let said = performance.now()
 const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
 await runFiles(files, {
   bundle,
-  // Some tests wait more than they work, so two processes keep two processors less than busy; a third would disturb those that measure.
   processes: Number(process.env.KEELSON_TEST_PROCESSES ?? Math.min(Math.max(availableParallelism(), 2), 4)),
+  // Some tests wait more than they work, so further files run while processors are idle.
+  more: process.env.KEELSON_TEST_PROCESSES === undefined ? 2 : 0,
   isAlone: file => file in ALONE,
+  isMeasuring: file => MEASURING.includes(file),
   showsOutput: wanted.length > 0,
   env: {
     ...process.env,

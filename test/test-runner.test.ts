@@ -61,7 +61,7 @@ test('files share a process and not their hooks, unless one is to be alone', pat
     'test/b.test.ts': file('b'),
     'test/c.test.ts': file('c'),
   })
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }")
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = []")
   assert.equal((await test(['test/'])).code, 0)
   const notes = readFileSync(join(folder, 'notes'), 'utf8')
     .trim()
@@ -81,14 +81,14 @@ test('what npm test leaves out is run by itself, and a name in the lists that no
     'src/a.test.ts': `${IMPORTS} test('a unit', () => {})`,
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,
   })
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}")
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = []")
   // The second is `npm run test:all -- --rest`.
   for (const options of [['--rest'], ['--all', '--rest']]) {
     const rest = await test(options)
     assert.equal(rest.code, 0, rest.stderr)
     assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
   }
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}")
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = []")
   const stale = await test(['--rest'])
   assert.deepEqual([stale.code, stale.stderr], [1, 'scripts/test-sets.mjs names test/gone.test.ts, which there is not\n'])
 })
