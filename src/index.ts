@@ -1,4 +1,5 @@
 /** The library: real servers for tests in any runner, several in one process, each with its own store. `public.d.ts` is its contract. */
+import { flagValues } from './flag-values.ts'
 import { fixtureFor as fixtureWith } from './library/fixture.ts'
 import { TestParts, testServer } from './library/test-server.ts'
 import type { RunnerHooks, RunningServer, StartOptions } from './public.d.ts'
@@ -16,7 +17,8 @@ export const fixtureFor = (hooks: RunnerHooks) => fixtureWith(hooks, start)
 
 export async function start(options: StartOptions = {}): Promise<RunningServer> {
   const parts = new TestParts()
-  const server = await startServer(configOf(options), parts.start).catch(error => {
+  const config = configOf(options)
+  const server = await startServer(config, { ...parts.start, flags: flagValues(config) }).catch(error => {
     if (error instanceof FeatureGateError) throw new ConfigError(`featureGates: ${error.message}`)
     if (error instanceof ConfigError) throw new ConfigError(inOptionNames(error.message))
     throw error

@@ -320,6 +320,14 @@ export interface StartOptions {
   readonly tlsCertFile?: string | undefined
   /** PEM file of the key of `tlsCertFile`. */
   readonly tlsPrivateKeyFile?: string | undefined
+  /** Cipher suites before TLS 1.3, under Go's names, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256. Default: those of Node. */
+  readonly tlsCipherSuites?: readonly string[]
+  /** The oldest version of TLS: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. Default: VersionTLS12. */
+  readonly tlsMinVersion?: string
+  /** Certificates for certain names of the server, each as `CERT,KEY` or `CERT,KEY:NAME,NAME`: PEM files, and the names they are for. */
+  readonly tlsSniCertKeys?: readonly string[]
+  /** Regular expressions of the origins whose pages may use the API in a browser, such as `^https://example\\.com$`. Default: none. */
+  readonly corsAllowedOrigins?: readonly string[]
   /** Domain of API groups and well-known names. Default: k8s.io. */
   readonly groupDomain?: string
   /** Feature gates of Kubernetes, as `A=true,B=false`. */

@@ -105,6 +105,10 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   oidc: { flag: 'oidc', takes: 'an object', fits: isObject },
   tlsCertFile: { flag: 'tls-cert-file', ...text },
   tlsPrivateKeyFile: { flag: 'tls-private-key-file', ...text },
+  tlsCipherSuites: { flag: 'tls-cipher-suites', ...texts },
+  tlsMinVersion: { flag: 'tls-min-version', ...text },
+  tlsSniCertKeys: { flag: 'tls-sni-cert-key', ...texts },
+  corsAllowedOrigins: { flag: 'cors-allowed-origins', ...texts },
   groupDomain: { flag: 'group-domain', ...text },
   featureGates: { flag: 'feature-gates', ...text },
   controllers: { flag: 'controllers', ...texts },
@@ -185,6 +189,20 @@ export const OPTION_NAMES: readonly string[] = [
 
 function namesIn(options: object, prefix: string): string[] {
   return Object.keys(options).map(name => prefix + name)
+}
+
+/** Every setting of a configuration, with the flag that sets it. */
+export function* settingsOf(config: Config): Iterable<{ readonly flag: string; readonly name: string; readonly value: unknown }> {
+  const { log, webhook } = config.audit
+  const groups: readonly (readonly [options: Readonly<Record<string, Option>>, values: object])[] = [
+    [OPTIONS, config],
+    [OIDC, config.oidc],
+    [AUDIT, config.audit],
+    [AUDIT_LOG, log],
+    [AUDIT_WEBHOOK, webhook],
+  ]
+  for (const [options, values] of groups)
+    for (const [name, { flag }] of Object.entries(options)) yield { flag, name, value: (values as Readonly<Record<string, unknown>>)[name] }
 }
 
 /** The configuration of these options, with defaults for the others. Throws ConfigError. */

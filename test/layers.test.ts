@@ -18,7 +18,7 @@ const STRATA: readonly Stratum[] = [
   { name: 'access and admission', units: ['authn', 'authz', 'audit', 'admission'] },
   { name: 'requests', units: ['registry', 'http', 'faults'] },
   { name: 'components', units: ['client', 'devices', 'allocation', 'controllers', 'custom', 'scheduler', 'nodes', 'aggregation'] },
-  { name: 'programs', units: ['server', 'flags', 'library', 'start-options.ts', 'index.ts', 'commands', 'cli.ts'] },
+  { name: 'programs', units: ['server', 'flags', 'library', 'start-options.ts', 'flag-values.ts', 'index.ts', 'commands', 'cli.ts'] },
 ]
 
 /** The same inside of the server, the composition root. */

@@ -33,7 +33,6 @@ export const WITHOUT_MEANING = namesIn(`
 export const MISSED: Readonly<Record<string, string>> = {
   'admission-control': 'use --enable-admission-plugins and --disable-admission-plugins instead',
   'authorization-policy-file': 'the authorization mode ABAC does not exist here',
-  'cors-allowed-origins': 'no CORS headers are sent',
   'egress-selector-config-file': 'connections to webhooks and nodes are direct',
   'emulated-version': 'the version is always 1.37',
   'encryption-provider-config': 'stored data is not encrypted',
@@ -43,8 +42,5 @@ export const MISSED: Readonly<Record<string, string>> = {
   'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
   'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
   'strict-transport-security-directives': 'no such header is sent',
-  'tls-cipher-suites': "Node's cipher suites are used",
-  'tls-min-version': 'TLS 1.2 and newer are accepted',
-  'tls-sni-cert-key': 'there is one certificate for all names',
   'tracing-config-file': 'no traces are sent',
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { flagValues } from '../flag-values.ts'
 import { readServeFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import { startServer } from '../server/start.ts'
@@ -20,7 +21,7 @@ export const run: Command = async args => {
     const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
     const { config, apply } = readServeFlags([...own, ...args.slice(0, end)])
     const stop = askedToStop(ENDING_WITH_TERMINAL)
-    await using server = await startServer(config)
+    await using server = await startServer(config, { flags: flagValues(config) })
     await applyAtStart(server, apply)
     const child = startChild(program, rest, { KUBECONFIG: config.kubeconfig!, KEELSON_URL: server.url })
     // The terminal sends its signals to both processes; signals to only this one are forwarded.

@@ -1,4 +1,5 @@
 /** `keelson serve`: flags → config → start, until a signal. */
+import { flagValues } from '../flag-values.ts'
 import { readServeFlags } from '../flags/read-flags.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
@@ -12,7 +13,7 @@ export const serve: Command = async args => {
   // SIGHUP does not end the server, which outlives its terminal: it reads changed files again, as in most daemons.
   let readAgain = () => {}
   process.on('SIGHUP', () => readAgain())
-  const server = await startServer(config)
+  const server = await startServer(config, { flags: flagValues(config) })
   readAgain = () => server.readFilesAgain('SIGHUP')
   try {
     await applyAtStart(server, apply)

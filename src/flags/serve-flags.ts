@@ -1,4 +1,5 @@
 /** The flags of `serve` and `run`: name, type of value, and description. Help and parsing are both derived from these declarations. */
+import { TLS_VERSIONS } from '../lib/tls-settings.ts'
 import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
 import { AUDIT_FLAGS } from './audit-flags.ts'
 import {
@@ -276,6 +277,30 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'FILE',
     doc: 'PEM of the key that belongs to --tls-cert-file',
     read: name('tlsPrivateKeyFile'),
+  },
+  {
+    name: 'tls-cipher-suites',
+    takes: 'A,B',
+    doc: "cipher suites before TLS 1.3, under Go's names, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (default: those of Node)",
+    read: list('tlsCipherSuites'),
+  },
+  {
+    name: 'tls-min-version',
+    takes: 'VERSION',
+    doc: `oldest version of TLS: ${TLS_VERSIONS.join(', ')} (default VersionTLS12)`,
+    read: text('tlsMinVersion'),
+  },
+  {
+    name: 'tls-sni-cert-key',
+    takes: 'CERT,KEY[:NAME,…]',
+    doc: 'PEM files of a certificate and its key for certain names of the server, which may begin with *. (default: the names in the certificate); may be repeated',
+    read: repeated('tlsSniCertKeys'),
+  },
+  {
+    name: 'cors-allowed-origins',
+    takes: 'A,B',
+    doc: 'regular expressions of the origins whose pages may use the API in a browser, such as ^https://example\\.com$ (default: none)',
+    read: list('corsAllowedOrigins'),
   },
   {
     name: 'anonymous-auth',

@@ -6,14 +6,15 @@
  */
 import type { Credentials } from '../authn/authenticator.ts'
 import { forbiddenPath } from '../schema/status-error.ts'
+import type { Cors } from './cors.ts'
 import { header, type Request } from './message.ts'
 
-/** The credentials that count. Throws where a cross-site request has none of its own. */
-export function credentialsOf(request: Request): Credentials {
+/** The credentials that count. Throws where a cross-site request has none of its own. Pages of allowed origins may use all of them. */
+export function credentialsOf(request: Request, cors?: Cors): Credentials {
   const { headers, peer } = request
   const { certificate } = peer
   const authorization = header(headers, 'authorization')
-  if (!isCrossSite(request)) return { authorization, certificate, request }
+  if (!isCrossSite(request) || cors?.originOf(request) !== undefined) return { authorization, certificate, request }
   // A front proxy is no browser: its own certificate names no user, and no page can make a browser send the headers with which it names
   // users.
   if (certificate?.isProxy) return { authorization, certificate: { ...certificate, trusted: false }, request }

@@ -58,7 +58,8 @@ export class Endpoints {
     return textResponse(404, '404 page not found\n')
   }
 
-  #index(request: Request): Response {
+  /** The paths that the index at `/` lists, sorted. */
+  paths(): readonly string[] {
     const paths = [...this.#exact.values()].filter(r => !r.hidden).map(r => r.path)
     for (const [group, versions] of this.#catalog.groups()) {
       if (group !== '') paths.push(`/apis/${group}`)
@@ -66,7 +67,11 @@ export class Endpoints {
     }
     for (const { group, version } of this.#aggregated?.all() ?? [])
       if (group !== '') paths.push(`/apis/${group}`, `/apis/${group}/${version}`)
-    const json = JSON.stringify({ paths: [...new Set(paths)].sort() }, null, 2)
+    return [...new Set(paths)].sort()
+  }
+
+  #index(request: Request): Response {
+    const json = JSON.stringify({ paths: this.paths() }, null, 2)
     const response = bytesResponse(200, 'application/json', Buffer.from(json))
     return request.method === 'HEAD' ? withoutBody(response) : response
   }

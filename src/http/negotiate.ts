@@ -125,7 +125,7 @@ export function acceptsGzip(req: Request): boolean {
 }
 
 /** Requested in the query, or by a client whose output people read. */
-function isPretty(req: Request, query: URLSearchParams): boolean {
+export function isPretty(req: Request, query: URLSearchParams): boolean {
   const asked = query.get('pretty')
   if (asked !== null && asked !== '') return /^(1|t|T|true|TRUE|True)$/.test(asked)
   return /^(curl|Wget|Mozilla\/5\.0)/.test(header(req.headers, 'user-agent') ?? '')

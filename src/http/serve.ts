@@ -20,6 +20,7 @@ import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { audit, auditResult, auditUnauthenticated } from './audit.ts'
 import { compress } from './compress.ts'
+import { type Cors, shareWithOrigins } from './cors.ts'
 import { credentialsOf } from './cross-site.ts'
 import { encode } from './encode.ts'
 import type { Endpoints } from './endpoints.ts'
@@ -46,6 +47,8 @@ export interface Api extends FreshnessApi {
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
   readonly metrics: Metrics
+  /** Origins whose pages may use the API in browsers; without it, none. */
+  readonly cors?: Cors | undefined
   /** Records requests; without it, none is. */
   readonly auditor?: Auditor | undefined
   /** Without it, requests never wait. */
@@ -74,7 +77,21 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   const { record, hold, disturb } = api.surroundings ?? {}
   const recorded = record ? [record] : []
   const disturbed = [hold, disturb].filter(wrap => wrap !== undefined)
-  const around = [trace, ...recorded, recover, refresh, authenticate, audit, impersonate, ...disturbed, explain, takeSeat, deadline]
+  const shared = api.cors ? [shareWithOrigins] : []
+  const around = [
+    trace,
+    ...recorded,
+    ...shared,
+    recover,
+    refresh,
+    authenticate,
+    audit,
+    impersonate,
+    ...disturbed,
+    explain,
+    takeSeat,
+    deadline,
+  ]
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
     exchange => answer(exchange, api),
@@ -85,10 +102,10 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
 
 /** Authenticates the request. */
 const authenticate =
-  (next: Handler, { authenticator, metrics, auditor, now }: Api): Handler =>
+  (next: Handler, { authenticator, metrics, auditor, now, cors }: Api): Handler =>
   exchange => {
     const { request } = exchange
-    const authenticated = authenticator.authenticate(credentialsOf(request), request)
+    const authenticated = authenticator.authenticate(credentialsOf(request, cors), request)
     return whenDone(authenticated, found => {
       if (found.outcome !== 'user') {
         metrics.authenticated(found.outcome === 'none' ? 'failure' : 'error')

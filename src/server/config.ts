@@ -3,10 +3,12 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { SIGNING_ALGORITHMS } from '../authn/oidc.ts'
+import { corsProblems } from '../http/cors.ts'
 import { isUnspecified, parseCIDR, parseIP } from '../lib/ip.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { isQualifiedName } from '../lib/names.ts'
 import { isQuantity } from '../lib/quantity.ts'
+import { type NamedPair, readNamedPair, readTlsSettings, TlsSettingError } from '../lib/tls-settings.ts'
 import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
 import type { OidcOptions, StartOptions } from '../public.d.ts'
 import { AUDIT_DEFAULTS, type AuditConfig, auditProblems } from './audit-config.ts'
@@ -85,6 +87,10 @@ export const DEFAULTS: Config = {
   oidc: { usernameClaim: 'sub', signingAlgorithms: ['RS256'], requiredClaims: {} },
   tlsCertFile: undefined,
   tlsPrivateKeyFile: undefined,
+  tlsCipherSuites: [],
+  tlsMinVersion: '',
+  tlsSniCertKeys: [],
+  corsAllowedOrigins: [],
   groupDomain: 'k8s.io',
   featureGates: '',
   controllers: ['*'],
@@ -201,6 +207,9 @@ export function checkConfig(config: Config): Config {
   const { serviceAccountMaxTokenExpirationMs: tokenMs } = config
   if (tokenMs !== 0 && !(tokenMs >= MIN_TOKEN_MS && tokenMs <= MAX_TOKEN_MS))
     throw new ConfigError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds')
+  checkTls(config)
+  const corsErrors = [...new Set(corsProblems(config.corsAllowedOrigins))]
+  if (corsErrors.length > 0) throw new ConfigError(corsErrors.length === 1 ? corsErrors[0]! : `[${corsErrors.join(', ')}]`)
   checkOidc(config)
   for (const problem of auditProblems(config.audit)) throw new ConfigError(problem)
   checkRequestHeaders(config)
@@ -255,6 +264,25 @@ function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, 
 
 /** Joins paths as kube-apiserver does: with a slash before, and none after. */
 const normalPrefix = (prefix: string) => `/${prefix}`.replace(/\/+/g, '/').replace(/\/$/, '')
+
+function checkTls({ tlsMinVersion, tlsCipherSuites, tlsSniCertKeys }: Config): void {
+  try {
+    readTlsSettings({ minVersion: tlsMinVersion, cipherSuites: tlsCipherSuites })
+    for (const text of tlsSniCertKeys) namedPair(text)
+  } catch (error) {
+    if (error instanceof TlsSettingError) throw new ConfigError(error.message)
+    throw error
+  }
+}
+
+/** The files and names of a value of --tls-sni-cert-key. Throws TlsSettingError. */
+function namedPair(text: string): NamedPair {
+  try {
+    return readNamedPair(text)
+  } catch (error) {
+    throw new TlsSettingError(`invalid argument ${JSON.stringify(text)} for "--tls-sni-cert-key" flag: ${(error as Error).message}`)
+  }
+}
 
 function checkAutoscaling(config: Config): void {
   const { horizontalPodAutoscalerSyncMs: syncMs, horizontalPodAutoscalerTolerance: tolerance } = config

@@ -95,6 +95,8 @@ export type StartParts = {
   readonly faults?: PortParts['faults']
   /** Receives the audit events, beside the log and the webhook. */
   readonly auditWatcher?: AuditSink
+  /** Flags with their values, for `/flagz`; without them that path does not exist. */
+  readonly flags?: PortParts['flags']
 }
 
 /** Opens the store, loads it, creates the bootstrap objects, and listens. */
@@ -324,7 +326,7 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
   })
   core.registry.set(registry)
   const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? certificates.current.proxyClient })
-  const { clientCa } = tlsMaterial(files, certificates.current)
+  const { clientCa } = tlsMaterial(files, certificates.current, config)
   const trust = trustPublisher({ clientCa, ...publishedProxies(config, files, certificates.current) })
   const components = apiAccess({
     ...context,
@@ -411,6 +413,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     },
     surroundings: assembly.surroundings ?? {},
     faults: assembly.faults,
+    flags: assembly.flags,
     isLeaving: () => lifecycle.isLeaving,
     counted: () => [
       ...queueFamilies([...controllers.queues, ...duties.runner.queues()]),

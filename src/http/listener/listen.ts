@@ -3,9 +3,16 @@ import { constants as crypto } from 'node:crypto'
 import { createServer as createHttp1Server, type Server as Http1Server, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import {
+  createSecureContext,
+  createServer as createTlsServer,
+  type SecureContext,
+  type TLSSocket,
+  type Server as TlsServer,
+} from 'node:tls'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { TlsSettings } from '../../lib/tls-settings.ts'
 import { poolOfPem } from '../../lib/x509/pool.ts'
 import { PendingStreams } from '../flow-control/pending-streams.ts'
 import { UnsentResponses } from '../flow-control/unsent-responses.ts'
@@ -15,6 +22,7 @@ import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
 import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
+import { type NamedCertificate, NamedContexts } from './named-certificates.ts'
 import { ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
 
@@ -27,6 +35,12 @@ export type TlsMaterial = {
   readonly clientCa: string
   /** Authorities of front proxies, which may name users in headers. */
   readonly proxyCa?: string | undefined
+  /** Certificates for certain names of the server. */
+  readonly named?: readonly NamedCertificate[]
+  /** The oldest version of TLS. */
+  readonly minVersion?: TlsSettings['minVersion']
+  /** Cipher suites in OpenSSL's notation. */
+  readonly ciphers?: string | undefined
 }
 
 export type ListenOptions = {
@@ -64,15 +78,19 @@ export class Listener implements AsyncDisposable {
   #isDown = false
   #opening: Peer | undefined
   #handshakeErrors = 0
+  /** Certificates for certain names, where there are any; as many as at the start. */
+  #named: NamedContexts | undefined
 
   constructor({ tls, serve, log }: ListenOptions) {
     this.#log = log
     this.#pools = poolsOf(tls)
     this.#http1 = this.#createHttp1(serve)
     this.#serve = serve
+    this.#named = namedOf(tls)
     this.#tls = createTlsServer({
       ...contextOf(tls),
       ca: [],
+      ...(this.#named && { SNICallback: (name: string, done: SniDone) => done(null, this.#named?.ofName(name)) }),
       ALPNProtocols: ['h2', 'http/1.1'],
       requestCert: true,
       rejectUnauthorized: false,
@@ -81,7 +99,10 @@ export class Listener implements AsyncDisposable {
     this.#tls.maxConnections = LIMITS.connections
     this.#unread = tls
     // Before Node begins the handshake.
-    this.#tls.prependListener('connection', () => this.readAuthorities())
+    this.#tls.prependListener('connection', socket => {
+      this.readAuthorities()
+      this.#present(socket)
+    })
     this.#tls.on('connection', socket => {
       if (this.#isDown || this.#draining) return void socket.destroy()
       this.#handshaking.add(socket)
@@ -134,7 +155,14 @@ export class Listener implements AsyncDisposable {
   reload(tls: TlsMaterial): void {
     this.#unread = undefined
     this.#pools = poolsOf(tls)
+    this.#named = namedOf(tls)
     this.#tls.setSecureContext(contextOf(tls))
+  }
+
+  /** Clients that connect to an address send no name: where a certificate is for that address, the next handshake uses it. */
+  #present({ localAddress = '' }: Socket): void {
+    const material = this.#named?.ofAddress(localAddress)
+    if (material) this.#tls.setSecureContext(contextOf(material))
   }
 
   /** Makes clients with a certificate reconnect, so that no connection outlives a removed authority. Running requests finish. */
@@ -375,14 +403,21 @@ const UNKNOWN: Peer = { address: '', certificate: undefined }
  * TLS 1.2 or newer. Sessions are not resumed: a resumed session would be trusted because of its first handshake, even if the client's
  * authority has been removed since, and a handshake on these curves costs little.
  */
-function contextOf({ key, cert, clientCa, proxyCa = '' }: TlsMaterial) {
+function contextOf({ key, cert, clientCa, proxyCa = '', minVersion = 'TLSv1.2', ciphers }: TlsMaterial) {
   return {
     key,
     cert,
     ca: clientCa + proxyCa,
-    minVersion: 'TLSv1.2' as const,
+    minVersion,
+    ...(ciphers !== undefined && { ciphers }),
     secureOptions: crypto.SSL_OP_NO_TICKET | crypto.SSL_OP_NO_RENEGOTIATION,
   }
+}
+
+type SniDone = (error: null, context?: SecureContext) => void
+
+function namedOf(tls: TlsMaterial): NamedContexts | undefined {
+  return tls.named?.length ? new NamedContexts(tls, material => createSecureContext(contextOf(material))) : undefined
 }
 
 /** The client certificate authorities, parsed when the first certificate is verified. */

@@ -3,6 +3,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseTokenFile } from '../../authn/token-file.ts'
 import { readVerificationKeys, type SigningKey, signingKey, type VerificationKey } from '../../authn/verification-keys.ts'
+import type { NamedCertificate } from '../../http/listener/named-certificates.ts'
+import { readNamedPair } from '../../lib/tls-settings.ts'
 import type { User } from '../../schema/user.ts'
 import { type Config, ConfigError } from '../config.ts'
 
@@ -14,6 +16,8 @@ export type OwnFiles = {
   readonly proxyCa: string | undefined
   /** The server's own certificate and its key; PEM. */
   readonly server: { readonly cert: string; readonly key: string } | undefined
+  /** Certificates for certain names of the server; PEM. */
+  readonly named: readonly NamedCertificate[]
   /** Authorities of the OpenID provider's certificate; PEM. */
   readonly oidcCa: string | undefined
   /** The client certificate for kubelets, if configured, and the authority of theirs; PEM. */
@@ -81,7 +85,17 @@ export function readOwnFiles(config: Config): OwnFiles {
     oidcCa: config.oidc.caFile === undefined ? undefined : readCertificates(config.oidc.caFile).text,
     clientCa: clientCaFile === undefined ? undefined : readCertificates(clientCaFile).text,
     proxyCa: readProxyCa(config),
+    named: config.tlsSniCertKeys.map(readNamed),
     server: tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : readPair(tlsCertFile, tlsPrivateKeyFile),
+  }
+}
+
+function readNamed(text: string): NamedCertificate {
+  const { certFile, keyFile, names } = readNamedPair(text)
+  try {
+    return { ...readPair(certFile, keyFile), names }
+  } catch (error) {
+    throw new ConfigError(`failed to load SNI cert and key: ${(error as Error).message}`)
   }
 }
 

@@ -3,6 +3,7 @@ import { chmodSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
 import { keepsModes } from '../../lib/private-files.ts'
+import { readNamedPair } from '../../lib/tls-settings.ts'
 import { type Doubt, examinePlace, localUser, type Place } from '../../lib/trusted-place.ts'
 import { type Config, ConfigError } from '../config.ts'
 
@@ -69,7 +70,8 @@ export function warnOfNamedFiles(config: Config, warn: Warn): void {
 
 function namedFiles(config: Config): string[] {
   const named = Object.entries(config).flatMap(([setting, value]) => (FILE_SETTING.test(setting) ? [value].flat() : []))
-  return [...named, config.oidc.caFile].filter(value => typeof value === 'string')
+  const pairs = config.tlsSniCertKeys.map(readNamedPair).flatMap(({ certFile, keyFile }) => [certFile, keyFile])
+  return [...named, ...pairs, config.oidc.caFile].filter(value => typeof value === 'string')
 }
 const FILE_SETTING = /([Ff]ile|Files|Config|CertificateAuthority|ClientCertificate|ClientKey)$/
 

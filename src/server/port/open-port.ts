@@ -3,20 +3,23 @@ import type { Auditor } from '../../audit/auditor.ts'
 import type { Authorizer } from '../../authz/authorizer.ts'
 import type { Faults } from '../../faults/faults.ts'
 import type { Aggregated } from '../../http/aggregated.ts'
+import { Cors } from '../../http/cors.ts'
 import { documentEndpoints } from '../../http/documents/documents.ts'
 import { openIdEndpoints } from '../../http/documents/openid.ts'
-import { versionEndpoint } from '../../http/documents/version.ts'
-import { Endpoints } from '../../http/endpoints.ts'
+import { versionEndpoint, versionInfo } from '../../http/documents/version.ts'
+import { type EndpointRule, Endpoints } from '../../http/endpoints.ts'
 import { FlowControl } from '../../http/flow-control/flow-control.ts'
 import type { Freshness } from '../../http/fresh.ts'
 import { type Listener, listen } from '../../http/listener/listen.ts'
 import { Health, type HealthCheck } from '../../http/observability/health.ts'
 import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
+import { type ZPagesParts, zPages } from '../../http/observability/z-pages.ts'
 import { createServe, type Surroundings } from '../../http/serve.ts'
 import { writesEndpoint } from '../../http/write-authors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { LIMITS } from '../../lib/limits.ts'
+import { readTlsSettings } from '../../lib/tls-settings.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Writers } from '../../registry/writers.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -59,6 +62,8 @@ export type PortParts = {
   readonly surroundings: Omit<Surroundings, 'disturb'>
   /** The faults to inject. */
   readonly faults: Faults | undefined
+  /** Flags with their values, for `/flagz`. */
+  readonly flags?: Readonly<Record<string, string>> | undefined
   /** Metrics of controllers, admission and access. */
   readonly counted: () => readonly Family[]
   readonly clock: Clock
@@ -75,7 +80,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
   let address = ''
   const health = new Health(healthChecks(context, parts), log)
-  const endpoints = [
+  const endpoints: EndpointRule[] = [
     ...health.endpoints(),
     versionEndpoint(VERSION),
     metricsEndpoint('/metrics', () => metrics.families()),
@@ -85,6 +90,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     writesEndpoint(parts.writers),
     ...(injection?.endpoints ?? []),
   ]
+  endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
   const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
   await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
@@ -112,6 +118,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
   })
+  const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
   const serve = createServe({
     catalog,
     registry: injection?.around(registry, () => caches.revision) ?? registry,
@@ -119,7 +126,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     authenticator: authentication.authenticator,
     authorizer: parts.authorizer,
     auditor: parts.auditor,
-    endpoints: new Endpoints(catalog, endpoints, aggregated),
+    cors: config.corsAllowedOrigins.length > 0 ? new Cors(config.corsAllowedOrigins) : undefined,
+    endpoints: served,
     aggregated,
     metrics,
     flowControl,
@@ -131,7 +139,9 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...(parts.freshness && { freshness: parts.freshness }),
   })
   const { host, port } = config
-  const listener: Listener = await listen({ host, port, tls: tlsMaterial(files, pki), serve, log }).catch(explainFailure(config))
+  const listener: Listener = await listen({ host, port, tls: tlsMaterial(files, pki, config), serve, log }).catch(explainFailure(config))
+  for (const suite of readTlsSettings({ minVersion: config.tlsMinVersion, cipherSuites: config.tlsCipherSuites }).insecure)
+    log.warn({ suite }, `Use of insecure cipher '${suite}' detected.`)
   injection?.attach({ listener, caches, signal })
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
@@ -140,6 +150,22 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const stop = keepTlsFresh(config, { pki, load, files, listener, onTrusted, onRenewal, onRenewed, url: `https://${address}`, log, clock })
   onClose(async () => stop())
   return listener
+}
+
+/** `/statusz` and `/flagz`. */
+function ownPages({ config, gate, now }: ServerContext, parts: Pick<ZPagesParts, 'paths'> & Pick<PortParts, 'flags'>): EndpointRule[] {
+  const { goVersion, gitVersion, emulationMajor, emulationMinor } = versionInfo(VERSION)
+  return zPages({
+    ...parts,
+    groupDomain: config.groupDomain,
+    gate,
+    now,
+    startedAt: new Date(performance.timeOrigin),
+    binaryVersion: gitVersion!.slice(1),
+    emulationVersion: `${emulationMajor}.${emulationMinor}`,
+    runtimeVersion: goVersion!,
+    random: Math.random,
+  })
 }
 
 /** The checks of /livez and /readyz. */

@@ -48,8 +48,9 @@ test('a changed client CA file is loaded, one that cannot be read is not', async
 test('the server uses its own certificate, or the one of the operator', () => {
   const pki = loadPki({ directory: undefined, names: [], now: new Date() })
   const own = { cert: 'C', key: 'K' }
-  assert.deepEqual(tlsMaterial({ clientCa: undefined, server: own }, pki), { ...own, clientCa: pki.authority.cert })
-  assert.equal(tlsMaterial({ clientCa: undefined, server: undefined }, pki).cert, pki.server.cert)
+  const { cert, key, clientCa } = tlsMaterial({ clientCa: undefined, server: own }, pki, DEFAULTS)
+  assert.deepEqual({ cert, key, clientCa }, { ...own, clientCa: pki.authority.cert })
+  assert.equal(tlsMaterial({ clientCa: undefined, server: undefined }, pki, DEFAULTS).cert, pki.server.cert)
   assert.deepEqual(certificateNames({ ...DEFAULTS, host: '10.1.2.3' }), ['10.1.2.3', '10.0.0.1'])
 })
 

@@ -6,6 +6,7 @@ import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../../lib/ip.ts'
+import { readNamedPair, readTlsSettings } from '../../lib/tls-settings.ts'
 import type { Config } from '../config.ts'
 import { writeKubeconfig } from '../credentials/kubeconfig.ts'
 import { type Pki, renewalTime } from '../credentials/pki.ts'
@@ -18,7 +19,7 @@ export type TlsParts = {
   readonly pki: Pki
   /** Loads or issues the certificates that are needed at a time. */
   readonly load: (now: Date) => Promise<Pki>
-  readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa'>>
+  readonly files: Pick<OwnFiles, 'clientCa' | 'server'> & Partial<Pick<OwnFiles, 'proxyCa' | 'named'>>
   readonly listener: Pick<Listener, 'reload' | 'renewCertified'>
   /** Called when the authorities of clients or proxies have changed; PEM. */
   readonly onTrusted?: (trusted: Trusted) => void
@@ -32,8 +33,20 @@ export type TlsParts = {
 
 const DAY_MS = 24 * 3600_000
 
-export function tlsMaterial({ clientCa = '', proxyCa, server: own }: TlsParts['files'], { authority, server }: Pki): TlsMaterial {
-  return { ...(own ?? server), clientCa: authority.cert + clientCa, ...(proxyCa !== undefined && { proxyCa }) }
+export function tlsMaterial(
+  { clientCa = '', proxyCa, server: own, named = [] }: TlsParts['files'],
+  { authority, server }: Pki,
+  { tlsMinVersion, tlsCipherSuites }: Pick<Config, 'tlsMinVersion' | 'tlsCipherSuites'>,
+): TlsMaterial {
+  const { minVersion, ciphers } = readTlsSettings({ minVersion: tlsMinVersion, cipherSuites: tlsCipherSuites })
+  return {
+    ...(own ?? server),
+    clientCa: authority.cert + clientCa,
+    ...(proxyCa !== undefined && { proxyCa }),
+    named,
+    minVersion,
+    ciphers,
+  }
 }
 
 /**
@@ -44,8 +57,9 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
   const { listener, url, log, clock, load, onTrusted = () => {}, onRenewal = () => {}, onRenewed = () => {} } = parts
   let { pki, files } = parts
   const reload = () => {
-    const { clientCa, proxyCa, ...own } = tlsMaterial(files, pki)
-    listener.reload({ clientCa, proxyCa, ...own })
+    const material = tlsMaterial(files, pki, config)
+    const { clientCa, proxyCa } = material
+    listener.reload(material)
     onTrusted({ clientCa, ...(proxyCa !== undefined && { proxyCa }) })
   }
   const writeAccess = async () => {
@@ -94,6 +108,12 @@ export function keepTlsFresh(config: Config, parts: TlsParts): () => void {
       reload()
       await writeAccess()
     }),
+    ...config.tlsSniCertKeys.map((text, i) =>
+      followServerPair(readNamedPair(text), { log, pair: files.named?.[i] }, async pair => {
+        files = { ...files, named: files.named?.map((each, at) => (at === i ? { ...each, ...pair } : each)) ?? [] }
+        reload()
+      }),
+    ),
   ]
   return () => {
     stopLooking()
