@@ -42,6 +42,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'serve with the flags of kube-apiserver, for test harnesses; --help lists them',
     load: async () => (await import('./commands/kube-apiserver.ts')).kubeApiServer,
   },
+  snapshot: {
+    usage: 'snapshot ACTION FILE',
+    doc: 'save, status, restore: back up a cluster while it runs, and make a data directory of a backup',
+    load: async () => (await import('./commands/snapshot.ts')).snapshot,
+  },
   migrate: {
     usage: 'migrate --from … --to …',
     doc: 'copy a cluster between a data directory and etcd',

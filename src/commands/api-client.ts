@@ -1,4 +1,5 @@
 /** A client for commands that talk to a running server: JSON over HTTPS. */
+import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { ConfigError } from '../server/config.ts'
 import type { Access } from '../server/credentials/kubeconfig.ts'
@@ -9,6 +10,8 @@ export type ApiClient = {
   get<Body>(path: string, accept?: string): Promise<Answer<Body>>
   /** The lines of a watch that ends by itself. Throws ConfigError. */
   lines<Line>(path: string): Promise<Line[]>
+  /** The body of a response in chunks, as fast as they are taken. Throws ConfigError unless the server responds with 200. */
+  chunks(path: string): AsyncGenerator<Uint8Array>
 }
 
 /** A body, or an error: the message of the Status, or the code where there is no Status. */
@@ -32,7 +35,12 @@ export function apiClient({ server, ca, cert, key }: Access): ApiClient {
       sent.end()
     })
   const refusal = (status: number, text: string) => {
-    const { message = `the server responded with ${status}` } = JSON.parse(text || '{}') as { message?: string }
+    let message = `the server responded with ${status}`
+    try {
+      message = (JSON.parse(text) as { message?: string }).message ?? message
+    } catch {
+      // Some errors are plain text.
+    }
     return { ok: false, status, message } as const
   }
   return {
@@ -47,6 +55,24 @@ export function apiClient({ server, ca, cert, key }: Access): ApiClient {
         .split('\n')
         .filter(line => line !== '')
         .map(line => JSON.parse(line) as Line)
+    },
+    async *chunks(path: string): AsyncGenerator<Uint8Array> {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        const sent = request(new URL(path, server), { agent }, resolve)
+        sent.on('error', error => reject(new ConfigError(`no server responds at ${server}: ${error.message}`)))
+        sent.end()
+      })
+      if (answer.statusCode === 200) {
+        try {
+          yield* answer
+        } catch (error) {
+          throw new ConfigError(`the connection to ${server} was lost: ${(error as Error).message}`)
+        }
+        return
+      }
+      const parts: Buffer[] = []
+      for await (const part of answer) parts.push(part as Buffer)
+      throw new ConfigError(refusal(answer.statusCode ?? 0, Buffer.concat(parts).toString()).message)
     },
   }
 }

@@ -38,6 +38,19 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
     note: 'For harnesses: export KUBEBUILDER_ASSETS=$(keelson envtest).',
     flags: [['--dir DIR', 'the folder for the programs (default: one in the cache of the user)']],
   },
+  snapshot: {
+    note: `save FILE      all records at one revision, from the server of a data directory while it runs, or from a directory without a server;
+               needs the right to get the nonResourceURL /keelson/v1/store/snapshot
+status FILE    checks every byte; prints revision, objects by kind, size, hash, and what is encrypted
+restore FILE   makes a data directory; revisions move forward, so that clients list again
+
+For servers on etcd use etcdctl snapshot save; keelson migrate copies a cluster between the two. See docs/backup.md.`,
+    flags: [
+      ...SERVER,
+      ['--output text|json', 'for status (default text)'],
+      ['--bump-revision N', 'for restore: how far revisions move (default: 1000000000, and 1000 for each millisecond since the snapshot)'],
+    ],
+  },
   migrate: {
     note: 'Stop the servers of both sides first. Nothing is overwritten; an interrupted migration continues when it is run again.',
     flags: [

@@ -5,10 +5,11 @@ import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
 import { type Location, locationName, type Migrated, migrate as migrateCluster } from '../server/data/migration.ts'
 import type { Command } from './command.ts'
+import { Progress } from './progress.ts'
 
 export const migrate: Command = async args => {
   const { from, to, skipUnreadable, others } = readArguments(args)
-  const progress = new Progress(process.stderr)
+  const progress = new Progress(process.stderr, { linesElsewhere: true })
   let migrated: Migrated
   try {
     migrated = await migrateCluster({
@@ -73,44 +74,4 @@ function told(from: Location, to: Location, { counts, resumed, unreadable, keys 
       : 'there were no keys of the cluster to copy: configure the server with those that clients and pods trust, with --client-ca-file, --service-account-key-file and --service-account-signing-key-file, or it makes new ones',
     ...(unreadable.length > 0 ? [`skipped, because they cannot be read: ${unreadable.join(', ')}`] : []),
   ]
-}
-
-const WIDTH = 30
-const EVERY_MS = 200
-
-/** A progress bar on a terminal; elsewhere a line for each tenth. */
-class Progress {
-  readonly #out: NodeJS.WriteStream
-  readonly #began = performance.now()
-  #shownAt = 0
-  #tenths = 0
-  #isDirty = false
-
-  constructor(out: NodeJS.WriteStream) {
-    this.#out = out
-  }
-
-  show(done: number, total: number): void {
-    const share = total === 0 ? 1 : done / total
-    if (this.#out.isTTY) {
-      if (done < total && performance.now() - this.#shownAt < EVERY_MS) return
-      this.#shownAt = performance.now()
-      const filled = Math.round(share * WIDTH)
-      this.#out.write(`\r[${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${this.#line(share, done, total)}\x1b[K`)
-      this.#isDirty = true
-    } else if (Math.floor(share * 10) > this.#tenths) {
-      this.#tenths = Math.floor(share * 10)
-      this.#out.write(`${this.#line(share, done, total)}\n`)
-    }
-  }
-
-  end(): void {
-    if (this.#isDirty) this.#out.write('\n')
-  }
-
-  #line(share: number, done: number, total: number): string {
-    const seconds = (performance.now() - this.#began) / 1000
-    const left = share > 0 && share < 1 ? `, ${Math.ceil((seconds / share) * (1 - share))} s left` : ''
-    return `${Math.floor(share * 100)} %  ${done} of ${total} records, ${Math.round(done / Math.max(seconds, 0.001))} a second${left}`
-  }
 }

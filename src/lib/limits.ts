@@ -45,6 +45,8 @@ export const LIMITS = {
   notedWrites: 256 * KIB,
   notedUsers: 1_000,
   writesAskedFor: 1_000,
+  /** Snapshots of the store that are saved at once: each has a page of records in memory, and keeps history from being compacted. */
+  snapshotsAtOnce: 2,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */
   backgroundWrites: { atOnce: 32, perIteration: 4 },
   /** Pods that one reconcile of a StatefulSet creates: more are created by the next ones. */

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { put } from '../../test/kits/storage/conformance-kit.ts'
 import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { startCompaction } from './compaction.ts'
+import { Holds } from './holds.ts'
 import { MemoryStore } from './memory.ts'
 import { StoreUnavailable } from './store.ts'
 
@@ -66,4 +67,24 @@ test('after being disposed of it leaves the store alone', async () => {
   for (let i = 0; i < 5; i++) await put(store, '/a', `${i}`)
   await pass(clock, 5_000)
   assert.deepEqual(await store.extent(), { oldest: 1, newest: 6 })
+})
+
+test('a revision that is being read is kept until it is released, unless the store is pressed for space', async () => {
+  const clock = new ManualClock()
+  await using store = new MemoryStore({ clock })
+  const holds = new Holds()
+  let isPressed = false
+  for (let i = 0; i < 20; i++) await put(store, '/a', `${i}`)
+  const held = holds.hold(5)
+  using _other = holds.hold(9)
+  const policy = { clock, maxRevisions: 5, everyMs: 1_000, held: () => holds.oldest, isPressed: () => isPressed }
+  await using _compaction = startCompaction(store, policy)
+  await pass(clock, 2_000)
+  assert.equal((await store.extent()).oldest, 5)
+  held[Symbol.dispose]()
+  await pass(clock, 2_000)
+  assert.equal((await store.extent()).oldest, 9)
+  isPressed = true
+  await pass(clock, 2_000)
+  assert.ok((await store.extent()).oldest > 15)
 })

@@ -14,6 +14,8 @@ export type CompactionPolicy = {
   readonly everyMs?: number
   /** Whether the store has so little space left that history is given up before its time. */
   readonly isPressed?: () => boolean
+  /** The oldest revision that somebody still reads. It is kept unless the store is pressed for space. */
+  readonly held?: () => Revision | undefined
   /** Called before the store forgets what is before a revision. */
   readonly onCompact?: (before: Revision) => void
   readonly clock?: Clock
@@ -42,6 +44,7 @@ class Compaction implements RunningCompaction {
   readonly #maxRevisions: number
   readonly #everyMs: number
   readonly #isPressed: () => boolean
+  readonly #held: () => Revision | undefined
   readonly #onCompact: (before: Revision) => void
   readonly #onError: (error: unknown) => void
   /** The newest revision at past checks, oldest first: the store records no times. */
@@ -57,6 +60,7 @@ class Compaction implements RunningCompaction {
       maxRevisions = Math.round(100_000 * Math.max(1, maxAgeMs / TEN_MINUTES)),
       clock = systemClock,
       isPressed = () => false,
+      held = () => undefined,
       onCompact = () => {},
       onError = () => {},
     } = policy
@@ -66,6 +70,7 @@ class Compaction implements RunningCompaction {
     this.#maxRevisions = maxRevisions
     this.#everyMs = policy.everyMs ?? Math.min(maxAgeMs / 20, 5_000)
     this.#isPressed = isPressed
+    this.#held = held
     this.#onCompact = onCompact
     this.#onError = onError
     this.#looking = this.#look()
@@ -103,7 +108,7 @@ class Compaction implements RunningCompaction {
     const { oldest, newest } = await this.#store.extent()
     const isPressed = this.#isPressed()
     const due = Math.max(this.#reached(newest), newest - this.#maxRevisions)
-    const target = isPressed ? Math.max(due, Math.ceil((oldest + newest) / 2)) : due
+    const target = isPressed ? Math.max(due, Math.ceil((oldest + newest) / 2)) : Math.min(due, this.#held() ?? due)
     if (target <= oldest || this.#stopped) return false
     this.#onCompact(target)
     await this.#store.compact(target)

@@ -4,15 +4,14 @@ import type { Note, Notes } from '../../admission/plugins/resource-quota/reserva
 import type { Caches } from '../../cache/caches.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Store } from '../../storage/store.ts'
-
-const PREFIX = '/keelson/quota/'
+import { QUOTA_NOTES } from '../data/cluster-records.ts'
 
 export function quotaNotes(store: Store, caches: Caches): Notes {
   const own = randomUUID()
   let count = 0
   return {
     async write(namespace, notes) {
-      const key = `${PREFIX}${namespace}/${own}-${count++}`
+      const key = `${QUOTA_NOTES}${namespace}/${own}-${count++}`
       const value = Buffer.from(JSON.stringify(notes))
       // No write lasts as long as this: an older note belongs to a server that has ended.
       const swap = await store.swap(key, { expect: 0, value, ttlSeconds: (2 * LIMITS.sharedWriteMs) / 1000 })
@@ -22,8 +21,8 @@ export function quotaNotes(store: Store, caches: Caches): Notes {
       }
     },
     async readOthers(namespace) {
-      const { entries } = await store.list(`${PREFIX}${namespace}/`)
-      const others = entries.filter(({ key }) => !key.slice(PREFIX.length + namespace.length + 1).startsWith(own))
+      const { entries } = await store.list(`${QUOTA_NOTES}${namespace}/`)
+      const others = entries.filter(({ key }) => !key.slice(QUOTA_NOTES.length + namespace.length + 1).startsWith(own))
       return others.flatMap(({ value }) => JSON.parse(Buffer.from(value).toString()) as Note[])
     },
     fresh: () => caches.fresh(),

@@ -20,12 +20,14 @@ import { writePrivateFile } from '../../lib/private-files.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourcesOf } from '../../schema/resource.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { resourceOf } from '../../storage/resource-prefix.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../../storage/store.ts'
 import { type Config, ConfigError, checkConfig } from '../config.ts'
 import { SHARED_KEYS } from '../credentials/pki.ts'
 import { SHARED_KEYS_PREFIX } from '../credentials/shared-keys.ts'
 import { readOwnFiles } from '../files/own-files.ts'
 import { prepareDataFolder } from '../files/trusted-files.ts'
+import { isApart, SERVER_ADDRESSES } from './cluster-records.ts'
 import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
 
 /** The place of a cluster: a data directory, or etcd. */
@@ -192,7 +194,7 @@ class Copy {
     for await (const entry of allIn(this.#source, at)) {
       if (failure) break
       done++
-      if (isOfTheStore(entry.key)) continue
+      if (isApart(entry.key)) continue
       if (entry.fault !== undefined) this.#leaveBehind(entry)
       else {
         const write: Promise<void> = this.#put(entry)
@@ -239,7 +241,7 @@ class Copy {
   /** Removes records of an earlier run that the source no longer has. */
   async #removeOthers(): Promise<void> {
     for await (const { key, modified } of allIn(this.#target, await this.#target.fresh())) {
-      if (isOfTheStore(key) || (await this.#source.get(key)).entry) continue
+      if (isApart(key) || (await this.#source.get(key)).entry) continue
       await this.#target.swap(key, { expect: modified, value: null })
     }
   }
@@ -260,7 +262,7 @@ class Copy {
   async #verify(): Promise<void> {
     const found = new Map<string, number>()
     for await (const { key } of allIn(this.#target, await this.#target.fresh()))
-      if (!isOfTheStore(key)) found.set(resourceOf(key), (found.get(resourceOf(key)) ?? 0) + 1)
+      if (!isApart(key)) found.set(resourceOf(key), (found.get(resourceOf(key)) ?? 0) + 1)
     const wrong = [...new Set([...this.#counts.keys(), ...found.keys()])].filter(
       resource => !this.#ttls.has(resource) && (found.get(resource) ?? 0) !== (this.#counts.get(resource) ?? 0),
     )
@@ -281,13 +283,6 @@ async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
     after = entries.at(-1)!.key
   }
 }
-
-/** Records of the store, not of the cluster: keys are copied separately, servers announce themselves. */
-const isOfTheStore = (key: string) => key === MIGRATION || key.startsWith(SHARED_KEYS_PREFIX) || key.startsWith(SERVER_ADDRESSES)
-const SERVER_ADDRESSES = '/masterleases/'
-
-/** The prefix of a resource: `/core/pods/` of `/core/pods/default/a`. */
-const resourceOf = (key: string) => key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1) || key
 
 const textOf = ({ value }: Entry): string => Buffer.from(value).toString()
 

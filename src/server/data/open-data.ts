@@ -7,6 +7,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { type CompactionPolicy, startCompaction } from '../../storage/compaction.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { Holds } from '../../storage/holds.ts'
 import { MemoryStore } from '../../storage/memory.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
@@ -31,6 +32,10 @@ export type DataParts = {
 export type Data = {
   readonly observed: ObservedStore
   readonly store: Store
+  /** The same records as they are stored. */
+  readonly records: Store
+  /** Revisions that are being read, and not compacted while there is space. */
+  readonly holds: Holds
   readonly caches: Caches
   /** Resolves when the store is durably marked with the group domain. */
   readonly claimed: Promise<unknown>
@@ -42,7 +47,7 @@ export type Data = {
 }
 
 export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
-  const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
+  const { observed, records, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
   const { catalog, log, memory } = parts
   const { store } = observed
   if (!given) onClose(() => store.close())
@@ -61,18 +66,22 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
     onLoaded: logLoading(log),
   })
   onClose(() => caches[Symbol.asyncDispose]())
+  const holds = new Holds()
   const compaction = compact(config, {
+    held: () => holds.oldest,
     onError: error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'),
     onCompact: before => caches.forgetBefore(before),
   })
   onClose(async () => compaction[Symbol.asyncDispose]())
-  return { observed, store, caches, claimed, failed, fail, problem: () => problem ?? (caches.isReloading ? WENT_BACK : undefined) }
+  const currentProblem = () => problem ?? (caches.isReloading ? WENT_BACK : undefined)
+  return { observed, store, records, holds, caches, claimed, failed, fail, problem: currentProblem }
 }
 
 const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
 
 type OpenedStore = {
   readonly observed: ObservedStore
+  readonly records: Store
   /** Compacts from time to time until disposed. */
   readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
@@ -85,7 +94,11 @@ async function openStore(
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
     const store = await openEtcd(config, { files, catalog, log, clock })
-    return { observed: new ObservedStore(store, { log }), compact: (config, { onError }) => compactEtcd(store, config, onError) }
+    return {
+      observed: new ObservedStore(store, { log }),
+      records: store,
+      compact: (config, { onError }) => compactEtcd(store, config, onError),
+    }
   }
   const store = await openEmbeddedStore({
     dir: join(config.dataDir, 'store'),
@@ -94,12 +107,12 @@ async function openStore(
     onCommit: ms => observed.committed(ms),
   })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })
-  return { observed, compact: compactAlone(observed) }
+  return { observed, records: store, compact: compactAlone(observed) }
 }
 
 function observe(store: Store, log: Log): OpenedStore {
   const observed = new ObservedStore(store, { log })
-  return { observed, compact: compactAlone(observed) }
+  return { observed, records: store, compact: compactAlone(observed) }
 }
 
 /** Compacts a store that no other server compacts. */

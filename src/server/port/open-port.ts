@@ -35,10 +35,11 @@ import type { StartHooks } from '../start-hooks.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
 import { serverFamilies } from './server-metrics.ts'
+import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
 export type PortParts = {
-  readonly data: Pick<Data, 'observed' | 'problem'>
+  readonly data: Pick<Data, 'observed' | 'problem' | 'records' | 'holds'>
   readonly hooks: StartHooks
   readonly registry: Registry
   readonly writers: Writers
@@ -88,6 +89,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...openIdEndpoints({ ...authentication, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
     writesEndpoint(parts.writers),
+    snapshotEndpoint({ source: data.records, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     ...(injection?.endpoints ?? []),
   ]
   endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))

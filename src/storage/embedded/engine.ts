@@ -6,7 +6,7 @@ import { makeFolders } from '../../lib/folders.ts'
 import { type Revision, StoreUnavailable } from '../store.ts'
 import { allocateReaders, checkAccess, checkDatabaseFile, checkRoom, needsNoRoom } from './database-file.ts'
 import { explain, isForWantOfSpace } from './failure.ts'
-import { giveUpOwnership, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
+import { giveUpOwnership, lockFileOf, type Owner, refuseIfOwned, takeOwnership } from './lock.ts'
 import { decodeHeader, FORMAT } from './record.ts'
 import { type Pages, Room } from './room.ts'
 
@@ -23,13 +23,13 @@ export type Work = {
 /** A frozen view of the database; must be disposed of. */
 export type Snapshot = Disposable & { readonly transaction: Transaction }
 
-type Bytes = Omit<Database<Uint8Array, Uint8Array>, 'getBinaryFast'> & {
+export type Bytes = Omit<Database<Uint8Array, Uint8Array>, 'getBinaryFast'> & {
   // As in lmdb itself, whose types leave these out.
   getBinaryFast(id: Uint8Array, options?: { transaction: Transaction }): Buffer | undefined
   readonly lastSize: number
 }
 
-const FILE = 'keelson.lmdb'
+export const FILE = 'keelson.lmdb'
 const FENCE = Buffer.from('fence')
 const SETTINGS = Buffer.from('settings')
 const PROBE = Buffer.from('probe')
@@ -38,7 +38,7 @@ const PROBE = Buffer.from('probe')
 export async function openEngine(dir: string): Promise<Engine> {
   const { open } = await import('lmdb')
   // From here on nothing awaits until the lock is taken, so two opens within one process cannot interleave.
-  const lockFile = join(dir, 'keelson.lock')
+  const lockFile = lockFileOf(dir)
   const path = join(dir, FILE)
   let root: RootDatabase | undefined
   try {
@@ -145,6 +145,15 @@ type Statistics = { readonly root: PageCounts; readonly free: PageCounts; readon
 /** Pages that say where the trees begin. */
 const META_PAGES = 2
 
+/** The figures of an open database. */
+export function sizeOf({ root, log, meta }: Pick<EngineParts, 'root' | 'log' | 'meta'>): DatabaseSize {
+  const all = root.getStats() as Statistics
+  const trees = [all.root, all.free, log.getStats() as PageCounts, meta.getStats() as PageCounts]
+  const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
+  const pages = all.lastPageNumber + 1
+  return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
+}
+
 /** One process's hold on a database. */
 export class Engine {
   readonly dir: string
@@ -205,12 +214,7 @@ export class Engine {
   }
 
   size(): DatabaseSize {
-    const { root, log, meta } = this.#parts
-    const all = root.getStats() as Statistics
-    const trees = [all.root, all.free, log.getStats() as PageCounts, meta.getStats() as PageCounts]
-    const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
-    const pages = all.lastPageNumber + 1
-    return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
+    return sizeOf(this.#parts)
   }
 
   /** Whether a write that is no delete may be tried: not while the disk is known to be full. */
@@ -283,7 +287,7 @@ function encodeSettings(compacted: Revision): Uint8Array {
   return Buffer.from(JSON.stringify({ format: FORMAT, compacted }))
 }
 
-function readSettings(meta: Bytes, dir: string): { compacted: Revision } | undefined {
+export function readSettings(meta: Bytes, dir: string): { compacted: Revision } | undefined {
   const bytes = meta.get(SETTINGS)
   if (!bytes) return undefined
   const { format, compacted } = parseSettings(bytes)

@@ -4,8 +4,11 @@ import type { Revision } from '../store.ts'
 import type { Engine } from './engine.ts'
 import { decodeHeader, encodeHeader, type Stored } from './record.ts'
 
+/** A database whose headers can be read. */
+type Headers = Pick<Engine, 'compacted' | 'headers' | 'expectDisorder'>
+
 /** The history in a database, and the headers of records that an unfinished compaction has left there. */
-export function loadHistory(engine: Engine): { history: History<Stored>; garbage: Uint8Array[] } {
+export function loadHistory(engine: Headers): { history: History<Stored>; garbage: Uint8Array[] } {
   const history = History.load(engine.compacted, inOrder(engine))
   const garbage = history.sweepAll().map(({ key, version }) => encodeHeader(key, version))
   return { history, garbage }
@@ -15,7 +18,7 @@ export function loadHistory(engine: Engine): { history: History<Stored>; garbage
 const WIDEST_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
-function* inOrder(engine: Engine): Generator<Versioned<Stored>> {
+function* inOrder(engine: Headers): Generator<Versioned<Stored>> {
   let last: Revision = 0
   let damaged: Versioned<Stored>[] = []
   for (const header of engine.headers()) {

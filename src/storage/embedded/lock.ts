@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { replaceFile } from '../../lib/private-files.ts'
 import { StoreUnavailable } from '../store.ts'
 import { isForWantOfSpace } from './failure.ts'
@@ -10,6 +11,17 @@ import { isForWantOfSpace } from './failure.ts'
 export type Owner = { readonly pid: number; readonly started: string; readonly id: string }
 
 const UNKNOWN = 'unknown'
+
+const LOCK_FILE = 'keelson.lock'
+
+/** The lock of a directory. */
+export const lockFileOf = (dir: string): string => join(dir, LOCK_FILE)
+
+/** The id of the running process that has a directory open. */
+export function ownerOf(dir: string): number | undefined {
+  const owner = readOwner(lockFileOf(dir))
+  return owner && isRunning(owner) ? owner.pid : undefined
+}
 
 /** Throws if a running process has the directory open. */
 export function refuseIfOwned(lockFile: string, dir: string): void {

@@ -1,0 +1,153 @@
+/**
+ * Reads the store in a directory without changing it: no lock, no fence, nothing expires. Other processes may use the store meanwhile, as
+ * all reads are of one transaction of LMDB. It sees what was committed when it was opened.
+ */
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RootDatabase, RootDatabaseOptionsWithPath } from 'lmdb'
+import type { History } from '../history.ts'
+import { type Entry, type Extent, type Page, type PageRequest, type Read, type Revision, type Store, StoreUnavailable } from '../store.ts'
+import { checkDatabaseFile } from './database-file.ts'
+import { type Bytes, type DatabaseSize, FILE, readSettings, type Snapshot, sizeOf } from './engine.ts'
+import { explain } from './failure.ts'
+import { loadHistory } from './load.ts'
+import { ownerOf } from './lock.ts'
+import { decodeEntry, decodeHeader, encodeHeader, type Stored } from './record.ts'
+
+/** One record of the log: a state of a key, current or past, or its deletion. */
+export type LogRecord = {
+  readonly key: string
+  readonly modified: Revision
+  readonly created: Revision
+  readonly deleted: boolean
+  /** When it expires, in milliseconds since the epoch. */
+  readonly deadline?: number
+  readonly bytes: number
+  /** Why it cannot be trusted. */
+  readonly fault?: string
+}
+
+/** Opens the store in a directory for reading. Throws `StoreUnavailable`, whose message says what to do. */
+export async function openEmbeddedReader(dir: string): Promise<EmbeddedReader> {
+  const path = join(dir, FILE)
+  if (!existsSync(path)) throw new StoreUnavailable(`there is no store in ${dir}`)
+  const { open } = await import('lmdb')
+  let root: RootDatabase | undefined
+  try {
+    // While a process writes, pages are not at rest. It has checked them when it opened the file.
+    if (!ownerOf(dir)) checkDatabaseFile(path)
+    const options: RootDatabaseOptionsWithPath = { path, readOnly: true, keyEncoding: 'binary', encoding: 'binary', maxDbs: 4 }
+    root = open(options)
+    return new EmbeddedReader(root, dir)
+  } catch (error) {
+    await root?.close().catch(() => {})
+    throw explain(error, `cannot read the store in ${dir}`)
+  }
+}
+
+export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'extent'>, AsyncDisposable {
+  readonly #root: RootDatabase
+  readonly #log: Bytes
+  readonly #history: History<Stored>
+  readonly #snapshot: Snapshot
+  readonly #size: DatabaseSize
+  /** The size of the file. */
+  readonly fileBytes: number
+
+  constructor(root: RootDatabase, dir: string) {
+    this.#root = root
+    const meta = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true }) as unknown as Bytes
+    this.#log = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' }) as unknown as Bytes
+    const settings = readSettings(meta, dir)
+    const transaction = this.#log.useReadTransaction()
+    this.#snapshot = { transaction, [Symbol.dispose]: () => transaction.done() }
+    const headers = () => this.#log.getKeys({ transaction })
+    this.#history = loadHistory({ compacted: settings?.compacted ?? 1, headers, expectDisorder: () => {} }).history
+    this.#size = sizeOf({ root, log: this.#log, meta })
+    this.fileBytes = statSync(join(dir, FILE)).size
+  }
+
+  async get(key: string, at?: Revision): Promise<Read> {
+    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
+    return { revision: at ?? this.#history.newest, entry: version && this.#entry(key, version) }
+  }
+
+  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+    const { found, remaining } = this.#history.page(prefix, page)
+    const entries: Entry[] = []
+    let bytes = 0
+    for (const { key, version } of found) {
+      if (page.limit !== undefined && bytes > BYTES_PER_PAGE) break
+      const entry = this.#entry(key, version)
+      bytes += entry.value.length
+      entries.push(entry)
+    }
+    return { revision: page.at ?? this.#history.newest, entries, remaining: remaining + found.length - entries.length }
+  }
+
+  fresh(): Revision {
+    return this.#history.newest
+  }
+
+  async extent(): Promise<Extent> {
+    return { oldest: this.#history.oldest, newest: this.#history.newest }
+  }
+
+  get size(): DatabaseSize {
+    return this.#size
+  }
+
+  /** When a key expires, in milliseconds since the epoch. */
+  deadline(key: string): number | undefined {
+    return this.#history.latest(key)?.deadline
+  }
+
+  /** Readers of the file, as LMDB lists them: one line for each with process, thread and transaction. */
+  get readers(): string {
+    return this.#root.readerList()
+  }
+
+  /** Every record, past ones included, in the order of revisions; each is compared with its checksum. */
+  *records(): Generator<LogRecord> {
+    for (const header of this.#log.getKeys({ transaction: this.#snapshot.transaction })) {
+      const { key, version } = decodeHeader(header)
+      const body = this.#body(header)
+      const { fault } = decodeEntry(key, version, { header, body })
+      const { modified, created, deleted, deadline } = version
+      yield {
+        key,
+        modified,
+        created,
+        deleted,
+        bytes: body?.length ?? 0,
+        ...(deadline !== undefined && { deadline }),
+        ...(fault !== undefined && { fault }),
+      }
+    }
+  }
+
+  /** The number of records, past ones included. */
+  get count(): number {
+    return (this.#log.getStats() as { entryCount: number }).entryCount
+  }
+
+  async close(): Promise<void> {
+    this.#snapshot[Symbol.dispose]()
+    await this.#root.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #entry(key: string, version: Stored): Entry {
+    const header = encodeHeader(key, version)
+    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.#body(header) })
+  }
+
+  #body(header: Uint8Array): Uint8Array | undefined {
+    return this.#log.getBinaryFast(header, this.#snapshot)?.subarray(0, this.#log.lastSize)
+  }
+}
+
+const BYTES_PER_PAGE = 8 << 20
