@@ -56,6 +56,7 @@ export class Registrations implements Aggregated {
   readonly #parts: BackendParts
   /** This group registers the others, so that another server never serves it. */
   readonly #own: string
+  readonly #listeners = new Set<() => void>()
   #version = 0
 
   constructor(parts: BackendParts, groupDomain: string) {
@@ -65,6 +66,12 @@ export class Registrations implements Aggregated {
 
   get version(): number {
     return this.#version
+  }
+
+  /** Calls the listener when an aggregated server comes, goes, becomes available or unavailable, or describes itself otherwise. */
+  onChange(listener: () => void, signal: AbortSignal): void {
+    this.#listeners.add(listener)
+    signal.addEventListener('abort', () => this.#listeners.delete(listener), { once: true })
   }
 
   /** Follows the APIServices. `onFirst` is called with the first one that names a Service. */
@@ -112,7 +119,7 @@ export class Registrations implements Aggregated {
     registration.described = described
     const isSame =
       before && (['discovery', 'openApiV2', 'openApiV3', 'convertedV3'] as const).every(part => before[part] === described[part])
-    if (!isSame) this.#version++
+    if (!isSame) this.#changed()
   }
 
   #put(stored: APIService): void {
@@ -121,7 +128,9 @@ export class Registrations implements Aggregated {
     const spec = stored.spec as Json
     const isAvailable = availableOf(stored)?.status === 'True'
     if (before && deepEqual(before.spec, spec)) {
+      if (before.registration.isAvailable === isAvailable) return
       before.registration.isAvailable = isAvailable
+      this.#tellListeners()
       return
     }
     before?.registration.backend[Symbol.dispose]()
@@ -131,7 +140,7 @@ export class Registrations implements Aggregated {
     registration.described = before?.registration.described
     this.#byName.set(name, { registration, spec })
     this.#byVersion.set(`${registration.group}/${registration.version}`, registration)
-    this.#version++
+    this.#changed()
   }
 
   #remove(name: string): void {
@@ -140,7 +149,17 @@ export class Registrations implements Aggregated {
     found.backend[Symbol.dispose]()
     this.#byName.delete(name)
     this.#byVersion.delete(`${found.group}/${found.version}`)
+    this.#changed()
+  }
+
+  /** Documents that were derived from the servers are no longer true. */
+  #changed(): void {
     this.#version++
+    this.#tellListeners()
+  }
+
+  #tellListeners(): void {
+    for (const listener of this.#listeners) listener()
   }
 
   #end(): void {

@@ -28,4 +28,6 @@ export interface ApiAccess {
   versionsOf(group: string): readonly string[]
   /** Resources that other servers serve, and the group versions whose discovery could not be read. */
   elsewhere(): { readonly resources: readonly DiscoveredResource[]; readonly unknown: readonly string[] }
+  /** Calls the listener when other servers may answer otherwise than before: they came, went or became available. */
+  onElsewhereChange(listener: () => void, signal: AbortSignal): void
 }

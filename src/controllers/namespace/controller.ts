@@ -5,6 +5,7 @@
 import type { ApiAccess } from '../../client/api-access.ts'
 import type { Change } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
+import { DEFAULT_BACK_OFF } from '../../client/work-queue.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsAt, timestampOf } from '../../lib/time.ts'
@@ -27,6 +28,8 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
     name: 'namespace-controller',
     identity: 'namespace-controller',
     workers: 10,
+    // A deletion is tried again at least every minute.
+    backOff: { ...DEFAULT_BACK_OFF, lastMs: 60_000 },
     create({ client, enqueue, signal }) {
       const aggregated = { api, identity: client.identity, signal }
       /** How many objects are known to remain in each namespace that is being deleted. */
@@ -37,6 +40,10 @@ export const namespaceController = ({ api }: NamespaceParts): Controller =>
         remaining.set(namespace, count - 1)
         if (count <= 1) enqueue(namespace)
       }
+      // A server that could not be asked holds up every deletion.
+      api.onElsewhereChange(() => {
+        for (const namespace of remaining.keys()) enqueue(namespace)
+      }, signal)
       return {
         watches: [
           watch(Namespace, ({ type, current }) => {

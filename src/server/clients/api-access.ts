@@ -62,6 +62,7 @@ export function apiAccess(parts: ApiAccessParts): ApiAccess {
         .filter(({ described }) => described?.discovery['freshness'] !== 'Current')
         .map(({ group, version }) => `${group}/${version}`),
     }),
+    onElsewhereChange: (listener, signal) => registrations.onChange(listener, signal),
   }
 }
 
