@@ -437,6 +437,8 @@ export interface StartOptions {
   readonly authorizationWebhookCacheUnauthorizedMs?: number
   /** The audit: which requests are recorded, and where. Without a policy none is. */
   readonly audit?: AuditOptions
+  /** File with a TracingConfiguration of apiserver.config.k8s.io: where traces of requests are sent. Default: none is made. */
+  readonly tracingConfigFile?: string | undefined
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
   /** The lowest level that is logged to standard error. Default: warn. */

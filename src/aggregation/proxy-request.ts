@@ -1,6 +1,7 @@
 /** Proxies a request to the server of an APIService, with its user in headers. */
 import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
 import { header, type Request, type Response, textResponse } from '../http/message.ts'
+import type { RequestTrace } from '../lib/request-trace.ts'
 import type { User } from '../schema/user.ts'
 import { type Destination, UnreachableService } from '../transport/destination.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
@@ -10,7 +11,27 @@ import type { Backend } from './backend.ts'
 class Unreached extends Error {}
 
 /** Authorization has been decided by the path; the other server authorizes again, for the user in the headers. */
-export async function proxyRequest(request: Request, user: User, backend: Backend): Promise<Response> {
+export async function proxyRequest(
+  request: Request,
+  user: User,
+  { backend, trace }: { readonly backend: Backend; readonly trace?: RequestTrace | undefined },
+): Promise<Response> {
+  const call = trace?.call(`HTTP ${request.method}`, { 'http.request.method': request.method, 'http.target': request.target })
+  try {
+    const response = await passOn(request, user, { backend, headers: call?.headers })
+    call?.end(response.status >= 500 ? '' : undefined)
+    return response
+  } catch (error) {
+    call?.end((error as Error).message)
+    throw error
+  }
+}
+
+async function passOn(
+  request: Request,
+  user: User,
+  { backend, headers: more }: { readonly backend: Backend; readonly headers: Readonly<Record<string, string>> | undefined },
+): Promise<Response> {
   const via = header(request.headers, 'via')
   let headers: Record<string, string | string[]>
   try {
@@ -37,7 +58,7 @@ export async function proxyRequest(request: Request, user: User, backend: Backen
     'x-forwarded-proto': 'https',
     'x-forwarded-uri': path,
   }
-  const to = { ...destination, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...headers } } as const
+  const to = { ...destination, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...more, ...headers } } as const
   try {
     const failed = (error: Error) => new Unreached(goMessage(error, { host, port }))
     const answer = await exchangeWith(request, to, failed)

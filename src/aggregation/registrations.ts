@@ -5,6 +5,7 @@ import type { Aggregated, AggregatedVersion, Described } from '../http/aggregate
 import { type Request, type Response, textResponse } from '../http/message.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../lib/json-value.ts'
+import type { RequestTrace } from '../lib/request-trace.ts'
 import type { Attributes } from '../schema/access.ts'
 import { conditionOf } from '../schema/conditions.ts'
 import type { User } from '../schema/user.ts'
@@ -43,9 +44,9 @@ export class Registration implements AggregatedVersion {
     return this.group === '' ? `/api/${this.version}` : `/apis/${this.group}/${this.version}`
   }
 
-  async answer(request: Request, user: User): Promise<Response> {
+  async answer(request: Request, user: User, trace?: RequestTrace): Promise<Response> {
     if (!this.isAvailable) return textResponse(503, 'service unavailable\n')
-    return (await import('./proxy-request.ts')).proxyRequest(request, user, this.backend)
+    return (await import('./proxy-request.ts')).proxyRequest(request, user, { backend: this.backend, trace })
   }
 }
 

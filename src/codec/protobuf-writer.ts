@@ -68,6 +68,14 @@ export class ProtobufWriter {
     this.#rawVarint(number * 8 + 1)
   }
 
+  /** A whole number of 64 bits that is not negative, in eight bytes. */
+  fixed64(number: number, value: bigint): void {
+    this.#reserve(8)
+    this.#start -= 8
+    this.#buffer.writeBigUInt64LE(value, this.#start)
+    this.#rawVarint(number * 8 + 1)
+  }
+
   /** An embedded message; `content` writes its fields, last first. */
   message(number: number, content: () => void): void {
     const before = this.length

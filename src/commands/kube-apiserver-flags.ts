@@ -42,5 +42,4 @@ export const MISSED: Readonly<Record<string, string>> = {
   'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
   'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
   'strict-transport-security-directives': 'no such header is sent',
-  'tracing-config-file': 'no traces are sent',
 }

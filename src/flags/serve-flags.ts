@@ -610,6 +610,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: duration('bookmarkMs'),
   },
   {
+    name: 'tracing-config-file',
+    takes: 'FILE',
+    doc: 'TracingConfiguration: the collector that traces of requests are sent to, and how many; see docs/tracing.md (default: none)',
+    read: name('tracingConfigFile'),
+  },
+  {
     name: 'enable-fault-injection',
     takes: 'BOOL',
     doc: 'let administrators make requests fail, for tests: /keelson/faults, see docs/testing-controllers.md (default false)',

@@ -1,5 +1,6 @@
 /** API group versions that other servers serve, registered as APIServices. */
 import type { JsonObject } from '../lib/json-value.ts'
+import type { RequestTrace } from '../lib/request-trace.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Request, Response } from './message.ts'
@@ -21,7 +22,7 @@ export interface AggregatedVersion {
   /** The documents of its server; undefined before they were first requested. */
   readonly described: Described | undefined
   /** Forwards a request. Throws a StatusError only for this server's own decisions; other failures are responses. */
-  answer(request: Request, user: User): Promise<Response>
+  answer(request: Request, user: User, trace?: RequestTrace): Promise<Response>
 }
 
 export type Described = {

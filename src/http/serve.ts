@@ -37,6 +37,7 @@ import type { Metrics } from './observability/metrics.ts'
 import { isRead, readBody } from './read-body.ts'
 import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
+import type { Tracer } from './tracing/tracer.ts'
 
 /** The dependencies of request handling. */
 export interface Api extends FreshnessApi {
@@ -47,6 +48,8 @@ export interface Api extends FreshnessApi {
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
   readonly metrics: Metrics
+  /** Makes traces of requests; without it, none is made. */
+  readonly tracer?: Tracer | undefined
   /** Origins whose pages may use the API in browsers; without it, none. */
   readonly cors?: Cors | undefined
   /** Records requests; without it, none is. */
@@ -78,6 +81,8 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   const recorded = record ? [record] : []
   const disturbed = [hold, disturb].filter(wrap => wrap !== undefined)
   const shared = api.cors ? [shareWithOrigins] : []
+  const { tracer, now } = api
+  const traced = tracer ? [(next: Handler) => tracer.around(next, now)] : []
   const around = [
     trace,
     ...recorded,
@@ -85,6 +90,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
     recover,
     refresh,
     authenticate,
+    ...traced,
     audit,
     impersonate,
     ...disturbed,
@@ -153,7 +159,7 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
 
 function answerRoute(request: Request, route: Route, caller: Caller): MaybePromise<Response> {
   const elsewhere = caller.api.aggregated?.at(route.attributes)
-  if (elsewhere) return elsewhere.answer(request, caller.user)
+  if (elsewhere) return elsewhere.answer(request, caller.user, caller.stopwatch.trace)
   switch (route.type) {
     case 'refused':
       throw route.error

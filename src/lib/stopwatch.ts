@@ -1,5 +1,6 @@
 /** Measures the phases of a request: each lap adds the time since the last one to a phase. */
 import type { MaybePromise } from './maybe-promise.ts'
+import type { RequestTrace } from './request-trace.ts'
 
 export class Stopwatch {
   readonly #now: () => number
@@ -7,6 +8,8 @@ export class Stopwatch {
   /** The ends of phases, each followed by its time: they are summed only for the few requests that are reported. */
   readonly #laps: (string | number)[] = []
   #elsewhere = 0
+  /** The trace of the request, where requests are traced. */
+  trace: RequestTrace | undefined = undefined
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -17,9 +20,14 @@ export class Stopwatch {
     this.#laps.push(phase, this.#now())
   }
 
-  /** Ends a phase that may have waited. If it has not, its short time counts as part of the next one. */
+  /** Ends a phase that may have waited. If it has not, its short time counts as part of the next one, unless the request is traced. */
   lapAfter(result: MaybePromise<unknown>, phase: string): void {
-    if (result instanceof Promise) this.lap(phase)
+    if (result instanceof Promise || this.trace !== undefined) this.lap(phase)
+  }
+
+  /** The ends of all phases so far, in milliseconds since the beginning. */
+  *laps(): Iterable<{ readonly phase: string; readonly at: number }> {
+    for (let i = 0; i < this.#laps.length; i += 2) yield { phase: this.#laps[i] as string, at: (this.#laps[i + 1] as number) - this.#began }
   }
 
   /** Adds milliseconds in which the request waited for others: in a queue, or for a webhook. */

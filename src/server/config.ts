@@ -144,6 +144,7 @@ export const DEFAULTS: Config = {
   authorizationWebhookCacheAuthorizedMs: 300_000,
   authorizationWebhookCacheUnauthorizedMs: 30_000,
   audit: AUDIT_DEFAULTS,
+  tracingConfigFile: undefined,
   logLevel: 'warn',
   loggingFormat: undefined,
   shutdownDelayMs: 0,

@@ -12,6 +12,7 @@ import type { Controller } from '../controllers/controller.ts'
 import type { Listener } from '../http/listener/listen.ts'
 import { failureText } from '../http/observability/failure-text.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
+import type { Tracer } from '../http/tracing/tracer.ts'
 import { builtinKinds } from '../kinds/all.ts'
 import { availableMemory } from '../lib/available-memory.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -74,6 +75,7 @@ import { openPort, type PortParts } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
+import type { TracingParts } from './tracing/open-tracing.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
 
 export type StartParts = {
@@ -171,13 +173,33 @@ async function readConfiguration(config: Config, assembly: Assembly) {
   const admissionSettings = await readSettings(config, gate, warn)
   const auditor = await auditorOf(config, { log, clock, watcher: assembly.auditWatcher })
   if (auditor) assembly.onClose(() => auditor.close())
-  return { config, assembly, clock, now: () => new Date(clock.now()), gate, log, warn, files, podRanges, admissionSettings, auditor }
+  const tracer = await tracerOf(config, { log, clock })
+  if (tracer) assembly.onClose(() => tracer.close())
+  return {
+    config,
+    assembly,
+    clock,
+    now: () => new Date(clock.now()),
+    gate,
+    log,
+    warn,
+    files,
+    podRanges,
+    admissionSettings,
+    auditor,
+    tracer,
+  }
 }
 type Configured = Awaited<ReturnType<typeof readConfiguration>>
 
 /** Opens the audit where there is one: the others do not load its code. */
 async function auditorOf(config: Config, parts: AuditParts): Promise<Auditor | undefined> {
   return isAudited(config.audit) ? (await import('./audit/open-audit.ts')).openAudit(config, parts) : undefined
+}
+
+/** Opens the export of traces where there is one: the others do not load its code. */
+async function tracerOf(config: Config, parts: TracingParts): Promise<Tracer | undefined> {
+  return config.tracingConfigFile === undefined ? undefined : (await import('./tracing/open-tracing.ts')).openTracing(config, parts)
 }
 
 function logStart(config: Config, log: Log): void {
@@ -400,6 +422,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     authentication: access.authentication,
     authorizer: access.authorization.authorizer,
     auditor: core.auditor,
+    tracer: core.tracer,
     aggregated: aggregation.registrations,
     freshness: store.isShared ? { caches, served: customKinds.served } : undefined,
     files,

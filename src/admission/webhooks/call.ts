@@ -27,10 +27,18 @@ export type CallOutcome =
 /** Answers are small; a patch can be as large as the object that it patches, and more. */
 const MAX_RESPONSE_BYTES = 16 << 20
 
+export type WebhookOptions = {
+  readonly isMutating: boolean
+  readonly signal: Cancellation
+  /** Headers beside those of its credentials. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly parts: CallParts
+}
+
 export async function callWebhook(
   webhook: Webhook,
   request: VersionedRequest,
-  { isMutating, signal, parts }: { readonly isMutating: boolean; readonly signal: Cancellation; readonly parts: CallParts },
+  { isMutating, signal, headers, parts }: WebhookOptions,
 ): Promise<CallOutcome> {
   const { attributes } = request
   const { name, reviewVersion: version } = webhook
@@ -46,12 +54,14 @@ export async function callWebhook(
   const uid = parts.newUid()
   const timeoutSeconds = secondsFor(webhook, attributes)
   try {
+    const { headers: own, ...address } = addressOf(webhook, timeoutSeconds, parts)
     const answer = await parts.transport.call({
       body: stringifyJson(reviewFor(request, { uid, version })),
       maxResponseBytes: MAX_RESPONSE_BYTES,
       timeoutMs: timeoutSeconds * 1000,
       signal,
-      ...addressOf(webhook, timeoutSeconds, parts),
+      ...address,
+      ...((own ?? headers) && { headers: { ...headers, ...own } }),
     })
     const failure = failureOf(answer)
     if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)

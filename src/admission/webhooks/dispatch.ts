@@ -285,7 +285,20 @@ async function timedCall(
 ): Promise<CallOutcome> {
   const { attributes } = request
   const begun = performance.now()
-  const outcome = await callWebhook(webhook, request, { isMutating: type === 'admit', signal: attributes.signal, parts })
+  const traced = attributes.ctx.stopwatch?.trace?.call(`Call ${type === 'admit' ? 'mutating' : 'validating'} webhook`, {
+    configuration: webhook.configuration,
+    webhook: webhook.name,
+    resource: attributes.resource.plural,
+    subresource: attributes.subresource,
+    operation: attributes.operation,
+  })
+  const outcome = await callWebhook(webhook, request, {
+    isMutating: type === 'admit',
+    signal: attributes.signal,
+    headers: traced?.headers,
+    parts,
+  })
+  traced?.end(outcome.outcome === 'failed' ? outcome.message : undefined)
   const rejected = outcome.outcome === 'rejected' || (outcome.outcome === 'failed' && !webhook.failsOpen)
   const seconds = (performance.now() - begun) / 1000
   if (type === 'admit') attributes.ctx.stopwatch?.waitedFor(1000 * seconds)

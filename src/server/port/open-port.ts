@@ -15,6 +15,7 @@ import { Health, type HealthCheck } from '../../http/observability/health.ts'
 import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
 import { type ZPagesParts, zPages } from '../../http/observability/z-pages.ts'
 import { createServe, type Surroundings } from '../../http/serve.ts'
+import type { Tracer } from '../../http/tracing/tracer.ts'
 import { writesEndpoint } from '../../http/write-authors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Family } from '../../lib/exposition.ts'
@@ -47,6 +48,7 @@ export type PortParts = {
   readonly authentication: Authentication
   readonly authorizer: Authorizer
   readonly auditor: Auditor | undefined
+  readonly tracer?: Tracer | undefined
   readonly aggregated: Aggregated
   /** Undefined where no other server writes to the store. */
   readonly freshness: Freshness | undefined
@@ -104,6 +106,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     components: () => [
       ...parts.counted(),
       ...(parts.auditor?.families() ?? []),
+      ...(parts.tracer?.families() ?? []),
       ...data.observed.families(),
       ...cacheFamilies(caches),
       ...flowControl.families(),
@@ -128,6 +131,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     authenticator: authentication.authenticator,
     authorizer: parts.authorizer,
     auditor: parts.auditor,
+    tracer: parts.tracer,
     cors: config.corsAllowedOrigins.length > 0 ? new Cors(config.corsAllowedOrigins) : undefined,
     endpoints: served,
     aggregated,
