@@ -110,12 +110,21 @@ class MessageCodec {
   build(slots: Slots): JsonObject {
     if (!this.#table) this.#table = this.#compile()
     const names = this.#names
+    const builds = this.#builds
+    const absent = this.#absent
     const out: JsonObject = {}
     for (let i = 0; i < names.length; i++) {
       let value = slots[i]
-      if (value !== undefined) value = this.#builds[i] === undefined ? value : this.#builds[i]!(value)
-      if (value === undefined) value = this.#absent[i]?.()
-      if (value !== undefined) out[names[i]!] = value
+      if (value !== undefined) {
+        const build = builds[i]
+        if (build !== undefined) value = build(value)
+      }
+      if (value === undefined) {
+        const make = absent[i]
+        if (make === undefined) continue
+        value = make()
+      }
+      out[names[i]!] = value
     }
     return out
   }
@@ -369,9 +378,9 @@ function scalarReader(name: ScalarName): ReadValue {
     case 'microTime':
       return reader => readTime(reader, true)
     case 'duration':
-      return reader => formatDuration(BigInt((readParts(reader, DURATION)['duration'] as number | bigint | undefined) ?? 0))
+      return reader => formatDuration(BigInt(readWrapped(reader, DURATION) ?? 0))
     case 'quantity':
-      return reader => quantityOf(readParts(reader, QUANTITY)['string'] ?? '0')
+      return reader => quantityOf(readWrapped(reader, QUANTITY) ?? '0')
     case 'intOrString':
       return readIntOrString
     case 'raw':
@@ -379,38 +388,28 @@ function scalarReader(name: ScalarName): ReadValue {
   }
 }
 
-type Parts = {
-  readonly name: string
-  readonly fields: readonly (readonly [name: string, scalar: 'string' | 'int32' | 'int64' | 'bytes'])[]
+/** A message that JSON writes as one plain value: its only field has the number 1. */
+type Wrapper<T> = {
+  readonly message: string
+  readonly field: string
+  readonly wireType: number
+  readonly read: (reader: ProtobufReader) => T
 }
-const DURATION: Parts = { name: 'Duration', fields: [['duration', 'int64']] }
-const QUANTITY: Parts = { name: 'Quantity', fields: [['string', 'string']] }
-const INT_OR_STRING: Parts = {
-  name: 'IntOrString',
-  fields: [
-    ['type', 'int64'],
-    ['intVal', 'int32'],
-    ['strVal', 'string'],
-  ],
-}
-const RAW: Parts = { name: 'RawExtension', fields: [['raw', 'bytes']] }
+const DURATION: Wrapper<number | bigint> = { message: 'Duration', field: 'duration', wireType: VARINT, read: reader => reader.int64() }
+const QUANTITY: Wrapper<string> = { message: 'Quantity', field: 'string', wireType: DELIMITED, read: reader => reader.string() }
+const RAW: Wrapper<Uint8Array> = { message: 'RawExtension', field: 'raw', wireType: DELIMITED, read: reader => reader.bytes() }
 
-/** The fields of a message that JSON writes as one plain value, numbered in order. Bytes stay bytes. */
-function readParts(reader: ProtobufReader, { name, fields }: Parts): Record<string, any> {
-  const parts: Record<string, any> = {}
+function readWrapped<T>(reader: ProtobufReader, { message, field, wireType, read }: Wrapper<T>): T | undefined {
+  let value: T | undefined
   const outer = reader.enter()
-  for (let number = reader.next(name); number !== 0; number = reader.next(name)) {
-    const field = fields[number - 1]
-    if (field === undefined) {
-      reader.skip()
-      continue
-    }
-    const [key, scalar] = field
-    reader.expect(wireTypeOf(scalar), key)
-    parts[key] = reader[scalar]()
+  for (let number = reader.next(message); number !== 0; number = reader.next(message)) {
+    if (number === 1) {
+      reader.expect(wireType, field)
+      value = read(reader)
+    } else reader.skip()
   }
   reader.leave(outer)
-  return parts
+  return value
 }
 
 // JSON writes the years 0 to 9999.
@@ -465,14 +464,30 @@ function quantityOf(text: string): string {
 const MAX_QUANTITY_LENGTH = 64
 
 function readIntOrString(reader: ProtobufReader): Json {
-  const { type = 0, intVal = 0, strVal = '' } = readParts(reader, INT_OR_STRING)
+  let type: number | bigint = 0
+  let intVal = 0
+  let strVal = ''
+  const outer = reader.enter()
+  for (let number = reader.next('IntOrString'); number !== 0; number = reader.next('IntOrString')) {
+    if (number === 1) {
+      reader.expect(VARINT, 'type')
+      type = reader.int64()
+    } else if (number === 2) {
+      reader.expect(VARINT, 'intVal')
+      intVal = reader.int32()
+    } else if (number === 3) {
+      reader.expect(DELIMITED, 'strVal')
+      strVal = reader.string()
+    } else reader.skip()
+  }
+  reader.leave(outer)
   if (type !== 0 && type !== 1) throw new ProtobufError('impossible IntOrString.Type')
   return type === 0 ? intVal : strVal
 }
 
 /** Any JSON. Clients may put a whole object there, in its envelope: one that is JSON inside is read, another cannot be. */
 function readRaw(reader: ProtobufReader): Json | undefined {
-  let bytes: Uint8Array = readParts(reader, RAW)['raw'] ?? NOTHING
+  let bytes = readWrapped(reader, RAW) ?? NOTHING
   if (isEnveloped(bytes)) {
     const { kind, raw, contentType } = openEnvelope(bytes)
     if (contentType !== 'application/json')

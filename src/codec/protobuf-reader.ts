@@ -34,7 +34,7 @@ export class ProtobufReader {
 
   constructor(bytes: Uint8Array, limit: number = LIMITS.decodedNodes) {
     this.limit = limit
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#end = bytes.byteLength
   }
 
@@ -50,8 +50,15 @@ export class ProtobufReader {
 
   /** Goes to the next field and returns its number, or 0 at the end of the part. `message` is named in errors. */
   next(message: string): number {
-    if (this.done) return 0
+    if (this.#at >= this.#end) return 0
     this.count()
+    const byte = this.#bytes[this.#at]!
+    // Most tags are one byte: fields below 16.
+    if (byte >= 8 && byte < 0x80 && (byte & 7) !== END_GROUP) {
+      this.#at++
+      this.#wireType = byte & 7
+      return byte >>> 3
+    }
     this.#varint()
     this.#wireType = this.#low & 7
     const number = (this.#low >>> 3) | (this.#high << 29)
@@ -167,6 +174,12 @@ export class ProtobufReader {
   }
 
   #length(): number {
+    const left = this.#end - this.#at
+    const byte = left > 0 ? this.#bytes[this.#at]! : 0x80
+    if (byte < left && byte < 0x80) {
+      this.#at++
+      return byte
+    }
     this.#varint()
     if (this.#high < 0) throw new ProtobufError('proto: negative length found during unmarshaling')
     const length = this.#low >>> 0

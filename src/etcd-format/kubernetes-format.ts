@@ -150,7 +150,7 @@ const CUSTOM: StoredKind = {
 }
 
 const ENCRYPTED = Buffer.from('k8s:enc:')
-const isEncrypted = (stored: Uint8Array) => stored.length >= ENCRYPTED.length && ENCRYPTED.equals(stored.subarray(0, ENCRYPTED.length))
+const isEncrypted = (stored: Uint8Array) => ENCRYPTED.every((byte, i) => stored[i] === byte)
 
 /** kube-apiserver's words for a record that needs a key, and whose it is. */
 function encryptedBy(stored: Uint8Array): string {

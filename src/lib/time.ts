@@ -46,19 +46,23 @@ export function parseMicroTime(text: string): Instant {
 
 /** `2006-01-02T15:04:05Z`: fractions are dropped. */
 export function formatTime({ seconds }: Instant): string {
-  // The argument is almost always the current second, many times per second.
-  if (seconds !== lastSeconds) {
-    lastText = `${dateAndTime(seconds)}Z`
-    lastSeconds = seconds
+  // The argument is almost always the current second or, when objects are read, one of a few times that they share.
+  const index = seconds & (KNOWN_TIMES - 1)
+  if (knownSeconds[index] !== seconds) {
+    knownTexts[index] = `${dateAndTime(seconds)}Z`
+    knownSeconds[index] = seconds
   }
-  return lastText
+  return knownTexts[index]!
 }
-let lastSeconds: number | undefined
-let lastText = ''
+/** The last times that were formatted, each at an index that follows from its second. */
+const KNOWN_TIMES = 256
+const knownSeconds = new Float64Array(KNOWN_TIMES).fill(Number.NaN)
+const knownTexts: string[] = new Array(KNOWN_TIMES).fill('')
 
 /** `2006-01-02T15:04:05.000000Z`: below a microsecond is dropped. */
 export function formatMicroTime({ seconds, nanos }: Instant): string {
-  return `${dateAndTime(seconds)}.${digits(Math.floor(nanos / 1000), 6)}Z`
+  const micros = Math.floor(nanos / 1000)
+  return `${dateAndTime(seconds)}.${two(Math.floor(micros / 10_000))}${two(Math.floor(micros / 100) % 100)}${two(micros % 100)}Z`
 }
 
 /** Whether the instant is year 1 of Go, which the API writes as null. */
@@ -94,17 +98,19 @@ function twoUnits(large: number, largeUnit: string, small: number, smallUnit: st
 
 function dateAndTime(seconds: number): string {
   const date = new Date(seconds * 1000)
-  const day = `${year(date.getUTCFullYear())}-${digits(date.getUTCMonth() + 1, 2)}-${digits(date.getUTCDate(), 2)}`
-  return `${day}T${digits(date.getUTCHours(), 2)}:${digits(date.getUTCMinutes(), 2)}:${digits(date.getUTCSeconds(), 2)}`
+  const day = `${year(date.getUTCFullYear())}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
+  return `${day}T${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`
 }
 
 function year(value: number): string {
-  return value < 0 ? `-${digits(-value, 4)}` : digits(value, 4)
+  return value < 0 || value > 9999 ? signedYear(value) : `${two(Math.floor(value / 100))}${two(value % 100)}`
 }
 
-function digits(value: number, width: number): string {
-  return String(value).padStart(width, '0')
-}
+const signedYear = (value: number): string => `${value < 0 ? '-' : ''}${String(Math.abs(value)).padStart(4, '0')}`
+
+/** Two digits; anything but an integer from 0 to 99 is formatted as it is. */
+const two = (value: number): string => TWO_DIGITS[value] ?? String(value)
+const TWO_DIGITS: readonly string[] = Array.from({ length: 100 }, (_, i) => String(i).padStart(2, '0'))
 
 const LAYOUTS = { second: '2006-01-02T15:04:05Z07:00', microsecond: '2006-01-02T15:04:05.000000Z07:00' }
 
