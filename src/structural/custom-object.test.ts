@@ -17,7 +17,7 @@ test('a set holds no value twice, and a keyed list no keys', () => {
     properties: {
       set: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
       one: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['a'], items: { type: 'object' } },
-      two: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['a', 'b'], items: { type: 'object' } },
+      two: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['b', 'a'], items: { type: 'object' } },
     },
   })
   const object = {

@@ -1,5 +1,5 @@
 /** The rules of `x-kubernetes-list-type`: a set holds no value twice, a map no two items with the same keys. */
-import { goJson } from '../lib/go-text.ts'
+import { compareText, goJson } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { duplicate, type FieldError, invalid, pathOf, type Ref, refTo } from '../schema/refs.ts'
@@ -36,14 +36,14 @@ function* duplicatesIn(schema: Structural, value: Json, path: string, budget: Bu
 }
 
 function* duplicateItems(list: readonly Json[], path: string, budget: Budget): Generator<FieldError> {
-  for (const i of repeatedAt(list.map(itemText), budget)) yield duplicate(refTo(list[i], entryOf(path, i)))
+  for (const i of repeatedAt(list.map(itemText), budget)) yield duplicate(refTo(byName(list[i]!), entryOf(path, i)))
 }
 
 function* duplicateKeys({ listKeys }: Structural, list: readonly Json[], path: string, budget: Budget): Generator<FieldError> {
   const odd = list.findIndex(item => item !== null && !isObject(item))
   if (odd >= 0) return yield invalid(refTo(list[odd], entryOf(path, odd)), 'must be an object for an array of list-type map')
   const texts = list.map(item => listKeys.map(name => (hasKey(item, name) ? itemText(item[name]!) : '')).join('\0'))
-  for (const i of repeatedAt(texts, budget)) yield duplicate(refTo(keysOf(listKeys, list[i]!), entryOf(path, i)))
+  for (const i of repeatedAt(texts, budget)) yield duplicate(refTo(byName(keysOf(listKeys, list[i]!)), entryOf(path, i)))
 }
 
 /** The index at which each text that is there more than once is there for the second time. */
@@ -71,4 +71,13 @@ function keysOf(names: readonly string[], item: Json): JsonObject {
   const keys: JsonObject = {}
   for (const name of names) if (hasKey(item, name)) setOwn(keys, name, item[name]!)
   return keys
+}
+
+/** The value with the members of objects ordered by name, as Go shows them: it keeps custom objects in maps. */
+function byName(value: Json): Json {
+  if (Array.isArray(value)) return value.map(byName)
+  if (!isObject(value)) return value
+  const sorted: JsonObject = {}
+  for (const name of Object.keys(value).sort(compareText)) setOwn(sorted, name, byName(value[name]!))
+  return sorted
 }
