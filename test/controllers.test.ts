@@ -39,6 +39,9 @@ const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name
 const selector = { matchLabels: { a: 'b' } }
 const storage = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
 
+/** As many objects of each kind: more than one request of the namespace controller can have dealt with when the server is killed. */
+const SOME = 8
+
 /** Eleven kinds, one of them custom. */
 const CONTENT: readonly (readonly [apiVersion: string, kind: string, more: object])[] = [
   ['v1', 'ConfigMap', {}],
@@ -76,7 +79,7 @@ async function left(kubectl: Client, namespace: string): Promise<string> {
 
 testWith('kubectl', 'a namespace goes with all that is in it, whatever it is', patient, async (t, program) => {
   const { server, kubectl } = await open(t, program)
-  await fill(server, kubectl, 'full', 20)
+  await fill(server, kubectl, 'full', SOME)
   await kubectl(undefined, 'delete', 'namespace', 'full', '--timeout=60s')
   assert.equal(await statusOf(server, '/api/v1/namespaces/full'), 404)
   assert.equal(await left(kubectl, 'full'), '')
@@ -114,7 +117,7 @@ testWith('kubectl', 'a namespace waits for what somebody holds back, and says fo
 
 testWith('kubectl', 'a deletion of a namespace that a kill -9 cut off is ended by the next server', patient, async (t, program) => {
   const first = await open(t, program)
-  await fill(first.server, first.kubectl, 'cut', 20)
+  await fill(first.server, first.kubectl, 'cut', SOME)
   await ask(first.server, '/api/v1/namespaces/cut', { method: 'DELETE' })
   await first.server.stop('SIGKILL')
   const server = await startProcess(t, { dataDir: first.server.dataDir, flags: ['--controllers=*'] })

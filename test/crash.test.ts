@@ -17,9 +17,9 @@ import {
   Watching,
 } from './kit.ts'
 
-const ROUNDS = 52
+const ROUNDS = 30
 /** Rounds in which the server dies before it is ready, too. */
-const EARLY_DEATHS = 8
+const EARLY_DEATHS = 6
 const WRITERS = 6
 const KEYS_PER_WRITER = 6
 const SHARED_KEYS = 3

@@ -6,7 +6,7 @@ import { robustness } from './robustness/robustness.ts'
 
 test('lists and watches are consistent with one history, through restarts and kills', { timeout: 400_000 }, async t => {
   const seed = Date.now() % 2 ** 32
-  const problem = await robustness(t, { ms: 24_000, seed, log: text => t.diagnostic(text) })
+  const problem = await robustness(t, { ms: 15_000, seed, log: text => t.diagnostic(text) })
   assert.equal(problem, undefined, problem)
 })
 
@@ -16,7 +16,7 @@ testWith(
   { timeout: 300_000 },
   async (t, etcd) => {
     const seed = Date.now() % 2 ** 32
-    const problem = await robustness(t, { ms: 30_000, seed, log: text => t.diagnostic(text), etcd })
+    const problem = await robustness(t, { ms: 20_000, seed, log: text => t.diagnostic(text), etcd })
     assert.equal(problem, undefined, problem)
   },
 )

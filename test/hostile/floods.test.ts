@@ -72,6 +72,9 @@ const many = (count: number, one: (i: number) => Uint8Array) => Buffer.concat(Ar
 
 const closed = (socket: TLSSocket) => (socket.destroyed ? Promise.resolve() : once(socket, 'close'))
 
+/** More than the buffers of both ends and of the network hold of their answers: then the server ends the connection. */
+const MORE_THAN_BUFFERS = 3_000
+
 attack('settings without end, whose acknowledgements nobody reads', async (server, t) => {
   const socket = await open(server, t)
   socket.pause()
@@ -79,7 +82,7 @@ attack('settings without end, whose acknowledgements nobody reads', async (serve
   await flood(
     server,
     socket,
-    times(100, () => batch),
+    times(MORE_THAN_BUFFERS, () => batch),
   )
   socket.resume()
   await closed(socket)
@@ -92,7 +95,7 @@ attack('pings without end, whose answers nobody reads', async (server, t) => {
   await flood(
     server,
     socket,
-    times(100, () => batch),
+    times(MORE_THAN_BUFFERS, () => batch),
   )
   socket.resume()
   await closed(socket)

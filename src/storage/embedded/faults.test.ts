@@ -11,6 +11,7 @@ import { builtScript } from '../../../test/kits/script.ts'
 import { bytes, collect, put, read, text } from '../../../test/kits/storage/conformance-kit.ts'
 import type { Report } from '../../../test/kits/storage/full-disk-writer.ts'
 import type { Refusals } from '../../../test/kits/storage/unprivileged-opener.ts'
+import { testWith } from '../../../test/programs.ts'
 import { StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
@@ -232,9 +233,8 @@ test('a directory, database or lock that may not be written is refused with advi
   chmodSync(made[0]!, 0o777)
 })
 
-test('a full disk refuses writes, shows nothing that was not stored, and writes work again once there is space', {
-  skip: !canLimitFiles(),
-}, async t => {
+const FULL_DISK = 'a full disk refuses writes, shows nothing that was not stored, and writes work again once there is space'
+testWith('prlimit', FULL_DISK, {}, async (t, prlimit) => {
   const dir = directory(t)
   const child = spawnWriter(t, 'full-disk-writer.ts', [dir], { before: 'ulimit -S -f 4000' })
   const [full] = (await once(child, 'message')) as [Report]
@@ -245,7 +245,7 @@ test('a full disk refuses writes, shows nothing that was not stored, and writes 
   assert.equal(full.readable, full.acknowledged - 1)
   assert.equal(full.unhandled, 0)
 
-  execFileSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited'])
+  execFileSync(prlimit, ['--pid', `${child.pid}`, '--fsize=unlimited'])
   child.send('continue')
   const [after] = (await once(child, 'message')) as [Report]
   assert.equal(after.message, '')
@@ -277,15 +277,6 @@ test('under churn with compaction the file stops growing', async t => {
   const settled = await churn()
   for (let i = 0; i < 4; i++) assert.ok((await churn()) <= settled * 1.25)
 })
-
-function canLimitFiles(): boolean {
-  try {
-    execFileSync('prlimit', ['--version'], { stdio: 'ignore' })
-    return process.platform === 'linux'
-  } catch {
-    return false
-  }
-}
 
 /** A script of the test kit in a process of its own, started by a shell that first does something else. */
 function spawnWriter(t: TestContext, script: string, args: string[], { before }: { before: string }): ChildProcess {
