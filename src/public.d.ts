@@ -437,6 +437,8 @@ export interface StartOptions {
   readonly authorizationWebhookCacheUnauthorizedMs?: number
   /** The audit: which requests are recorded, and where. Without a policy none is. */
   readonly audit?: AuditOptions
+  /** Serve `/keelson/profile`, where administrators get profiles of processor time and of the heap. Default: false. */
+  readonly profiling?: boolean
   /** File with a TracingConfiguration of apiserver.config.k8s.io: where traces of requests are sent. Default: none is made. */
   readonly tracingConfigFile?: string | undefined
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */

@@ -167,6 +167,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   authorizationWebhookCacheUnauthorizedMs: { flag: 'authorization-webhook-cache-unauthorized-ttl', ...count },
   audit: { flag: 'audit', ...options },
   tracingConfigFile: { flag: 'tracing-config-file', ...text },
+  profiling: { flag: 'profiling', ...flag },
   enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
   loggingFormat: { flag: 'logging-format', ...oneOf('json', 'text') },

@@ -8,7 +8,7 @@ export const SWITCHES = namesIn(`
   contention-profiling
   disable-http2-serving emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
   enable-priority-and-fairness encryption-provider-config-automatic-reload log-text-split-stream permit-address-sharing
-  permit-port-sharing profiling runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
+  permit-port-sharing runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
 `)
 
 /** Flags that tune features which do not exist here, or need no tuning. */
@@ -22,7 +22,7 @@ export const WITHOUT_MEANING = namesIn(`
   etcd-servers-overrides external-hostname goaway-chance http2-max-streams-per-connection kubelet-timeout
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
   log-text-split-stream max-connection-bytes-per-sec min-compatibility-version min-request-timeout
-  peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling
+  peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing
   runtime-config-emulation-forward-compatible service-account-lookup
   show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
   storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache

@@ -59,7 +59,7 @@ test('flags are passed on, kept, warned about or left out', () => {
   const args = ['--secure-port', '6443', '--allow-privileged', '--cert-dir=/c', '-v=4', '--v', '2', '--profiling=false', '--anonymous-auth']
   assert.deepEqual(translate([...args, '--runtime-config=f', '--etcd-servers', 'http://a']), {
     own: { 'cert-dir': '/c', 'etcd-servers': 'http://a' },
-    passed: ['--secure-port=6443', '--anonymous-auth=true'],
+    passed: ['--secure-port=6443', '--profiling=false', '--anonymous-auth=true'],
     warnings: ['--runtime-config has no effect: the served versions cannot be configured'],
   })
   assert.throws(() => translate(['--no-such-flag=1']), /^Error: unknown flag: --no-such-flag=1$/)

@@ -616,6 +616,13 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: name('tracingConfigFile'),
   },
   {
+    name: 'profiling',
+    takes: 'BOOL',
+    doc: 'let administrators get profiles of processor time and of the heap, at /keelson/profile (default false)',
+    isSwitch: true,
+    read: bool('profiling'),
+  },
+  {
     name: 'enable-fault-injection',
     takes: 'BOOL',
     doc: 'let administrators make requests fail, for tests: /keelson/faults, see docs/testing-controllers.md (default false)',

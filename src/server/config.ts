@@ -145,6 +145,7 @@ export const DEFAULTS: Config = {
   authorizationWebhookCacheUnauthorizedMs: 30_000,
   audit: AUDIT_DEFAULTS,
   tracingConfigFile: undefined,
+  profiling: false,
   logLevel: 'warn',
   loggingFormat: undefined,
   shutdownDelayMs: 0,

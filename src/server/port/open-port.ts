@@ -93,6 +93,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     writesEndpoint(parts.writers),
     snapshotEndpoint({ source: data.records, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     ...(injection?.endpoints ?? []),
+    ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
   endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
