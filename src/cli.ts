@@ -47,6 +47,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'save, status, restore: back up a cluster while it runs, and make a data directory of a backup',
     load: async () => (await import('./commands/snapshot.ts')).snapshot,
   },
+  inspect: {
+    usage: 'inspect [KEY…]',
+    doc: 'print records as they are stored, from a data directory, a snapshot or etcd',
+    load: async () => (await import('./commands/inspect.ts')).inspect,
+  },
   migrate: {
     usage: 'migrate --from … --to …',
     doc: 'copy a cluster between a data directory and etcd',

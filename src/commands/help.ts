@@ -51,6 +51,17 @@ For servers on etcd use etcdctl snapshot save; keelson migrate copies a cluster 
       ['--bump-revision N', 'for restore: how far revisions move (default: 1000000000, and 1000 for each millisecond since the snapshot)'],
     ],
   },
+  inspect: {
+    note: `KEY is a key as it is stored (/registry/pods/default/a, /core/pods/default/a), or kind, namespace and name (pod/default/a, node/a,
+widgets.example.com/default/a). A part of one, such as pods, pods/default or /registry/pods/, lists the keys that begin so; no KEY lists
+all resources. A data directory is read without a lock, also while a server uses it.`,
+    flags: [
+      ['--data-dir DIR', 'read the data directory of a server (default ./keelson-data)'],
+      ['--snapshot FILE', 'read a file of keelson snapshot save'],
+      ['--output yaml|json|raw', 'yaml: the object after comments with revision, size and checksum; raw: the bytes (default yaml)'],
+      ...asForServe('etcd-servers', 'etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'),
+    ],
+  },
   migrate: {
     note: 'Stop the servers of both sides first. Nothing is overwritten; an interrupted migration continues when it is run again.',
     flags: [

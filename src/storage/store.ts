@@ -57,7 +57,13 @@ export type Entry = {
 }
 
 export type Read = { readonly revision: Revision; readonly entry: Entry | undefined }
-export type PageRequest = { readonly limit?: number; readonly after?: string; readonly at?: Revision }
+export type PageRequest = {
+  readonly limit?: number
+  readonly after?: string
+  readonly at?: Revision
+  /** Values as they lie in the store: what is encrypted at rest stays so, and is no fault. For copies of the store. */
+  readonly asStored?: true
+}
 export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 

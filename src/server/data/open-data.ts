@@ -32,8 +32,6 @@ export type DataParts = {
 export type Data = {
   readonly observed: ObservedStore
   readonly store: Store
-  /** The same records as they are stored. */
-  readonly records: Store
   /** Revisions that are being read, and not compacted while there is space. */
   readonly holds: Holds
   readonly caches: Caches
@@ -47,7 +45,7 @@ export type Data = {
 }
 
 export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
-  const { observed, records, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
+  const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
   const { catalog, log, memory } = parts
   const { store } = observed
   if (!given) onClose(() => store.close())
@@ -74,14 +72,13 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
   })
   onClose(async () => compaction[Symbol.asyncDispose]())
   const currentProblem = () => problem ?? (caches.isReloading ? WENT_BACK : undefined)
-  return { observed, store, records, holds, caches, claimed, failed, fail, problem: currentProblem }
+  return { observed, store, holds, caches, claimed, failed, fail, problem: currentProblem }
 }
 
 const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
 
 type OpenedStore = {
   readonly observed: ObservedStore
-  readonly records: Store
   /** Compacts from time to time until disposed. */
   readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
@@ -96,7 +93,7 @@ async function openStore(
     const store = await openEtcd(config, { files, catalog, log, clock })
     return {
       observed: new ObservedStore(store, { log }),
-      records: store,
+
       compact: (config, { onError }) => compactEtcd(store, config, onError),
     }
   }
@@ -107,12 +104,12 @@ async function openStore(
     onCommit: ms => observed.committed(ms),
   })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })
-  return { observed, records: store, compact: compactAlone(observed) }
+  return { observed, compact: compactAlone(observed) }
 }
 
 function observe(store: Store, log: Log): OpenedStore {
   const observed = new ObservedStore(store, { log })
-  return { observed, records: store, compact: compactAlone(observed) }
+  return { observed, compact: compactAlone(observed) }
 }
 
 /** Compacts a store that no other server compacts. */

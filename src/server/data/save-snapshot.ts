@@ -10,7 +10,7 @@ import { ConfigError } from '../config.ts'
 import { APART, isApart } from './cluster-records.ts'
 import { DATA_IDENTITY } from './data-identity.ts'
 
-/** A store, or the part of it that reads. Records come as they are stored: one that is encrypted stays so. */
+/** A store, or the part of it that reads. */
 export type RecordSource = Pick<Store, 'get' | 'list' | 'fresh'>
 
 export type SnapshotParts = {
@@ -41,7 +41,7 @@ export async function* snapshotOf(parts: SnapshotParts): AsyncGenerator<Uint8Arr
 async function* recordsAt(source: RecordSource, at: Revision): AsyncGenerator<SnapshotRecord> {
   try {
     for (let after: string | undefined; ; ) {
-      const { entries, remaining } = await source.list('/', { at, limit: PAGE, ...(after !== undefined && { after }) })
+      const { entries, remaining } = await source.list('/', { at, limit: PAGE, asStored: true, ...(after !== undefined && { after }) })
       for (const { key, value, created, modified, fault } of entries) {
         if (isApart(key)) continue
         // A snapshot that leaves something out would be found incomplete when it is needed.

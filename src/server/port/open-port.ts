@@ -40,7 +40,7 @@ import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
 export type PortParts = {
-  readonly data: Pick<Data, 'observed' | 'problem' | 'records' | 'holds'>
+  readonly data: Pick<Data, 'observed' | 'problem' | 'store' | 'holds'>
   readonly hooks: StartHooks
   readonly registry: Registry
   readonly writers: Writers
@@ -91,7 +91,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...openIdEndpoints({ ...authentication, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
     writesEndpoint(parts.writers),
-    snapshotEndpoint({ source: data.records, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
+    snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     ...(injection?.endpoints ?? []),
     ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
