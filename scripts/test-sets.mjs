@@ -6,6 +6,7 @@ export const LEFT_OUT = {
   'kills servers again and again': [
     'src/storage/embedded/crash.test.ts',
     'src/storage/etcd/failures.test.ts',
+    'src/storage/processes/takeover.test.ts',
     'test/certificates-crash.test.ts',
     'test/crash.test.ts',
     'test/devices.test.ts',

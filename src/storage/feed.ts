@@ -33,6 +33,15 @@ export class Feed {
     for (const watch of this.#watches) watch.push(batch)
   }
 
+  get isWatched(): boolean {
+    return this.#watches.size > 0
+  }
+
+  /** Has every watch read from history what it was not handed. */
+  fallBehind(): void {
+    for (const watch of this.#watches) watch.fallBehind()
+  }
+
   /** Ends every watch once it has handed out what is queued. */
   close(): void {
     this.#closed = true
@@ -106,6 +115,16 @@ class Watch implements AsyncIterableIterator<Batch> {
     }
   }
 
+  fallBehind(): void {
+    if (this.#state !== 'live') return
+    this.#state = 'behind'
+    this.#queue = []
+    this.#queuedEvents = this.#queuedBytes = 0
+    if (this.#waiters.length === 0) return
+    this.#reading = true
+    setImmediate(() => this.#catchUp())
+  }
+
   end(): void {
     this.#state = 'ended'
     this.#signal.removeEventListener('abort', this.#abort)
@@ -135,11 +154,8 @@ class Watch implements AsyncIterableIterator<Batch> {
     this.#queue.push(batch)
     this.#queuedEvents += batch.events.length
     this.#queuedBytes += bytesOf(batch.events)
-    if (this.#queuedEvents <= QUEUED_EVENTS && this.#queuedBytes <= QUEUED_BYTES) return
     // A consumer that does not keep up must not hold the values in memory: they are in the history anyway.
-    this.#state = 'behind'
-    this.#queue = []
-    this.#queuedEvents = this.#queuedBytes = 0
+    if (this.#queuedEvents > QUEUED_EVENTS || this.#queuedBytes > QUEUED_BYTES) this.fallBehind()
   }
 
   #takeQueued(batch: Batch): Batch {

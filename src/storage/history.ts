@@ -99,6 +99,14 @@ export class History<V extends Version> {
     return version?.modified === modified ? version : undefined
   }
 
+  /** The first write of a key after a revision, deletions included, among those that are known. */
+  firstAfter(key: string, modified: Revision): V | undefined {
+    const timeline = this.#timelines.get(key)
+    if (!timeline || timeline.latest.modified <= modified) return undefined
+    const { older = [], latest } = timeline
+    return older[newestUpTo(older, modified) + 1] ?? latest
+  }
+
   /** Throws unless a revision can be read and watched from. */
   check(revision: Revision): void {
     if (revision < this.#oldest) throw new Compacted(revision, this.#oldest)

@@ -1,20 +1,12 @@
 /** The durable default store: an lmdb database of every write, an index of it in memory, group commits. */
 
-import { type Clock, systemClock } from '../../lib/clock.ts'
-import type { Fence } from '../../lib/fence.ts'
-import { deadlineOf, Expiry } from '../expiry.ts'
-import { Feed } from '../feed.ts'
-import type { History, Versioned } from '../history.ts'
-import { checkKey } from '../key-order.ts'
-import { type Limits, Quota } from '../quota.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Limits } from '../quota.ts'
 import {
   type Batch,
-  bytesOf,
   type Change,
   type Entry,
-  type Event,
   type Extent,
-  FencedOff,
   type Page,
   type PageRequest,
   type Read,
@@ -24,12 +16,11 @@ import {
   StoreUnavailable,
   type Swap,
 } from '../store.ts'
-import { type DatabaseSize, type Engine, openEngine, type Snapshot, type Work } from './engine.ts'
-import { explain, NO_SPACE } from './failure.ts'
-import { GroupCommit, type Write } from './group-commit.ts'
+import { type Engine, openEngine } from './engine.ts'
+import { explain } from './failure.ts'
 import { loadHistory } from './load.ts'
-import { decodeEntry, encodeBody, encodeHeader, type Stored } from './record.ts'
-import { RESERVE_AFTER_MS } from './room.ts'
+import { LogReader } from './log-reader.ts'
+import { Writer } from './writer.ts'
 
 /** How much of the database may be in use, and how many keys it may hold; without limits, as much as there is room for. */
 export type EmbeddedOptions = Limits & {
@@ -53,154 +44,75 @@ export async function openEmbeddedStore({ dir, ...options }: EmbeddedOptions): P
   }
 }
 
-/** A swap that was decided but is not durable yet; only later swaps know of it. */
-type Pending = Write & {
-  readonly key: string
-  readonly version: Stored
-  readonly after: Entry | undefined
-  readonly result: Promise<Swap>
-  resolve(swap: Swap): void
-  reject(error: unknown): void
-}
-
-const EVENTS_PER_CHUNK = 256
-const BYTES_PER_CHUNK = 4 << 20
-const BYTES_PER_PAGE = 8 << 20
-const ENTRIES_AT_ONCE = 512
-const SWEEP_REVISIONS = 512
-const REMOVES_AT_ONCE = 256
-
 /** One process's open store; `openEmbeddedStore` makes it. */
 class EmbeddedStore implements Store, AsyncDisposable {
   readonly #engine: Engine
-  readonly #clock: Clock
-  readonly #history: History<Stored>
-  readonly #commits: GroupCommit<Pending>
-  readonly #feed: Feed
-  readonly #expiry: Expiry
-  readonly #quota: Quota
-  /** The last pending write of each key; entries are emptied when committed, as a Map keeps former entries in memory. */
-  readonly #pending = new Map<string, { write: Pending | undefined }>()
-  readonly #reads = new Set<Promise<unknown>>()
-  /** Headers of records that can no longer be read. */
-  #garbage: Uint8Array[]
-  #assigned: Revision
-  #compaction: Promise<void> = Promise.resolve()
-  #failed: StoreUnavailable | undefined
+  readonly #reader: LogReader
+  readonly #writer: Writer
   #closing: Promise<void> | undefined
-  /** Has the reserve of disk space taken, also where nobody writes. */
-  readonly #first: NodeJS.Timeout
 
   constructor(engine: Engine, options: Omit<EmbeddedOptions, 'dir'>) {
-    const { clock = systemClock, onCommit = () => {}, ...limits } = options
-    const { history, garbage } = loadHistory(engine)
+    const loaded = loadHistory(engine.file)
     this.#engine = engine
-    this.#clock = clock
-    this.#history = history
-    this.#garbage = garbage
-    this.#assigned = history.newest
-    this.#quota = new Quota(limits, { bytes: () => usedBytes(engine.size()), keys: () => history.keys })
-    const commit = async (work: Work) => {
-      const began = performance.now()
-      await engine.commit(work)
-      onCommit(performance.now() - began)
-    }
-    this.#commits = new GroupCommit(commit, {
-      committed: writes => this.#committed(writes),
-      failed: (writes, error) => this.#commitFailed(writes, error),
-    })
-    this.#feed = new Feed({ newest: () => history.newest, read: (prefix, after) => this.#changes(prefix, after) })
-    this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
-    this.#first = setTimeout(() => void this.probe().catch(() => {}), RESERVE_AFTER_MS).unref()
-    for (const { key, version } of history.current()) this.#expiry.written(key, version.modified, version.deadline)
+    this.#reader = new LogReader(engine.file, loaded, { isFollowing: false })
+    this.#writer = new Writer(engine, this.#reader, { ...options, garbage: loaded.garbage })
   }
 
   async get(key: string, at?: Revision): Promise<Read> {
     this.#assertOpen()
-    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
-    return { revision: at ?? this.#history.newest, entry: version && this.#entry(key, version) }
+    return this.#reader.get(key, at)
   }
 
   readBack(key: string, modified: Revision): Entry | undefined {
     this.#assertOpen()
-    const version = this.#history.exact(key, modified)
-    return version && !version.deleted ? this.#entry(key, version) : undefined
+    return this.#reader.readBack(key, modified)
   }
 
-  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+  async list(prefix: string, page?: PageRequest): Promise<Page> {
     this.#assertOpen()
-    const { found, remaining } = this.#history.page(prefix, page)
-    const revision = page.at ?? this.#history.newest
-    // Whoever reads page by page need not hold more than so many bytes at once.
-    const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
-    const entries = found.length <= ENTRIES_AT_ONCE ? this.#entries(found, most) : await this.#reading(this.#entriesYielding(found, most))
-    return { revision, entries, remaining: remaining + found.length - entries.length }
-  }
-
-  /** A read that closing waits for. */
-  async #reading<R>(read: Promise<R>): Promise<R> {
-    this.#reads.add(read)
-    try {
-      return await read
-    } finally {
-      this.#reads.delete(read)
-    }
+    return this.#reader.list(prefix, page)
   }
 
   swap(key: string, change: Change): Promise<Swap> {
-    try {
-      return this.#decide(key, change)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+    return this.#writer.swap(key, change)
   }
 
   watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<Batch> {
-    return this.#feed.watch(prefix, after, signal)
+    return this.#reader.feed.watch(prefix, after, signal)
   }
 
   fresh(): Revision {
     this.#assertOpen()
-    return this.#history.newest
+    return this.#reader.history.newest
   }
 
   async extent(): Promise<Extent> {
     this.#assertOpen()
-    return { oldest: this.#history.oldest, newest: this.#history.newest }
+    const { oldest, newest } = this.#reader.history
+    return { oldest, newest }
   }
 
-  /** Reads before the revision fail as soon as that is durable; the promise resolves when the space has been freed. */
   compact(before: Revision): Promise<void> {
-    const done = this.#compaction.then(() => this.#compact(before))
-    this.#compaction = done.catch(() => {})
-    return done
+    return this.#writer.compact(before)
   }
 
   /** Saves a copy of the store to a new file, while it goes on serving; as `keelson.lmdb` in a directory of its own it can be opened. */
   async save(file: string): Promise<void> {
     this.#assertOpen()
     try {
-      await this.#reading(this.#engine.copyTo(file))
+      await this.#reader.reading(this.#engine.file.copyTo(file))
     } catch (error) {
       throw explain(error, `cannot save the store to ${file}`)
     }
   }
 
-  async probe(): Promise<void> {
-    this.#assertWritable()
-    try {
-      await this.#commits.do({ removes: [], probe: true })
-    } catch (error) {
-      throw explain(error, `cannot write to the store in ${this.#engine.dir}`)
-    }
+  probe(): Promise<void> {
+    return this.#writer.probe()
   }
 
-  /** Figures of the database file. Free pages are not in use, and are reused before the file grows; it never shrinks. */
   size(): StoreSize & { readonly freePages: number } {
     this.#assertOpen()
-    const size = this.#engine.size()
-    const { bytes, freePages } = size
-    return { bytes, usedBytes: usedBytes(size), freePages, quotaBytes: this.#quota.limit, isFull: this.#quota.isFull }
+    return this.#writer.size()
   }
 
   close(): Promise<void> {
@@ -211,203 +123,13 @@ class EmbeddedStore implements Store, AsyncDisposable {
     return this.close()
   }
 
-  /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
-  #decide(key: string, { expect, value: given, ttlSeconds, fences, isEnding = false }: Change): Promise<Swap> {
-    this.#assertWritable()
-    checkKey(key)
-    const value = given && bytesOf(given)
-    const isFreeing = value === null || isEnding
-    if (!isFreeing && !this.#engine.admitsWrites) throw this.#noSpace()
-    for (const fence of fences ?? []) {
-      const broken = this.#brokenBy(fence)
-      if (broken) return broken.then(() => Promise.reject(new FencedOff(fence)))
-    }
-    const deadline = deadlineOf(ttlSeconds, this.#clock)
-    const slot = this.#pending.get(key)
-    const pending = slot?.write
-    const committed = pending ? undefined : this.#history.latest(key)
-    const entry = () => (pending ? pending.after : committed && this.#entry(key, committed))
-    const current = pending ? pending.after : committed
-    if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
-      const refused: Swap = { ok: false, current: entry() }
-      // A write that is not durable yet may still fail, and then so does this result.
-      return pending ? pending.result.then(() => refused) : Promise.resolve(refused)
-    }
-    if (value) this.#quota.admit({ bytes: value.length, isNew: !current, replaced: () => entry()?.value.length, isEnding })
-    const modified = this.#assigned + 1
-    const created = current?.created ?? modified
-    const version =
-      value && deadline !== undefined ? { modified, created, deleted: false, deadline } : { modified, created, deleted: value === null }
-    const header = encodeHeader(key, version)
-    const body = encodeBody(header, value ?? new Uint8Array())
-    const after = value ? { key, value, created, modified } : undefined
-    const { result, resolve, reject } = deferred<Swap>()
-    const write: Pending = { key, version, after, header, body, isFreeing, result, resolve, reject }
-    this.#assigned = modified
-    if (slot) slot.write = write
-    else this.#pending.set(key, { write })
-    this.#commits.add(write)
-    return write.result
-  }
-
-  /** Undefined while the fence holds. Who broke it with a write that is not durable yet is waited for: nobody can read that before. */
-  #brokenBy({ key, modified }: Fence): Promise<unknown> | undefined {
-    const pending = this.#pending.get(key)?.write
-    const current = pending ? pending.after : this.#history.latest(key)
-    if ((current?.modified ?? 0) === modified) return undefined
-    return pending ? pending.result : Promise.resolve()
-  }
-
-  /** Watches are notified of a write before it is acknowledged. */
-  #committed(writes: readonly Pending[]): void {
-    for (const write of writes) {
-      const { key, version, after } = write
-      this.#quota.settle(after?.value.length ?? 0, true)
-      this.#history.append(key, version)
-      this.#expiry.written(key, version.modified, version.deadline)
-      const slot = this.#pending.get(key)
-      if (slot?.write !== write) continue
-      slot.write = undefined
-      this.#pending.delete(key)
-    }
-    const events = writes.map(({ key, after, version }) => ({ key, after, revision: version.modified }))
-    this.#feed.publish({ revision: this.#history.newest, events })
-    for (const { resolve, version } of writes) resolve({ ok: true, revision: version.modified })
-  }
-
-  #noSpace(): StoreUnavailable {
-    return new StoreUnavailable(`cannot write to the store in ${this.#engine.dir}: ${NO_SPACE}`, { problem: NO_SPACE })
-  }
-
-  /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows what was. */
-  #commitFailed(writes: readonly Pending[], cause: unknown): void {
-    let error = explain(cause, `cannot write to the store in ${this.#engine.dir}`)
-    if (cause instanceof StoreUnavailable) this.#failed = error
-    else if (!this.#engine.isIntact(this.#history.newest))
-      this.#failed = error = new StoreUnavailable(`${error.message}; then restart`, { cause, problem: error.problem })
-    this.#pending.clear()
-    this.#assigned = this.#history.newest
-    for (const { reject, after } of writes) {
-      this.#quota.settle(after?.value.length ?? 0, false)
-      reject(error)
-    }
-  }
-
-  async #compact(before: Revision): Promise<void> {
-    this.#assertWritable()
-    if (!(before <= this.#history.oldest)) {
-      // Checked before it is made durable, so that a wrong revision changes nothing.
-      this.#history.check(before)
-      await this.#maintain({ removes: [], compacted: before })
-      this.#history.forget(before)
-    }
-    for (;;) {
-      if (this.#garbage.length < REMOVES_AT_ONCE) {
-        const dropped = this.#history.sweep(SWEEP_REVISIONS)
-        for (const { key, version } of dropped ?? []) this.#garbage.push(encodeHeader(key, version))
-        if (!dropped && this.#garbage.length === 0) return
-      }
-      // The rest is found again when the store is next opened.
-      if (this.#closing) return
-      const removes = this.#garbage.slice(0, REMOVES_AT_ONCE)
-      if (removes.length > 0) await this.#maintain({ removes })
-      this.#garbage.splice(0, removes.length)
-    }
-  }
-
-  async #maintain(maintenance: { removes: readonly Uint8Array[]; compacted?: Revision }): Promise<void> {
-    try {
-      await this.#commits.do(maintenance)
-      this.#quota.freed()
-    } catch (error) {
-      throw explain(error, `cannot compact the store in ${this.#engine.dir}`)
-    }
-  }
-
   async #close(): Promise<void> {
-    this.#expiry.stop()
-    clearTimeout(this.#first)
-    await this.#compaction
-    await this.#commits.drained()
-    this.#feed.close()
-    await Promise.allSettled(this.#reads)
+    await this.#writer.close()
+    await this.#reader.close()
     await this.#engine.close()
-  }
-
-  #changes(prefix: string, after: Revision): Batch {
-    const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
-    const events: Event[] = []
-    let size = 0
-    for (const { key, version } of found) {
-      const event = {
-        key,
-        after: version.deleted ? undefined : this.#entry(key, version),
-        revision: version.modified,
-      }
-      events.push(event)
-      size += event.after?.value.length ?? 0
-      if (size > BYTES_PER_CHUNK) return { revision: event.revision, events }
-    }
-    return { revision, events }
-  }
-
-  #entry(key: string, version: Stored, snapshot?: Snapshot): Entry {
-    const header = encodeHeader(key, version)
-    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.#engine.body(header, snapshot) })
-  }
-
-  /** The entries found, as many as have so many bytes; one at least. */
-  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): Entry[] {
-    const entries: Entry[] = []
-    let bytes = 0
-    for (const { key, version } of found) {
-      if (bytes > mostBytes) break
-      const entry = this.#entry(key, version, snapshot)
-      bytes += entry.value.length
-      entries.push(entry)
-    }
-    return entries
-  }
-
-  /** Yields now and then; the snapshot keeps the records even if a compaction removes them meanwhile. */
-  async #entriesYielding(found: readonly Versioned<Stored>[], mostBytes: number): Promise<Entry[]> {
-    const snapshot = this.#engine.snapshot()
-    try {
-      const entries: Entry[] = []
-      let bytes = 0
-      while (entries.length < found.length && bytes <= mostBytes) {
-        const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
-        for (const entry of this.#entries(next, mostBytes - bytes, snapshot)) {
-          entries.push(entry)
-          bytes += entry.value.length
-        }
-        await new Promise(setImmediate)
-        this.#assertOpen()
-      }
-      return entries
-    } finally {
-      snapshot[Symbol.dispose]()
-    }
   }
 
   #assertOpen(): void {
     if (this.#closing) throw new StoreUnavailable('the store is closed')
   }
-
-  #assertWritable(): void {
-    this.#assertOpen()
-    if (this.#failed) throw this.#failed
-  }
-}
-
-const usedBytes = ({ bytes, pageBytes, freePages }: DatabaseSize): number => bytes - pageBytes * freePages
-
-function deferred<T>(): { result: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
-  let resolve!: (value: T) => void
-  let reject!: (error: unknown) => void
-  const result = new Promise<T>((yes, no) => {
-    resolve = yes
-    reject = no
-  })
-  return { result, resolve, reject }
 }

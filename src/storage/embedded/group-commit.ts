@@ -29,6 +29,9 @@ export class GroupCommit<W extends Write> {
   #writes: W[] = []
   #maintenance: Waiting[] = []
   #running: Promise<void> | undefined
+  #committing: Promise<void> | undefined
+  /** Resolves when commits may go on. */
+  #gate: Promise<void> | undefined
 
   constructor(commit: (work: Work) => Promise<void>, outcomes: Outcomes<W>) {
     this.#commit = commit
@@ -49,6 +52,25 @@ export class GroupCommit<W extends Write> {
     })
   }
 
+  /** Resolves when the commit that is running has ended, whatever its outcome; undefined if none is. */
+  get committing(): Promise<void> | undefined {
+    return this.#committing
+  }
+
+  /** Resolves when no commit is running, and none begins until the result is called. */
+  async pause(): Promise<() => void> {
+    while (this.#gate) await this.#gate
+    let resume = () => {}
+    this.#gate = new Promise(resolve => {
+      resume = () => {
+        this.#gate = undefined
+        resolve()
+      }
+    })
+    await this.#committing
+    return resume
+  }
+
   /** Waits until nothing is left to commit. */
   async drained(): Promise<void> {
     while (this.#running) await this.#running
@@ -58,7 +80,9 @@ export class GroupCommit<W extends Write> {
     while (this.#writes.length > 0 || this.#maintenance.length > 0) {
       // Writes of the same iteration of the event loop share the commit.
       await new Promise(setImmediate)
-      await this.#commitOnce()
+      while (this.#gate) await this.#gate
+      await (this.#committing = this.#commitOnce())
+      this.#committing = undefined
     }
     this.#running = undefined
   }

@@ -1,30 +1,48 @@
 /** Builds the index of a store from the headers of its records. */
 import { History, type Versioned } from '../history.ts'
 import type { Revision } from '../store.ts'
-import type { Engine } from './engine.ts'
+import type { LogFile } from './log-file.ts'
 import { decodeHeader, encodeHeader, type Stored } from './record.ts'
 
-/** A database whose headers can be read. */
-type Headers = Pick<Engine, 'compacted' | 'headers' | 'expectDisorder'>
+/** The header of a damaged record, and the revision that it counts as. */
+export type DamagedRecord = { readonly header: Uint8Array; readonly revision: Revision }
 
-/** The history in a database, and the headers of records that an unfinished compaction has left there. */
-export function loadHistory(engine: Headers): { history: History<Stored>; garbage: Uint8Array[] } {
-  const history = History.load(engine.compacted, inOrder(engine))
+/** A database whose headers can be read. */
+type Headers = Pick<LogFile, 'compacted' | 'headers'>
+
+export type Loaded = {
+  readonly history: History<Stored>
+  /** Headers of records that an unfinished compaction has left. */
+  readonly garbage: Uint8Array[]
+  readonly damaged: readonly DamagedRecord[]
+}
+
+/** The history in a database. A process that joins another one is told which revisions damaged records have there. */
+export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Loaded {
+  const damaged: DamagedRecord[] = []
+  const compacted = file.compacted() ?? 1
+  const noted = function* (writes: Iterable<Versioned<Stored>>) {
+    for (const write of writes) {
+      const { damage, modified } = write.version
+      if (damage) damaged.push({ header: damage.header, revision: modified })
+      yield write
+    }
+  }
+  const history = History.load(compacted, noted(known ? asKnown(file, known) : inOrder(file, compacted)))
   const garbage = history.sweepAll().map(({ key, version }) => encodeHeader(key, version))
-  return { history, garbage }
+  return { history, garbage, damaged }
 }
 
 // A damaged revision at the end of the log that is further off than this is not believed.
 const WIDEST_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
-function* inOrder(engine: Headers): Generator<Versioned<Stored>> {
+function* inOrder(file: Headers, compacted: Revision): Generator<Versioned<Stored>> {
   let last: Revision = 0
   let damaged: Versioned<Stored>[] = []
-  for (const header of engine.headers()) {
+  for (const header of file.headers()) {
     const found = decodeHeader(header)
     if (found.version.damage) {
-      engine.expectDisorder()
       damaged.push(found)
       continue
     }
@@ -33,14 +51,33 @@ function* inOrder(engine: Headers): Generator<Versioned<Stored>> {
     last = found.version.modified
     yield found
   }
-  yield* withRevisionsBetween(damaged, last, Math.max(last, engine.compacted) + WIDEST_GAP)
+  yield* withRevisionsBetween(damaged, last, Math.max(last, compacted) + WIDEST_GAP)
 }
 
 function* withRevisionsBetween(damaged: Versioned<Stored>[], low: Revision, high: Revision): Generator<Versioned<Stored>> {
   let last = low
-  for (const { key, version } of damaged) {
-    const believable = version.modified > last && version.modified < high
-    last = believable ? version.modified : last + 1
-    yield { key, version: { ...version, modified: last, created: last } }
+  for (const found of damaged) {
+    const { modified } = found.version
+    const believable = modified > last && modified < high
+    last = believable ? modified : last + 1
+    yield countedAs(found, last)
   }
 }
+
+/** Damaged headers where the other process has them; one that is damaged since then is left out. */
+function* asKnown(file: Headers, known: readonly DamagedRecord[]): Generator<Versioned<Stored>> {
+  const damaged = known.map(({ header, revision }) => countedAs(decodeHeader(header), revision))
+  damaged.sort((a, b) => b.version.modified - a.version.modified)
+  for (const header of file.headers()) {
+    const found = decodeHeader(header)
+    if (found.version.damage) continue
+    while (damaged.length > 0 && damaged.at(-1)!.version.modified < found.version.modified) yield damaged.pop()!
+    yield found
+  }
+  yield* damaged.reverse()
+}
+
+const countedAs = ({ key, version }: Versioned<Stored>, revision: Revision): Versioned<Stored> => ({
+  key,
+  version: { ...version, modified: revision, created: revision },
+})

@@ -8,7 +8,13 @@ import { StoreUnavailable } from '../store.ts'
 import { isForWantOfSpace } from './failure.ts'
 
 /** A process that has the directory open; `started` distinguishes it from a later process with the same id. */
-export type Owner = { readonly pid: number; readonly started: string; readonly id: string }
+export type Owner = {
+  readonly pid: number
+  readonly started: string
+  readonly id: string
+  /** The family whose processes may join this one. */
+  readonly family?: string
+}
 
 const UNKNOWN = 'unknown'
 
@@ -19,21 +25,29 @@ export const lockFileOf = (dir: string): string => join(dir, LOCK_FILE)
 
 /** The id of the running process that has a directory open. */
 export function ownerOf(dir: string): number | undefined {
-  const owner = readOwner(lockFileOf(dir))
-  return owner && isRunning(owner) ? owner.pid : undefined
+  return runningOwner(lockFileOf(dir))?.pid
 }
 
 /** Throws if a running process has the directory open. */
 export function refuseIfOwned(lockFile: string, dir: string): void {
+  const owner = runningOwner(lockFile)
+  if (owner) throw ownedBy(owner, dir)
+}
+
+/** The process that has the directory open, if one has. */
+export function runningOwner(lockFile: string): Owner | undefined {
   const owner = readOwner(lockFile)
-  if (!owner || !isRunning(owner)) return
+  return owner && isRunning(owner) ? owner : undefined
+}
+
+export function ownedBy(owner: Owner, dir: string): StoreUnavailable {
   const who = owner.pid === process.pid ? `this process (pid ${owner.pid}) already has it open` : `process ${owner.pid} has it open`
-  throw new StoreUnavailable(`cannot open the store in ${dir}: ${who}; stop that one first or choose another data directory`)
+  return new StoreUnavailable(`cannot open the store in ${dir}: ${who}; stop that one first or choose another data directory`)
 }
 
 /** Records this process as the owner. The caller must hold a lock between the check and this. */
-export function takeOwnership(lockFile: string): Owner {
-  const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID() }
+export function takeOwnership(lockFile: string, family?: string): Owner {
+  const owner = { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN, id: randomUUID(), ...(family !== undefined && { family }) }
   try {
     replaceFile(lockFile, `${JSON.stringify(owner)}\n`)
   } catch (error) {
@@ -66,8 +80,9 @@ export function giveUpOwnership(lockFile: string, owner: Owner): void {
 
 function readOwner(lockFile: string): Owner | undefined {
   try {
-    const { pid, started, id } = JSON.parse(readFileSync(lockFile, 'utf8'))
-    return Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started, id: String(id) } : undefined
+    const { pid, started, id, family } = JSON.parse(readFileSync(lockFile, 'utf8'))
+    if (!(Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string')) return undefined
+    return { pid, started, id: String(id), ...(typeof family === 'string' && { family }) }
   } catch {
     return undefined
   }

@@ -8,10 +8,10 @@ import type { RootDatabase, RootDatabaseOptionsWithPath } from 'lmdb'
 import type { History } from '../history.ts'
 import { type Entry, type Extent, type Page, type PageRequest, type Read, type Revision, type Store, StoreUnavailable } from '../store.ts'
 import { checkDatabaseFile } from './database-file.ts'
-import { type Bytes, type DatabaseSize, FILE, readSettings, type Snapshot, sizeOf } from './engine.ts'
 import { explain } from './failure.ts'
 import { loadHistory } from './load.ts'
 import { ownerOf } from './lock.ts'
+import { type Bytes, type DatabaseSize, FILE, readSettings, type Snapshot, sizeOf } from './log-file.ts'
 import { decodeEntry, decodeHeader, encodeHeader, type Stored } from './record.ts'
 
 /** One record of the log: a state of a key, current or past, or its deletion. */
@@ -58,11 +58,11 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
     this.#root = root
     const meta = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true }) as unknown as Bytes
     this.#log = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' }) as unknown as Bytes
-    const settings = readSettings(meta, dir)
+    const compacted = readSettings(meta, dir)
     const transaction = this.#log.useReadTransaction()
     this.#snapshot = { transaction, [Symbol.dispose]: () => transaction.done() }
     const headers = () => this.#log.getKeys({ transaction })
-    this.#history = loadHistory({ compacted: settings?.compacted ?? 1, headers, expectDisorder: () => {} }).history
+    this.#history = loadHistory({ compacted: () => compacted, headers }).history
     this.#size = sizeOf({ root, log: this.#log, meta })
     this.fileBytes = statSync(join(dir, FILE)).size
   }

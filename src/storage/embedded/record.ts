@@ -1,6 +1,6 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
 import type { Version } from '../history.ts'
-import type { Entry } from '../store.ts'
+import type { Entry, Revision } from '../store.ts'
 import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */
@@ -53,6 +53,16 @@ export function decodeHeader(header: Uint8Array): { key: string; version: Stored
   const version = { modified, created: readSafeInteger(bytes, 9), deleted: (flags & DELETED) !== 0 }
   return { key, version: expires ? { ...version, deadline: readSafeInteger(bytes, FIXED_BYTES) } : version }
 }
+
+/** What headers of a revision begin with; it sorts before all of them. */
+export function startOfRevision(revision: Revision): Uint8Array {
+  const start = Buffer.allocUnsafe(8)
+  writeSafeInteger(start, revision, 0)
+  return start
+}
+
+/** The revision in a header, which may be damaged. */
+export const revisionIn = (header: Uint8Array): Revision => readSafeInteger(Buffer.from(header.buffer, header.byteOffset, header.length), 0)
 
 /** A body is a format byte, the CRC-32 of the value continued from that of the header, and the value. */
 export function encodeBody(header: Uint8Array, value: Uint8Array): Uint8Array {

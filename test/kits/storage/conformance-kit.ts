@@ -12,6 +12,8 @@ export type Subject = {
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Set where another process keeps the data: it has its own clock, and watches may receive a write after its writer's response. */
   remote?: boolean
+  /** Set where `open` of a remote store takes limits. */
+  hasQuota?: boolean
   /** The number of random histories; fewer where opening a store takes long. */
   runs?: number
 }

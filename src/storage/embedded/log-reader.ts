@@ -1,0 +1,251 @@
+/** The reading half of an embedded store: an index of the log in memory, values from the mapped file, watches. */
+import { Feed } from '../feed.ts'
+import type { History, Versioned } from '../history.ts'
+import {
+  type Batch,
+  Compacted,
+  type Entry,
+  type Event,
+  type Page,
+  type PageRequest,
+  type Read,
+  type Revision,
+  StoreUnavailable,
+} from '../store.ts'
+import { type Loaded, loadHistory } from './load.ts'
+import type { LogFile, Snapshot } from './log-file.ts'
+import { decodeEntry, decodeHeader, encodeHeader, type Stored } from './record.ts'
+
+const EVENTS_PER_CHUNK = 256
+const BYTES_PER_CHUNK = 4 << 20
+const BYTES_PER_PAGE = 8 << 20
+const ENTRIES_AT_ONCE = 512
+const SWEEP_REVISIONS = 512
+
+/** Reads are of what the index has. A process that follows another one brings it up to date before each of them, by `follow`. */
+export class LogReader {
+  readonly file: LogFile
+  readonly feed: Feed
+  #history: History<Stored>
+  /** Damaged records as they were found when the file was loaded. */
+  readonly #damaged: Loaded['damaged']
+  readonly #reads = new Set<Promise<unknown>>()
+  #isFollowing: boolean
+  #isSweeping = false
+  #isClosed = false
+
+  constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing }: { readonly isFollowing: boolean }) {
+    this.file = file
+    this.#history = history
+    this.#damaged = damaged
+    this.#isFollowing = isFollowing
+    this.feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
+  }
+
+  get history(): History<Stored> {
+    return this.#history
+  }
+
+  /** Damaged records that are not forgotten yet. */
+  get damaged(): Loaded['damaged'] {
+    return this.#damaged.filter(({ header, revision }) => this.history.exact(decodeHeader(header).key, revision) !== undefined)
+  }
+
+  /** From now on this process makes all writes, and the index has them. */
+  lead(): void {
+    this.follow()
+    this.#isFollowing = false
+  }
+
+  /** Takes up what another process has committed, and tells watches. Returns the newest revision. */
+  follow(): Revision {
+    const { file } = this
+    if (!this.#isFollowing) return this.#history.newest
+    file.refresh()
+    const compacted = file.compacted() ?? 1
+    // Of what was written and compacted while this process was stopped, nothing tells any more which keys were deleted.
+    if (compacted > this.#history.newest) this.#loadAgain()
+    else if (file.newest() > this.#history.newest) this.#takeUp()
+    if (compacted > this.#history.oldest) {
+      this.#history.forget(compacted)
+      if (!this.#isSweeping) this.#sweep()
+    }
+    return this.#history.newest
+  }
+
+  /** The newest revision of all processes. */
+  fresh(): Revision {
+    const newest = this.follow()
+    this.release()
+    return newest
+  }
+
+  /** Ends the use of the file by a read: a process that is stopped now must not keep pages from being reused. */
+  release(): void {
+    if (this.#isFollowing) this.file.refresh()
+  }
+
+  latest(key: string): Entry | undefined {
+    this.follow()
+    const version = this.history.latest(key)
+    const entry = version && this.entry(key, version)
+    this.release()
+    return entry
+  }
+
+  get(key: string, at?: Revision): Read {
+    const newest = this.follow()
+    const version = at === undefined ? this.history.latest(key) : this.history.at(key, at)
+    const read = { revision: at ?? newest, entry: version && this.entry(key, version) }
+    this.release()
+    return read
+  }
+
+  readBack(key: string, modified: Revision): Entry | undefined {
+    const version = this.history.exact(key, modified)
+    if (!version || version.deleted) return undefined
+    if (this.#isFollowing && !version.damage && !this.file.body(encodeHeader(key, version))) {
+      // It was removed by a compaction that was not noticed yet, or else is damaged.
+      this.follow()
+      if (this.history.exact(key, modified) !== version || modified < this.history.oldest) return undefined
+    }
+    const entry = this.entry(key, version)
+    this.release()
+    return entry
+  }
+
+  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
+    for (;;) {
+      try {
+        return await this.#list(prefix, page)
+      } catch (error) {
+        // A list of now that was overtaken by a compaction is begun again.
+        if (!(error instanceof Compacted) || page.at !== undefined) throw error
+      }
+    }
+  }
+
+  async #list(prefix: string, page: PageRequest): Promise<Page> {
+    const newest = this.follow()
+    const { found, remaining } = this.history.page(prefix, page)
+    const revision = page.at ?? newest
+    // Whoever reads page by page need not hold more than so many bytes at once.
+    const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
+    const isShort = found.length <= ENTRIES_AT_ONCE
+    const entries = isShort ? this.#entries(found, most) : await this.reading(this.#entriesYielding(found, revision, most))
+    if (isShort) this.release()
+    return { revision, entries, remaining: remaining + found.length - entries.length }
+  }
+
+  /** A read that closing waits for. */
+  async reading<R>(read: Promise<R>): Promise<R> {
+    this.#reads.add(read)
+    try {
+      return await read
+    } finally {
+      this.#reads.delete(read)
+    }
+  }
+
+  entry(key: string, version: Stored, snapshot?: Snapshot): Entry {
+    const header = encodeHeader(key, version)
+    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.file.body(header, snapshot) })
+  }
+
+  /** Ends watches and waits for reads. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.feed.close()
+    await Promise.allSettled(this.#reads)
+  }
+
+  #loadAgain(): void {
+    this.#history = loadHistory(this.file, this.damaged).history
+    this.feed.fallBehind()
+  }
+
+  #takeUp(): void {
+    const { file, history, feed } = this
+    const found: Versioned<Stored>[] = []
+    for (const header of file.headers(history.newest)) {
+      const write = decodeHeader(header)
+      // Damaged ones were there when the file was loaded; they may sort behind all others.
+      if (write.version.damage) continue
+      history.append(write.key, write.version)
+      found.push(write)
+    }
+    if (found.length === 0 || !feed.isWatched) return
+    const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found) : undefined
+    if (events?.length === found.length) feed.publish({ revision: history.newest, events })
+    // Too much to hold in memory at once.
+    else feed.fallBehind()
+  }
+
+  /** Drops what can no longer be read from the index. */
+  #sweep(): void {
+    this.#isSweeping = this.#isFollowing && !this.#isClosed && this.history.sweep(SWEEP_REVISIONS) !== undefined
+    if (this.#isSweeping) setImmediate(() => this.#sweep())
+  }
+
+  #changes(prefix: string, after: Revision): Batch {
+    this.follow()
+    const { revision, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const events = this.#events(found)
+    this.release()
+    return { revision: events.length < found.length ? events.at(-1)!.revision : revision, events }
+  }
+
+  /** The events of changes, as many as have so many bytes; one at least. */
+  #events(found: readonly Versioned<Stored>[]): Event[] {
+    const events: Event[] = []
+    let size = 0
+    for (const { key, version } of found) {
+      if (size > BYTES_PER_CHUNK) break
+      const after = version.deleted ? undefined : this.entry(key, version)
+      events.push({ key, after, revision: version.modified })
+      size += after?.value.length ?? 0
+    }
+    return events
+  }
+
+  /** The entries found, as many as have so many bytes; one at least. */
+  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): Entry[] {
+    const entries: Entry[] = []
+    let bytes = 0
+    for (const { key, version } of found) {
+      if (bytes > mostBytes) break
+      const entry = this.entry(key, version, snapshot)
+      bytes += entry.value.length
+      entries.push(entry)
+    }
+    return entries
+  }
+
+  /**
+   * Yields now and then. Where this process alone has the file open, a snapshot keeps the records even if a compaction removes them
+   * meanwhile; in one that follows, it would keep the pages of all from being reused if the process was stopped.
+   */
+  async #entriesYielding(found: readonly Versioned<Stored>[], revision: Revision, mostBytes: number): Promise<Entry[]> {
+    const snapshot = this.#isFollowing ? undefined : this.file.snapshot()
+    try {
+      const entries: Entry[] = []
+      let bytes = 0
+      while (entries.length < found.length && bytes <= mostBytes) {
+        const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
+        for (const entry of this.#entries(next, mostBytes - bytes, snapshot)) {
+          entries.push(entry)
+          bytes += entry.value.length
+        }
+        this.release()
+        await new Promise(setImmediate)
+        if (this.#isClosed) throw new StoreUnavailable('the store is closed')
+        if (snapshot) continue
+        this.follow()
+        this.history.check(revision)
+      }
+      return entries
+    } finally {
+      snapshot?.[Symbol.dispose]()
+    }
+  }
+}

@@ -1,0 +1,246 @@
+/** The primary's side of the socket: other processes join, send swaps, and are told of commits. */
+import { rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { LogReader } from '../embedded/log-reader.ts'
+import type { Writer } from '../embedded/writer.ts'
+import type { Swap } from '../store.ts'
+import { encodeFailure } from './failures.ts'
+import type { Family } from './family.ts'
+import { decodeRevision, decodeSwap, encodeFrame, encodeRevision, type Frame, FrameReader } from './frames.ts'
+import { decodeHello, encodeWelcome, type Hello } from './handshake.ts'
+
+export type PrimaryParts = {
+  readonly family: Family
+  readonly reader: LogReader
+  readonly writer: Writer
+  readonly onStuck: (pid: number) => void
+}
+
+/** Opening takes milliseconds. One that takes longer is stopped, and nobody can write until it is gone. */
+const OPENING_MS = 5_000
+/** A follower that has read nothing for so long does not run any more. */
+const STUCK_MS = 30_000
+/** The socket holds what has been answered until it is read. */
+const CLOSING_MS = 1_000
+
+export class Primary {
+  readonly #server: Server
+  readonly #members = new Set<Member>()
+  #isClosing = false
+
+  /** Listens at the address of the family, where the primary before may have left its socket. */
+  static async listen(parts: PrimaryParts): Promise<Primary> {
+    const primary = new Primary(parts)
+    rmSync(parts.family.socket, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      primary.#server.once('error', reject)
+      primary.#server.listen(parts.family.socket, resolve)
+    })
+    return primary
+  }
+
+  private constructor(parts: PrimaryParts) {
+    this.#server = createServer(socket => {
+      const member: Member = new Member(socket, parts, {
+        joins: hello => this.#replace(member, hello),
+        ended: () => {
+          this.#members.delete(member)
+          // The place of a dead process among the readers would keep pages from being reused.
+          if (!this.#isClosing) parts.reader.file.forgetDeadReaders()
+        },
+      })
+      this.#members.add(member)
+    })
+    this.#server.unref()
+    parts.writer.onCommitted = () => {
+      for (const member of this.#members) member.notice()
+    }
+  }
+
+  /** Takes no more requests. Those that were taken are answered, which the writer must have decided to do by now. */
+  stopReading(): void {
+    for (const member of this.#members) member.stopReading()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    const closed = new Promise(resolve => this.#server.close(resolve))
+    for (const member of this.#members) member.end()
+    await closed
+  }
+
+  /** What a process sent over a connection that it has given up is decided before it is let in again. */
+  async #replace(member: Member, hello: Hello): Promise<void> {
+    for (const other of this.#members) if (other !== member && other.id === hello.member) await other.replaced()
+  }
+}
+
+type MemberEvents = { joins(hello: Hello): Promise<void>; ended(): void }
+
+/** One process that has joined, or is about to. */
+class Member {
+  readonly #socket: Socket
+  readonly #parts: PrimaryParts
+  readonly #events: MemberEvents
+  readonly #frames = new FrameReader()
+  #hello: Hello | undefined
+  #isWelcome = false
+  #isReading = true
+  #opened: () => void = () => {}
+  #out: Buffer[] = []
+  #isFlushing = false
+  #isNoticeDue = false
+  #toldFull = false
+  #stuck: NodeJS.Timeout | undefined
+  /** The last swap: those before are decided when it is. */
+  #last: Promise<unknown> | undefined
+
+  constructor(socket: Socket, parts: PrimaryParts, events: MemberEvents) {
+    this.#socket = socket
+    this.#parts = parts
+    this.#events = events
+    socket.unref()
+    socket.on('data', chunk => this.#read(chunk))
+    socket.on('error', () => {})
+    socket.on('drain', () => this.#drained())
+    socket.on('close', () => {
+      this.#isReading = false
+      clearTimeout(this.#stuck)
+      this.#opened()
+      events.ended()
+    })
+  }
+
+  get id(): string | undefined {
+    return this.#hello?.member
+  }
+
+  /** There is something new in the file. */
+  notice(): void {
+    if (!this.#isWelcome) return
+    this.#isNoticeDue = true
+    this.#flushSoon()
+  }
+
+  stopReading(): void {
+    this.#isReading = false
+  }
+
+  async replaced(): Promise<void> {
+    this.#isReading = false
+    this.#socket.destroy()
+    await this.#last?.catch(() => {})
+  }
+
+  end(): void {
+    this.#isReading = false
+    this.#flush()
+    this.#socket.end()
+    // A process that is stopped does not close its side.
+    const timer = setTimeout(() => this.#socket.destroy(), CLOSING_MS)
+    this.#socket.once('close', () => clearTimeout(timer))
+    this.#socket.once('finish', () => this.#socket.destroySoon())
+  }
+
+  #read(chunk: Buffer): void {
+    if (!this.#isReading) return
+    try {
+      for (const frame of this.#frames.take(chunk)) this.#take(frame)
+    } catch {
+      this.#socket.destroy()
+    }
+  }
+
+  #take(frame: Frame): void {
+    const { writer } = this.#parts
+    if (!this.#hello) {
+      this.#hello = decodeHello(frame, this.#parts.family.secret)
+      if (this.#hello) this.#join(this.#hello).catch(() => this.#socket.destroy())
+      else this.#socket.destroy()
+      return
+    }
+    if (frame.type === 'swap') this.#swap(frame)
+    else if (frame.type === 'compact') this.#do(frame, writer.compact(decodeRevision(frame)))
+    else if (frame.type === 'probe') this.#do(frame, writer.probe())
+    else if (frame.type === 'opened') this.#opened()
+    else throw new RangeError(`a follower does not send ${frame.type}`)
+  }
+
+  async #join(hello: Hello): Promise<void> {
+    await this.#events.joins(hello)
+    if (!hello.hasOpened) await this.#whileOpening(hello.pid)
+    const { reader, writer } = this.#parts
+    this.#toldFull = writer.isFull
+    this.#socket.write(encodeWelcome({ damaged: reader.damaged, isFull: this.#toldFull }))
+    this.#isWelcome = true
+    this.notice()
+  }
+
+  /** Makes no commit until the process has opened the file, or is gone; see `Turn`. */
+  async #whileOpening(pid: number): Promise<void> {
+    const resume = await this.#parts.writer.pause()
+    const timer = setTimeout(() => process.kill(pid, 'SIGKILL'), OPENING_MS)
+    try {
+      await new Promise<void>(resolve => {
+        this.#opened = resolve
+        if (this.#socket.destroyed) return resolve()
+        this.#socket.write(encodeFrame('open', 0))
+      })
+    } finally {
+      clearTimeout(timer)
+      resume()
+    }
+  }
+
+  #swap(frame: Frame): void {
+    const { id } = frame
+    const { key, change } = decodeSwap(frame)
+    const result = this.#parts.writer.swap(key, change)
+    this.#last = result
+    result.then(
+      (swap: Swap) => this.#answer(swap.ok ? encodeRevision('made', id, swap.revision) : encodeFrame('lost', id)),
+      error => this.#answer(encodeFailure(id, error, change.fences)),
+    )
+  }
+
+  #do({ id }: Frame, work: Promise<void>): void {
+    work.then(
+      () => this.#answer(encodeFrame('done', id)),
+      error => this.#answer(encodeFailure(id, error)),
+    )
+  }
+
+  #answer(frame: Buffer): void {
+    this.#out.push(frame)
+    this.#flushSoon()
+  }
+
+  /** After the promises of one commit have called back, so that all that concerns it is one write. */
+  #flushSoon(): void {
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    process.nextTick(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#isFlushing = false
+    const socket = this.#socket
+    if (socket.destroyed || socket.writableEnded || !this.#isWelcome) return
+    // A process that does not read is told once when it does.
+    if (this.#out.length === 0 && (!this.#isNoticeDue || socket.writableNeedDrain)) return
+    if (this.#out.length === 0) this.#out.push(encodeFrame('notice', 0))
+    this.#isNoticeDue = false
+    const { isFull } = this.#parts.writer
+    if (isFull !== this.#toldFull) this.#out.unshift(encodeFrame('alarm', (this.#toldFull = isFull) ? 1 : 0))
+    const out = this.#out.length === 1 ? this.#out[0]! : Buffer.concat(this.#out)
+    this.#out = []
+    if (socket.write(out)) return
+    this.#stuck ??= setTimeout(() => this.#parts.onStuck(this.#hello!.pid), STUCK_MS).unref()
+  }
+
+  #drained(): void {
+    clearTimeout(this.#stuck)
+    this.#stuck = undefined
+    if (this.#isNoticeDue) this.#flush()
+  }
+}

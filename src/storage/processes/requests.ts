@@ -1,0 +1,95 @@
+/** What a follower has asked of the primary, until it is answered. */
+import { type Change, OutcomeUnknown, type Revision, StoreUnavailable, type Swap } from '../store.ts'
+
+type Request = {
+  /** Set when it is added; 0 before. */
+  id: number
+  reject(error: unknown): void
+}
+export type SwapRequest = Request & {
+  readonly kind: 'swap'
+  readonly key: string
+  readonly change: Change & { readonly value: Uint8Array | null }
+  /** The newest revision that was known when it was first sent; undefined before that. */
+  sentAt: Revision | undefined
+  resolve(swap: Swap): void
+}
+export type CompactRequest = Request & { readonly kind: 'compact'; readonly before: Revision; resolve(): void }
+export type ProbeRequest = Request & { readonly kind: 'probe'; resolve(): void }
+export type Asked = SwapRequest | CompactRequest | ProbeRequest
+
+/** A primary that does not answer for so long is stopped, or there is none. Compactions may take longer. */
+const ANSWER_MS = 10_000
+const LOOK_EVERY_MS = 1_000
+const MOST_IDS = 2 ** 32 - 1
+
+type Slot = { request: Asked | undefined; readonly askedAt: number }
+
+export class Requests {
+  /** Slots are emptied when a request is settled, as a Map keeps former entries in memory. */
+  readonly #slots = new Map<number, Slot>()
+  #lastId = 0
+  #timer: NodeJS.Timeout | undefined
+  #drained: (() => void)[] = []
+
+  get isEmpty(): boolean {
+    return this.#slots.size === 0
+  }
+
+  add(request: Asked): void {
+    do this.#lastId = (this.#lastId % MOST_IDS) + 1
+    while (this.#slots.has(this.#lastId))
+    request.id = this.#lastId
+    this.#slots.set(request.id, { request, askedAt: performance.now() })
+    this.#timer ??= setInterval(() => this.#giveUpLate(), LOOK_EVERY_MS).unref()
+  }
+
+  /** The request that waits for an answer under a number. */
+  find(id: number): Asked | undefined {
+    return this.#slots.get(id)?.request
+  }
+
+  /** All that wait, in the order in which they were made. */
+  all(): Asked[] {
+    return [...this.#slots.values()].flatMap(({ request }) => request ?? [])
+  }
+
+  /** Tells the outcome, once. */
+  settle({ id }: Asked, tell: () => void): void {
+    const slot = this.#slots.get(id)
+    if (!slot) return
+    slot.request = undefined
+    this.#slots.delete(id)
+    tell()
+    if (this.#slots.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    for (const drained of this.#drained.splice(0)) drained()
+  }
+
+  /** Nobody answers any more: a swap that was sent has an unknown outcome. */
+  failAll(error: StoreUnavailable): void {
+    for (const request of this.all()) this.#fail(request, error)
+  }
+
+  /** Waits until all are settled. */
+  async drained(): Promise<void> {
+    if (this.#slots.size > 0) await new Promise<void>(resolve => this.#drained.push(resolve))
+  }
+
+  #giveUpLate(): void {
+    const late = performance.now() - ANSWER_MS
+    const error = new StoreUnavailable(`the process that keeps the store has not answered within ${ANSWER_MS / 1000} seconds`, {
+      problem: 'the process that keeps the store does not answer',
+    })
+    for (const { request, askedAt } of [...this.#slots.values()])
+      if (request && askedAt < late && request.kind !== 'compact') this.#fail(request, error)
+  }
+
+  #fail(request: Asked, error: StoreUnavailable): void {
+    const isInDoubt = request.kind === 'swap' && request.sentAt !== undefined
+    const unknown = () =>
+      new OutcomeUnknown(`${error.problem}; the write may have been made all the same: read the object before trying again`)
+    this.settle(request, () => request.reject(isInDoubt ? unknown() : error))
+  }
+}
