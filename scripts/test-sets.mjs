@@ -9,6 +9,7 @@ export const LEFT_OUT = {
     'src/storage/processes/takeover.test.ts',
     'test/certificates-crash.test.ts',
     'test/crash.test.ts',
+    'test/custom-kinds-crash.test.ts',
     'test/devices.test.ts',
     'test/etcd-backup.test.ts',
     'test/etcd-went-back.test.ts',

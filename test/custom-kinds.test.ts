@@ -1,4 +1,4 @@
-// Custom kinds against the real server: by kubectl, by @kubernetes/client-node and by hand, across restarts and crashes.
+// Custom kinds against the real server: by kubectl, by @kubernetes/client-node and by hand.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -6,90 +6,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
 import { loadPki } from '../src/server/credentials/pki.ts'
-import {
-  ask,
-  eventually,
-  freshServer,
-  patient,
-  run,
-  type ServerProcess,
-  startProcess,
-  type Target,
-  temporaryDirectory,
-  Watching,
-} from './kit.ts'
+import { ask, eventually, freshServer, patient, run, type ServerProcess, startProcess, temporaryDirectory, Watching } from './kit.ts'
+import { create, DEFINITIONS, define, definition, established, GROUP, SPEC, TABS, tab, version } from './kits/cron-tabs.ts'
 import { testWith } from './programs.ts'
-
-const GROUP = 'stable.example.com'
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const TABS = `/apis/${GROUP}/v1/namespaces/default/crontabs`
-
-const SPEC = {
-  cronSpec: { type: 'string', description: 'When.', pattern: '^\\S+( \\S+)*$' },
-  image: { type: 'string', default: 'busybox' },
-  replicas: { type: 'integer', minimum: 0, maximum: 10 },
-}
-const version = (name: string, more: object = {}, spec: object = SPEC) => ({
-  name,
-  served: true,
-  storage: true,
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      description: 'A cron tab.',
-      properties: {
-        spec: { type: 'object', properties: spec },
-        status: { type: 'object', properties: { replicas: { type: 'integer' } } },
-      },
-    },
-  },
-  subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
-  additionalPrinterColumns: [
-    { name: 'Spec', type: 'string', jsonPath: '.spec.cronSpec' },
-    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas', priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
-  selectableFields: [{ jsonPath: '.spec.image' }],
-  ...more,
-})
-const definition = (versions: object[] = [version('v1')], names: object = {}, more: object = {}) => {
-  const called = { plural: 'crontabs', kind: 'CronTab', shortNames: ['ct'], categories: ['all'], ...names }
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${called.plural}.${GROUP}` },
-    spec: { group: GROUP, scope: 'Namespaced', names: called, versions, ...more },
-  }
-}
-const tab = (name: string, spec: object = { cronSpec: '* *' }, more: object = {}) => ({
-  apiVersion: `${GROUP}/v1`,
-  kind: 'CronTab',
-  metadata: { name, ...more },
-  spec,
-})
-
-const isEstablished = ({ status }: any) => status.conditions?.some((c: any) => c.type === 'Established' && c.status === 'True')
-
-async function define(server: Target, body: ReturnType<typeof definition>): Promise<void> {
-  const { status, text } = await ask(server, DEFINITIONS, { method: 'POST', body })
-  assert.equal(status, 201, text)
-  await established(server, body.metadata.name)
-}
-
-/** Waits by a watch, as clients do. */
-async function established(server: Target, name: string): Promise<void> {
-  const undo: (() => unknown)[] = []
-  const path = `${DEFINITIONS}?watch=true&fieldSelector=metadata.name%3D${name}`
-  const watching = await Watching.open({ after: close => undo.push(close) }, server, path)
-  await watching.until(({ object }) => isEstablished(object))
-  for (const close of undo) close()
-}
-
-async function create(server: Target, body: object, path = TABS) {
-  const answer = await ask(server, path, { method: 'POST', body })
-  assert.equal(answer.status, 201, answer.text)
-  return answer.json
-}
 
 type Kubectl = (args: string[], input?: unknown) => Promise<string>
 
@@ -232,66 +151,6 @@ test('a watch of a kind that is redefined ends cleanly and is resumed without a 
   assert.equal((await after.next())?.object.metadata.name, 'c')
   await ask(server, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'DELETE' })
   await eventually('the end of the watch', async () => ((await after.end()) === 'clean' ? true : undefined))
-})
-
-test('kinds and objects are there when a restarted server says that it is ready, and watches go on', patient, async t => {
-  const first = await startProcess(t)
-  await define(first, definition())
-  const made = await create(first, tab('a'))
-  await ask(first, `${TABS}/a`, {
-    method: 'PATCH',
-    body: { spec: { replicas: 1 } },
-    headers: { 'content-type': 'application/merge-patch+json' },
-  })
-  await first.stop()
-  const second = await startProcess(t, { dataDir: first.dataDir })
-  assert.equal((await ask(second, `${TABS}/a`)).json.spec.replicas, 1)
-  const watching = await Watching.open(t, second, `${TABS}?watch=true&resourceVersion=${made.metadata.resourceVersion}`)
-  const event = await watching.next()
-  assert.deepEqual([event?.type, event?.object.spec.replicas], ['MODIFIED', 1])
-})
-
-test('a kill between definition and objects loses neither', patient, async t => {
-  let server = await startProcess(t)
-  const { dataDir } = server
-  for (let round = 0; round < 4; round++) {
-    const names = { plural: `kind${round}s`, kind: `Kind${round}`, shortNames: [], categories: [] }
-    const body = definition([version('v1')], names)
-    const path = `/apis/${GROUP}/v1/namespaces/default/kind${round}s`
-    const answer = await ask(server, DEFINITIONS, { method: 'POST', body })
-    assert.equal(answer.status, 201, answer.text)
-    if (round % 2 === 0) {
-      await established(server, body.metadata.name)
-      await create(server, { ...tab('a'), kind: `Kind${round}` }, path)
-    }
-    await server.stop('SIGKILL')
-    server = await startProcess(t, { dataDir })
-    assert.equal(isEstablished((await ask(server, `${DEFINITIONS}/${body.metadata.name}`)).json), true)
-    for (let known = 0; known <= round; known++) {
-      const { items } = (await ask(server, `/apis/${GROUP}/v1/kind${known}s`)).json
-      assert.equal(items.length, known % 2 === 0 ? 1 : 0)
-    }
-    await create(server, { ...tab('b'), kind: `Kind${round}` }, path)
-    await ask(server, `${path}/b`, { method: 'DELETE' })
-  }
-})
-
-test('a deletion that is cut short is finished by the next server', patient, async t => {
-  const first = await startProcess(t)
-  await define(first, definition())
-  await create(first, tab('held', undefined, { finalizers: ['example.com/hold'] }))
-  await create(first, tab('free'))
-  await ask(first, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'DELETE' })
-  await eventually('the deletion of what is free', async () => ((await ask(first, `${TABS}/free`)).status === 404 ? true : undefined))
-  await first.stop('SIGKILL')
-  const second = await startProcess(t, { dataDir: first.dataDir })
-  assert.equal((await ask(second, TABS, { method: 'POST', body: tab('late') })).status, 403)
-  const headers = { 'content-type': 'application/merge-patch+json' }
-  assert.equal((await ask(second, `${TABS}/held`, { method: 'PATCH', body: { metadata: { finalizers: null } }, headers })).status, 200)
-  await eventually('the end of the definition', async () =>
-    (await ask(second, `${DEFINITIONS}/crontabs.${GROUP}`)).status === 404 ? true : undefined,
-  )
-  assert.equal((await ask(second, TABS)).status, 404)
 })
 
 test('fifty kinds at once', patient, async t => {
