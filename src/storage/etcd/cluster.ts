@@ -1,8 +1,16 @@
 /** The members of an etcd cluster: calls go to one of them, and to another when it fails. */
+import {
+  type Connection,
+  ConnectionLost,
+  type Method,
+  openConnection,
+  type Peer,
+  RpcError,
+  type Stream,
+  type StreamHandler,
+} from '../../transport/grpc/connection.ts'
+import { DeadlineExceeded, type Tls } from '../../transport/grpc/http2-session.ts'
 import { StoreUnavailable } from '../store.ts'
-import { type Connection, ConnectionLost, openConnection, RpcError, type Stream, type StreamHandler } from './connection.ts'
-import { DeadlineExceeded, type Tls } from './http2-session.ts'
-import type { Method } from './messages.ts'
 import { explain, isLasting, isNotDone, isPassing } from './problem.ts'
 
 export type ClusterOptions = {
@@ -22,6 +30,9 @@ const SHORTEST_WAIT_MS = 50
 const LONGEST_WAIT_MS = 1_000
 /** Calls under way on a member that has not answered others may still be answered within this time. */
 const RETIRED_MS = 5_000
+
+/** A member that has lost its leader answers so instead of letting calls wait, and ends watches. */
+const ETCD: Peer = { name: 'etcd', metadata: [['hasleader', 'true']] }
 
 export class Cluster {
   readonly #endpoints: readonly string[]
@@ -172,7 +183,7 @@ export class Cluster {
     const end = () => giveUp.abort(closed())
     this.#endings.add(end)
     try {
-      return await openConnection(endpoint, this.#tls, giveUp.signal)
+      return await openConnection(endpoint, { peer: ETCD, tls: this.#tls, signal: giveUp.signal })
     } finally {
       this.#endings.delete(end)
     }

@@ -11,10 +11,10 @@ import { plainFormat } from '../../../test/kits/storage/plain-format.ts'
 import { startTcpProxy } from '../../../test/kits/tcp-proxy.ts'
 import { testWith } from '../../../test/programs.ts'
 import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.ts'
+import type { Tls } from '../../transport/grpc/http2-session.ts'
 import { Compacted, OutcomeUnknown, type Revision, type Store, StoreUnavailable, ValueTooLarge } from '../store.ts'
 import { Cluster } from './cluster.ts'
 import { type EtcdOptions, EtcdStore, openEtcdStore } from './etcd.ts'
-import type { Tls } from './http2-session.ts'
 import { prefixEnd, status } from './messages.ts'
 
 const PATIENT = { timeout: 300_000 }

@@ -1,7 +1,7 @@
 /** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
 import { randomBytes } from 'node:crypto'
+import { RpcError } from '../../transport/grpc/connection.ts'
 import type { Cluster } from './cluster.ts'
-import { RpcError } from './connection.ts'
 import { grantLease } from './messages.ts'
 
 /** A lease lasts longer than what it is for by this part, and at most by so much, so that later keys can share it. */

@@ -1,12 +1,6 @@
 /** The requests and responses of etcd's API version 3 (`etcdserverpb`) that the store uses. */
-import { readFields, Writer } from './wire.ts'
-
-/** A call that is answered by one message. */
-export type Method<Request, Response> = {
-  readonly path: string
-  write(request: Request): Writer
-  read(message: Buffer): Response
-}
+import type { Method } from '../../transport/grpc/connection.ts'
+import { readFields, Writer } from '../../transport/grpc/wire.ts'
 
 /** Which cluster has answered and where it is; a watch tells where the member is that it follows. */
 export type Header = { readonly cluster: number; readonly term: number; readonly revision: number }

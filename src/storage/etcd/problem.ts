@@ -1,8 +1,8 @@
 /** Describes a problem with etcd in one line that says what to do. */
 import { messageOf } from '../../lib/error-message.ts'
+import { ConnectionLost, RpcError } from '../../transport/grpc/connection.ts'
+import { DeadlineExceeded } from '../../transport/grpc/http2-session.ts'
 import { SpaceExceeded, StoreUnavailable } from '../store.ts'
-import { ConnectionLost, RpcError } from './connection.ts'
-import { DeadlineExceeded } from './http2-session.ts'
 
 /** The statuses of gRPC that matter here. */
 export const CODES = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { RpcError, type Stream } from '../../transport/grpc/connection.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Cluster } from './cluster.ts'
-import { RpcError, type Stream } from './connection.ts'
 import { CODES, explain } from './problem.ts'
 import { EtcdWatch } from './watch.ts'
 

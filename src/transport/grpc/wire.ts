@@ -1,4 +1,4 @@
-/** Reads and writes protobuf, as far as the messages of etcd need it. */
+/** Reads and writes protobuf, as far as the messages of gRPC calls need it. */
 
 /** A message that is being written. Fields with a default value are left out, as proto3 does. */
 export class Writer {
@@ -27,6 +27,10 @@ export class Writer {
 
   bytes(field: number, value: Uint8Array): this {
     return value.length === 0 ? this : this.#piece(field, value)
+  }
+
+  text(field: number, value: string): this {
+    return this.bytes(field, Buffer.from(value))
   }
 
   /** Begins a message inside; an empty one is written, as it differs from none. */

@@ -7,7 +7,7 @@
  *     socket ─→ frames ─→ headers, data, closed of the stream that they belong to
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connectTrusting, type Trust } from '../../transport/trusting-agent.ts'
+import { connectTrusting, type Trust } from '../trusting-agent.ts'
 import { HeaderReader, type Headers } from './hpack.ts'
 
 /** Certificates of this client, and the authorities of the server; PEM. */
@@ -57,7 +57,9 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
   return new Promise((resolve, reject) => {
     const socket = isTls
       ? connectTrusting({ host, port, ...(!isIP(host) && { servername: host }), ALPNProtocols: ['h2'] }, trustOf(host, tls))
-      : connectTcp({ host, port })
+      : url.protocol === 'unix:'
+        ? connectTcp({ path: socketPath(url) })
+        : connectTcp({ host, port })
     socket.setNoDelay(true)
     const settle = () => {
       clearTimeout(timer)
@@ -80,6 +82,12 @@ export function openSession(url: URL, options: SessionOptions): Promise<Http2Ses
     }
     socket.once(isTls ? 'secureConnect' : 'connect', () => session.begin())
   })
+}
+
+/** The path of a Unix socket; one that begins with `@` is the name of an abstract socket of Linux. */
+function socketPath(url: URL): string {
+  const path = decodeURIComponent(url.pathname)
+  return path.startsWith('/@') ? `\0${path.slice(2)}` : path
 }
 
 const trustOf = (host: string, { ca = '', cert, key }: Tls): Trust => ({

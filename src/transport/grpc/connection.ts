@@ -1,9 +1,15 @@
-/** One HTTP/2 connection to a member of etcd, and the gRPC calls on it. */
+/** One HTTP/2 connection to a gRPC server, and the calls on it. */
 import { messageOf } from '../../lib/error-message.ts'
 import { encodeHeaders, type Headers } from './hpack.ts'
 import { DeadlineExceeded, type Http2Session, type Http2Stream, openSession, type Tls } from './http2-session.ts'
-import type { Method } from './messages.ts'
 import type { Writer } from './wire.ts'
+
+/** A call that is answered by one message. */
+export type Method<Request, Response> = {
+  readonly path: string
+  write(request: Request): Writer
+  read(message: Buffer): Response
+}
 
 /** A status other than OK of a call, as gRPC numbers it. */
 export class RpcError extends Error {
@@ -17,7 +23,7 @@ export class RpcError extends Error {
 
 /** The connection failed, so that the call had no answer. */
 export class ConnectionLost extends Error {
-  /** Whether etcd cannot have received the call, or said that it has not processed it. */
+  /** Whether the server cannot have received the call, or said that it has not processed it. */
   readonly neverSent: boolean
 
   constructor(message: string, { neverSent = false, ...options }: ErrorOptions & { readonly neverSent?: boolean } = {}) {
@@ -26,10 +32,10 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** The messages that etcd sends on a stream; `close` ends it. */
+/** The messages that the server sends on a stream; `close` ends it. */
 export type Stream = {
   send(message: Writer): void
-  /** Stops and restarts reading; etcd is held back meanwhile. */
+  /** Stops and restarts reading; the server is held back meanwhile. */
   pause(): void
   resume(): void
   close(): void
@@ -51,21 +57,37 @@ const LOOK_MS = 1_000
 /** Silence after which a connection is pinged while a call waits, and while only watches are open. */
 const SILENCE_MS = 1_000
 const IDLE_MS = 5_000
-/** etcd ends connections that ping more often than every 5 seconds (--grpc-keepalive-min-time). */
+/** Servers end connections that ping more often than they allow; etcd allows a ping every 5 seconds (--grpc-keepalive-min-time). */
 const PING_EVERY_MS = 5_200
 const PING_ANSWER_MS = 2_500
 
-/** Connects to a member. Rejects with the error of the socket or of TLS, or with what the signal says. */
-export async function openConnection(endpoint: string, tls: Tls, signal: AbortSignal): Promise<Connection> {
+/** Properties of a server that its connections depend on. */
+export type Peer = {
+  /** Its name in errors. */
+  readonly name: string
+  /** Sent with every call. */
+  readonly metadata?: readonly (readonly [name: string, value: string])[]
+  /** The `:authority` of calls; by default the host of the endpoint. */
+  readonly authority?: string
+}
+
+export type ConnectionOptions = { readonly peer: Peer; readonly tls?: Tls; readonly signal: AbortSignal }
+
+/**
+ * Connects to `http://HOST:PORT`, `https://HOST:PORT` or the Unix socket `unix:///PATH`. Rejects with the error of the socket or of TLS,
+ * or with what the signal says.
+ */
+export async function openConnection(endpoint: string, { peer, tls = {}, signal }: ConnectionOptions): Promise<Connection> {
   const url = new URL(endpoint)
   const windows = { streamWindow: STREAM_WINDOW, sessionWindow: SESSION_WINDOW }
-  return new Connection(endpoint, await openSession(url, { tls, connectMs: CONNECT_MS, signal, ...windows }))
+  return new Connection(endpoint, peer, await openSession(url, { tls, connectMs: CONNECT_MS, signal, ...windows }))
 }
 
 type Waiting = { readonly since: number }
 
 export class Connection {
   readonly endpoint: string
+  readonly #peer: Peer
   readonly #session: Http2Session
   readonly #requestHeaders: RequestHeaders
   readonly #calls = new Set<Waiting>()
@@ -76,10 +98,11 @@ export class Connection {
   #isPinging = false
   #isRetired = false
 
-  constructor(endpoint: string, session: Http2Session) {
+  constructor(endpoint: string, peer: Peer, session: Http2Session) {
     this.endpoint = endpoint
+    this.#peer = peer
     this.#session = session
-    this.#requestHeaders = new RequestHeaders(new URL(endpoint))
+    this.#requestHeaders = new RequestHeaders(new URL(endpoint), peer)
     session.onGoaway = () => this.retire()
     session.onClose = () => this.#closed()
     session.unref()
@@ -104,7 +127,7 @@ export class Connection {
     this.#session.destroy(why)
   }
 
-  /** Calls etcd and resolves with its answer; rejects with `RpcError`, `ConnectionLost` or `DeadlineExceeded`. */
+  /** Calls the server and resolves with its answer; rejects with `RpcError`, `ConnectionLost` or `DeadlineExceeded`. */
   call<Request, Response>(method: Method<Request, Response>, request: Request, deadlineMs: number): Promise<Response> {
     return new Promise((resolve, reject) => {
       const frame = framed(method.write(request))
@@ -124,7 +147,7 @@ export class Connection {
         ended: error =>
           settle(() => {
             if (error) return reject(error)
-            if (!answer) return reject(new RpcError(INTERNAL, 'etcd answered without a message'))
+            if (!answer) return reject(new RpcError(INTERNAL, `${this.#peer.name} answered without a message`))
             try {
               resolve(method.read(answer))
             } catch (error) {
@@ -133,7 +156,7 @@ export class Connection {
           }),
       })
       stream?.send(frame, true)
-      // All that can wait is done while etcd is at work.
+      // All that can wait is done while the server is at work.
       if (!this.#calls.has(waiting)) return
       timer = setTimeout(() => {
         settle(() => reject(new DeadlineExceeded(`no answer within ${deadlineMs / 1000} seconds`)))
@@ -154,7 +177,7 @@ export class Connection {
         isOpen = false
         this.#streams--
         this.#unrefIfIdle()
-        handler.ended(error ?? new RpcError(UNAVAILABLE, 'etcd has ended the stream'))
+        handler.ended(error ?? new RpcError(UNAVAILABLE, `${this.#peer.name} has ended the stream`))
       },
     })
     return {
@@ -210,7 +233,7 @@ export class Connection {
     if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
   }
 
-  /** Finds out whether the member still answers, if there is somebody who waits for it. */
+  /** Finds out whether the server still answers, if there is somebody who waits for it. */
   #look(): void {
     const now = performance.now()
     const isLate = now - this.#lookedAt > 2 * LOOK_MS
@@ -218,7 +241,7 @@ export class Connection {
     // This process was busy or stopped: what has come meanwhile has not been read yet.
     if (isLate) return
     if (this.#isPinging) {
-      if (now - this.#pingedAt > PING_ANSWER_MS) this.destroy(new DeadlineExceeded('etcd does not answer'))
+      if (now - this.#pingedAt > PING_ANSWER_MS) this.destroy(new DeadlineExceeded(`${this.#peer.name} does not answer`))
       return
     }
     const silence = now - this.#session.heardAt
@@ -269,7 +292,7 @@ class Frames {
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length)
     for (;;) {
       this.#needed = bytes.length < 5 ? 5 : 5 + bytes.readUInt32BE(1)
-      if (this.#needed > LONGEST_MESSAGE) throw new RangeError('etcd sent a message that is too long')
+      if (this.#needed > LONGEST_MESSAGE) throw new RangeError('the server sent a message that is too long')
       if (bytes.length < this.#needed) break
       this.#take(bytes.subarray(5, this.#needed))
       bytes = bytes.length === this.#needed ? NOTHING : bytes.subarray(this.#needed)
@@ -282,10 +305,12 @@ class Frames {
 /** The headers of requests, encoded. Those of a method are the same each time. */
 class RequestHeaders {
   readonly #url: URL
+  readonly #peer: Peer
   readonly #encoded = new Map<string, Buffer>()
 
-  constructor(url: URL) {
+  constructor(url: URL, peer: Peer) {
     this.#url = url
+    this.#peer = peer
   }
 
   of(path: string, deadlineMs: number | undefined): Buffer {
@@ -294,13 +319,12 @@ class RequestHeaders {
     if (known) return known
     const block = encodeHeaders([
       [':method', 'POST'],
-      [':scheme', this.#url.protocol.slice(0, -1)],
+      [':scheme', this.#url.protocol === 'https:' ? 'https' : 'http'],
       [':path', path],
-      [':authority', this.#url.host],
+      [':authority', this.#peer.authority ?? this.#url.host],
       ['content-type', 'application/grpc'],
       ['te', 'trailers'],
-      // A member that has lost its leader answers so instead of letting calls wait, and ends watches.
-      ['hasleader', 'true'],
+      ...(this.#peer.metadata ?? []),
       ...(timeout === '' ? [] : [['grpc-timeout', timeout] as const]),
     ])
     if (this.#encoded.size < MOST_ENCODED) this.#encoded.set(path + timeout, block)
