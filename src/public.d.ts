@@ -264,6 +264,10 @@ export interface StartOptions {
   readonly etcdKeyfile?: string | undefined
   /** Prefix of all keys in etcd. Default: `/registry`. */
   readonly etcdPrefix?: string
+  /** Path of an EncryptionConfiguration file: how resources are encrypted in the store. Without it Secrets in `dataDir` are encrypted with a key of its folder `pki`. */
+  readonly encryptionProviderConfig?: string | undefined
+  /** Read `encryptionProviderConfig` again when it changes. Default: false. */
+  readonly encryptionProviderConfigAutomaticReload?: boolean
   /** Directory for data and keys. Default: none, with the store `memory`. */
   readonly dataDir?: string
   /** Address to listen on. Default: 127.0.0.1. */

@@ -77,6 +77,8 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   etcdCertfile: { flag: 'etcd-certfile', ...text },
   etcdKeyfile: { flag: 'etcd-keyfile', ...text },
   etcdPrefix: { flag: 'etcd-prefix', ...text },
+  encryptionProviderConfig: { flag: 'encryption-provider-config', ...text },
+  encryptionProviderConfigAutomaticReload: { flag: 'encryption-provider-config-automatic-reload', ...flag },
   dataDir: { flag: 'data-dir', ...text },
   host: { flag: 'bind-address', ...text },
   port: { flag: 'secure-port', takes: 'a port between 0 and 65535', fits: value => count.fits(value) && Number(value) <= 65535 },

@@ -195,13 +195,23 @@ testWith('etcd', 'what is not known is left alone, and what cannot be read stops
   const broken = await ask(server, '/api/v1/namespaces/default/configmaps/broken')
   assert.equal(broken.status, 500)
   assert.equal(broken.json.reason, 'InternalError')
-  assert.match(broken.json.message, /configmaps "broken" cannot be read from storage: unexpected EOF/)
+  assert.match(
+    broken.json.message,
+    /StorageError: corrupt object, Code: 7, Key: \/configmaps\/default\/broken, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=\d+: unexpected EOF/,
+  )
   const sealed = await ask(server, '/api/v1/namespaces/default/secrets/sealed')
   assert.equal(sealed.status, 500)
-  assert.match(sealed.json.message, /identity transformer tried to read encrypted data.*"secretbox"/)
+  assert.equal(
+    sealed.json.message,
+    'Internal error occurred: StorageError: corrupt object, Code: 7, Key: /secrets/default/sealed, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=0: identity transformer tried to read encrypted data',
+  )
   const listed = await ask(server, '/api/v1/namespaces/default/configmaps')
   assert.equal(listed.status, 500, 'a list does not leave out what it cannot read')
-  assert.match(listed.json.message, /default\/broken, default\/empty/)
+  assert.deepEqual([listed.json.reason, listed.json.details.name, listed.json.details.kind], ['StorageReadError', 'list', 'configmaps'])
+  assert.deepEqual(
+    listed.json.details.causes.map(({ reason, field }: any) => `${reason} ${field}`),
+    ['broken', 'empty'].map(name => `UnexpectedServerResponse /registry/configmaps/default/${name}`),
+  )
   for (const name of ['broken', 'empty']) {
     const removed = await ask(
       server,

@@ -12,7 +12,7 @@ type Stratum = { readonly name: string; readonly units: readonly string[] }
 
 const STRATA: readonly Stratum[] = [
   { name: 'values, which have no domain', units: ['lib', 'version.ts', 'public.d.ts'] },
-  { name: 'languages, formats and stores', units: ['transport', 'cel', 'schema', 'codec', 'storage'] },
+  { name: 'languages, formats and stores', units: ['transport', 'cel', 'schema', 'codec', 'storage', 'encryption'] },
   { name: 'the model of objects', units: ['structural', 'patch', 'kinds'] },
   { name: 'state', units: ['cache', 'etcd-format'] },
   { name: 'access and admission', units: ['authn', 'authz', 'audit', 'admission'] },

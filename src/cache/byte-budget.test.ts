@@ -102,7 +102,7 @@ test('an object whose record is lost is a fault, and ends the watch that needs i
   const sink = new Recorder()
   caches.watch(widgets, { selection: ALL, from: caches.revision, initial: true, bookmarks: false, timeoutMs: 60_000 }).open(sink)
   while (!sink.ended) await new Promise(setImmediate)
-  assert.match(sink.ended.error!.message, /cannot be read from storage/)
+  assert.match(sink.ended.error!.message, /StorageError: corrupt object.*the stored record cannot be read any more/)
 })
 
 test('reads, lists of the past and watches are the same with and without a budget', patient, async t => {

@@ -4,9 +4,9 @@ import { bufferOf, type ExpectedBytes, parseObject, replaceRevision, revisionOff
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
-import type { Resource } from '../schema/resource.ts'
+import { type Resource, recordsPath } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
-import type { Entry, Revision } from '../storage/store.ts'
+import { type Entry, type Revision, undecodable } from '../storage/store.ts'
 
 type Texts = Readonly<Record<string, string>>
 type Identity = { readonly key: string; readonly namespace: string; readonly name: string }
@@ -118,7 +118,7 @@ export class CachedRevision implements ObjectRevision {
   #readBack(): Buffer | undefined {
     const json = this.#source?.read(this)
     if (json?.length === this.size) return json
-    this.fault = 'the stored record cannot be read any more'
+    this.fault = undecodable(this.revision, 'the stored record cannot be read any more')
     return undefined
   }
 
@@ -193,6 +193,12 @@ export class CachedRevision implements ObjectRevision {
   }
 }
 
+/** kube-apiserver's words for an object whose record cannot be read, with the path of the record in etcd. */
+export function corruptObject(resource: Resource, { namespace, name, fault }: CachedRevision, prefix = ''): string {
+  const key = `${prefix}${recordsPath(resource)}${namespace === '' ? '' : `${namespace}/`}${name}`
+  return `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${fault}`
+}
+
 class StoredItem implements LateItem {
   readonly byteLength: number
   readonly #object: CachedRevision
@@ -223,8 +229,9 @@ export type Written = { readonly object: AnyObject; readonly expected: ExpectedB
 export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): CachedRevision {
   const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)
-  const broken = (fault: string) => new CachedRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
-  if (entry.fault !== undefined) return broken(entry.fault)
+  const faulty = (fault: string) => new CachedRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
+  if (entry.fault !== undefined) return faulty(entry.fault)
+  const broken = (why: string) => faulty(undecodable(entry.modified, why))
   if (resource.def.custom) return customRevision(resource, entry, { identity, object, expected: written?.expected, broken })
   const value = bufferOf(entry.value)
   const offset = written?.expected?.offset ?? revisionOffset(value)

@@ -211,6 +211,21 @@ export class Caches implements AsyncDisposable {
     await Promise.all(loaded.map(resource => this.#join(resource, 0)))
   }
 
+  /**
+   * Reads objects again that could not be read, as their keys may be there now. Where one can be read, the resource is loaded again and
+   * its watches end.
+   */
+  async retryUnreadable(): Promise<void> {
+    for (const cache of [...this.#byPrefix.values()])
+      for (const { key } of [...cache.unreadable()]) {
+        const { entry } = await this.#store.get(key)
+        if (this.#byPrefix.get(cache.resource.prefix) !== cache || this.#joining.has(cache.resource.prefix)) break
+        if (!entry || entry.fault !== undefined) continue
+        await this.join(cache.resource)
+        break
+      }
+  }
+
   async #join(resource: Resource, replayed: number, ready: () => void = () => {}): Promise<void> {
     const { prefix } = resource
     if (this.#joining.has(prefix)) throw new Error(`${resource.qualified} is being loaded already`)

@@ -255,6 +255,11 @@ export class ResourceCache implements ByteSource, Evictable {
     for (const { newest } of this.#slots.values()) if (!newest.deleted) yield newest
   }
 
+  /** The current objects whose records cannot be read. */
+  *unreadable(): Iterable<CachedRevision> {
+    for (const object of this.current()) if (object.fault !== undefined) yield object
+  }
+
   /** The changes after a revision, in order. The revision must not be before `oldest`. */
   *since(revision: Revision): Iterable<CachedRevision> {
     for (let i = this.#firstAfter(revision); i < this.#log.length; i++) yield this.#log[i]!.object

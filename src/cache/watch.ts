@@ -7,10 +7,11 @@
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
 import { yieldToOthers } from '../lib/yield.ts'
-import { expired, internalError, type StatusError, timedOut } from '../schema/status-error.ts'
+import type { Resource } from '../schema/resource.ts'
+import { expired, internalError, type StatusError, storeReadError, timedOut } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
-import type { CachedRevision } from './cached-revision.ts'
+import { type CachedRevision, corruptObject } from './cached-revision.ts'
 import type { ResourceCache } from './resource-cache.ts'
 import type { Selection } from './selection.ts'
 import { WatchEvent, type WatchSink, type WatchStream } from './watch-stream.ts'
@@ -34,6 +35,12 @@ export type WatchRequest = {
   readonly afterInitial?: (revision: Revision) => WatchEvent
   readonly bookmarks: boolean
   readonly timeoutMs: number
+}
+
+/** The error of kube-apiserver for an object that a watch cannot send. */
+function unreadable(resource: Resource, current: CachedRevision): StatusError {
+  if (current.deleted) return storeReadError(`saw a DELETED event, but object data is corrupt - ${current.fault}`)
+  return internalError(corruptObject(resource, current))
 }
 
 export class Watch implements WatchStream, Watcher {
@@ -189,8 +196,8 @@ export class Watch implements WatchStream, Watcher {
   }
 
   /** A watch must not silently leave out an object: if one cannot be read, it ends with an error that names it. */
-  #send(event: WatchEvent, { name }: CachedRevision): boolean {
-    if (event.json.length === 0) this.end(internalError(`${this.cache.resource.qualified} "${name}" cannot be read from storage`))
+  #send(event: WatchEvent, current: CachedRevision): boolean {
+    if (event.json.length === 0) this.end(unreadable(this.cache.resource, current))
     else {
       this.#sentBytes += event.json.length
       this.#sink!.event(event)

@@ -7,7 +7,7 @@ export const SWITCHES = namesIn(`
   aggregator-reject-forwarding-redirect allow-privileged
   contention-profiling
   disable-http2-serving emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
-  enable-priority-and-fairness encryption-provider-config-automatic-reload log-text-split-stream permit-address-sharing
+  enable-priority-and-fairness log-text-split-stream permit-address-sharing
   permit-port-sharing runtime-config-emulation-forward-compatible service-account-lookup shutdown-send-retry-after watch-cache
 `)
 
@@ -17,7 +17,7 @@ export const WITHOUT_MEANING = namesIn(`
   contention-profiling coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
   coordinated-leadership-retry-period debug-socket-path delete-collection-workers disable-http2-serving disabled-metrics
   emulation-forward-compatible enable-aggregator-routing enable-garbage-collector enable-logs-handler
-  enable-priority-and-fairness encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-compaction-interval
+  enable-priority-and-fairness endpoint-reconciler-type etcd-compaction-interval
   etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout
   etcd-servers-overrides external-hostname goaway-chance http2-max-streams-per-connection kubelet-timeout
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
@@ -35,7 +35,6 @@ export const MISSED: Readonly<Record<string, string>> = {
   'authorization-policy-file': 'the authorization mode ABAC does not exist here',
   'egress-selector-config-file': 'connections to webhooks and nodes are direct',
   'emulated-version': 'the version is always 1.37',
-  'encryption-provider-config': 'stored data is not encrypted',
   'event-ttl': 'events are kept for an hour',
   'request-timeout': 'requests have a timeout of one minute, unless they ask for less',
   'runtime-config': 'the served versions cannot be configured',

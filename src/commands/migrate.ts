@@ -26,8 +26,15 @@ export const migrate: Command = async args => {
   return 0
 }
 
-/** Flags of serve for the connection to etcd. */
-const SHARED_FLAGS: ReadonlySet<string> = new Set(['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'])
+/** Flags of serve for the connection to etcd and the encryption of its records. */
+const SHARED_FLAGS: ReadonlySet<string> = new Set([
+  'encryption-provider-config',
+  'etcd-cafile',
+  'etcd-certfile',
+  'etcd-keyfile',
+  'etcd-prefix',
+  'group-domain',
+])
 const USAGE = 'keelson migrate --from embedded:DIR|etcd:URL,… --to embedded:DIR|etcd:URL,…'
 
 type Arguments = { readonly from: Location; readonly to: Location; readonly skipUnreadable: boolean; readonly others: readonly string[] }

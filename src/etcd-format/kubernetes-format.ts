@@ -17,7 +17,6 @@
  */
 import { parseJson } from '../codec/json.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
-import { goQuote } from '../lib/go-text.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -90,7 +89,7 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
       return kindOf(key).encode(value, object as AnyObject | undefined)
     },
     decode(records) {
-      return records.map(({ key, stored }) => (isEncrypted(stored) ? { fault: encryptedBy(stored) } : kindOf(key).decode(stored)))
+      return records.map(({ key, stored }) => kindOf(key).decode(stored))
     },
   }
 }
@@ -147,13 +146,4 @@ const CUSTOM: StoredKind = {
     const object = value as unknown as AnyObject
     return { value: encodeStored(object), object }
   },
-}
-
-const ENCRYPTED = Buffer.from('k8s:enc:')
-const isEncrypted = (stored: Uint8Array) => ENCRYPTED.every((byte, i) => stored[i] === byte)
-
-/** kube-apiserver's words for a record that needs a key, and whose it is. */
-function encryptedBy(stored: Uint8Array): string {
-  const provider = /^k8s:enc:([a-z]+):/.exec(Buffer.from(stored.subarray(0, 64)).toString('latin1'))?.[1] ?? 'unknown'
-  return `identity transformer tried to read encrypted data: the record is encrypted at rest by kube-apiserver with the provider ${goQuote(provider)}; have kube-apiserver rewrite it with identity as its first provider`
 }

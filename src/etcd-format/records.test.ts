@@ -244,12 +244,6 @@ test('a broken record has a fault in the words of kube-apiserver', () => {
   assert.match(faultOf('/apiextensions.k8s.io/customresourcedefinitions/a.b', Buffer.from('x')), /neither/)
 })
 
-test('a record that is encrypted at rest says so, and with what', () => {
-  const fault = faultOf('/secrets/default/a', Buffer.from('k8s:enc:aescbc:v1:key1:…'))
-  assert.match(fault, /^identity transformer tried to read encrypted data/)
-  assert.match(fault, /provider "aescbc"/)
-})
-
 test('a definition of several versions is the same in v1beta1 and back', async () => {
   const column = { name: 'Size', type: 'integer', jsonPath: '.spec.size' }
   const schema = { openAPIV3Schema: { type: 'object' } }

@@ -101,6 +101,19 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: text('etcdPrefix'),
   },
   {
+    name: 'encryption-provider-config',
+    takes: 'FILE',
+    doc: 'EncryptionConfiguration of apiserver.config.k8s.io/v1: how resources are encrypted in the store; without it Secrets of the embedded store are encrypted with a key of DIR/pki',
+    read: name('encryptionProviderConfig'),
+  },
+  {
+    name: 'encryption-provider-config-automatic-reload',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'read --encryption-provider-config again when it changes (default false); all KMS plugins then share the health check kms-providers',
+    read: bool('encryptionProviderConfigAutomaticReload'),
+  },
+  {
     name: 'token-auth-file',
     takes: 'FILE',
     doc: 'CSV of token,user,uid,"group1,group2": static bearer tokens',

@@ -1,11 +1,11 @@
 /** The objects of a list, for list and for delete collection: those of one snapshot, whole or page by page. */
 
-import type { CachedRevision } from '../cache/cached-revision.ts'
+import { type CachedRevision, corruptObject } from '../cache/cached-revision.ts'
 import type { Listing } from '../cache/resource-cache.ts'
 import { listStored } from '../cache/stored-list.ts'
 import { type Step, waitFor } from '../lib/step.ts'
 import type { Resource } from '../schema/resource.ts'
-import { badRequest, expired, internalError, type StatusError } from '../schema/status-error.ts'
+import { badRequest, expired, type StatusError, storeReadError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import type { Call, ListMeta } from './api.ts'
 import { LATEST, readToken, writeToken } from './continue-token.ts'
@@ -122,6 +122,19 @@ function metaOf(
 function refuseUnreadable(resource: Resource, objects: readonly CachedRevision[]): void {
   const broken = objects.filter(v => v.fault !== undefined)
   if (broken.length === 0) return
-  const names = broken.slice(0, 10).map(v => (v.namespace === '' ? v.name : `${v.namespace}/${v.name}`))
-  throw internalError(`${broken.length} of the listed ${resource.qualified} cannot be read from storage: ${names.join(', ')}`)
+  const messages = broken.slice(0, MOST_NAMED).map(each => corruptObject(resource, each, ETCD_PREFIX))
+  const causes = messages.map(message => ({ reason: 'UnexpectedServerResponse', message, field: /Key: ([^,]*),/.exec(message)![1]! }))
+  const tooMany = broken.length < MOST_NAMED ? [] : [{ reason: 'FieldValueTooMany', message: 'too many errors, the list is truncated' }]
+  const { group, plural, qualified } = resource
+  const more = messages.length > 1 ? ` (and ${messages.length - 1} more)` : ''
+  throw storeReadError(`failed to read one or more ${qualified} from the storage: ${messages[0]}${more}`, {
+    name: 'list',
+    ...(group !== '' && { group }),
+    kind: plural,
+    causes: [...causes, ...tooMany],
+  })
 }
+/** As many as kube-apiserver gathers. */
+const MOST_NAMED = 100
+/** Lists name whole keys of etcd, with the default prefix. */
+const ETCD_PREFIX = '/registry'

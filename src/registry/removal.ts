@@ -88,7 +88,7 @@ function deletion(options: DeleteOptions): Change {
       write.result = {
         type: 'status',
         code: 200,
-        status: deleted(call.resource, found!.name, stored?.metadata.uid),
+        status: stored ? deleted(call.resource, found!.name, stored.metadata.uid) : discarded(call.resource, found!.name),
         warnings: write.warnings,
       }
     },
@@ -243,6 +243,10 @@ function* erase(write: Write, marked: AnyObject | undefined): Step<void> {
   const lastRevision = swapped.ok ? swapped.revision : revision
   write.done = { json: isReturned ? withRevision(encodeStored(last), lastRevision) : json, object: undefined }
 }
+
+/** The answer of kube-apiserver where it has no object to tell about. */
+const discarded = ({ kind }: Resource, name: string) =>
+  ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, kind }, code: 200 }) as const
 
 const deleted = ({ group, plural }: Resource, name: string, uid: string | undefined) =>
   ({

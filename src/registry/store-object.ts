@@ -6,7 +6,7 @@ import { type Step, waitFor } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import { FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
+import { FencedOff, LateBytes, type Revision, type Store, type Change as StoreChange, type Swap } from '../storage/store.ts'
 import type { Write } from './write-value.ts'
 
 /** Creates the object, if its name is free. */
@@ -46,8 +46,8 @@ export function* swap(write: Write): Step<void> {
   const { resource, options, deps, found, stored } = write
   const { key, revision, stale } = found!
   const object = write.object!
-  // A record of an outdated schema or version is written again even without a change.
-  if (!stale && deepEqual(object, stored)) {
+  // A record of an outdated schema or version, or one that is encrypted otherwise today, is written again even without a change.
+  if (!stale && deepEqual(object, stored) && (options.dryRun || !(yield* isStoredOtherwise(deps.store, key)))) {
     write.done = { json: found!.json, object, revision }
     return
   }
@@ -64,6 +64,11 @@ export function* swap(write: Write): Step<void> {
   const latest = cache.get(key)
   const json = latest?.revision === swapped.revision ? latest.json : withRevision(value.bytes, swapped.revision)
   write.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }
+}
+
+function* isStoredOtherwise(store: Store, key: string): Step<boolean> {
+  const isStale = store.isStale?.(key) ?? false
+  return isStale instanceof Promise ? yield* waitFor(isStale) : isStale
 }
 
 /** The change that the store makes: another value for a key, as long as the conditions of the write still hold. */

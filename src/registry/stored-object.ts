@@ -1,5 +1,5 @@
 /** The stored object that a request is about. */
-import type { CachedRevision } from '../cache/cached-revision.ts'
+import { type CachedRevision, corruptObject } from '../cache/cached-revision.ts'
 import { parseObject } from '../codec/stored-bytes.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
@@ -16,8 +16,14 @@ export const findStored = (
 /** The stored object of a revision, or an error that says it cannot be read. */
 export function decodeStored(resource: Resource, found: CachedRevision): AnyObject {
   // Reading the bytes may show that they cannot be read any more.
-  const { json, name } = found
-  const { fault } = found
-  if (fault !== undefined) throw internalError(`${resource.qualified} "${name}" cannot be read from storage: ${fault}`)
+  const { json } = found
+  if (found.fault !== undefined) throw internalError(corruptObject(resource, found))
+  return parseObject(json)
+}
+
+/** The same for a write that replaces the object, with the words that kube-apiserver has then. */
+export function decodeReplaced(found: CachedRevision): AnyObject {
+  const { json } = found
+  if (found.fault !== undefined) throw internalError(found.fault)
   return parseObject(json)
 }

@@ -31,7 +31,7 @@ import { newMetadata, settleNamespace } from './identity.ts'
 import { removeDuplicateOwners } from './owner-references.ts'
 import { managersAfter, setManagers } from './ownership.ts'
 import { insert, swap } from './store-object.ts'
-import { decodeStored, findStored } from './stored-object.ts'
+import { decodeReplaced, decodeStored, findStored } from './stored-object.ts'
 import { prepareCreate, prepareUpdate, setDefaults, targetOf } from './strategy.ts'
 import { validateObject } from './validation-job.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
@@ -191,7 +191,7 @@ function read(write: Write): StepWork {
   write.stored = write.old = write.before = undefined
   if (!found || (change.effect === 'delete' && found.fault !== undefined)) return
   write.pace.atLeast(found.size)
-  write.stored = decodeStored(resource, found)
+  write.stored = change.effect === 'delete' ? decodeStored(resource, found) : decodeReplaced(found)
   if (resource.conversion) return readServed(write, write.stored)
   write.old = write.before = write.stored
 }

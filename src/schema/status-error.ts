@@ -89,6 +89,8 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
   new StatusError(429, 'TooManyRequests', message, { retryAfterSeconds })
 export const internalError = (message: string) =>
   new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
+/** Objects that cannot be read from the store are in the way of a response. */
+export const storeReadError = (message: string, details?: StatusDetails) => new StatusError(500, 'StorageReadError', message, details)
 export const notImplemented = (message: string) => new StatusError(501, 'NotImplemented', message)
 export const unavailable = (message: string) => new StatusError(503, 'ServiceUnavailable', message)
 /** The error that kube-apiserver returns when etcd has no space left. */

@@ -58,6 +58,8 @@ export const DEFAULTS: Config = {
   etcdCertfile: undefined,
   etcdKeyfile: undefined,
   etcdPrefix: '/registry',
+  encryptionProviderConfig: undefined,
+  encryptionProviderConfigAutomaticReload: false,
   dataDir: './keelson-data',
   host: '127.0.0.1',
   port: 6443,
@@ -199,6 +201,8 @@ export function checkConfig(config: Config): Config {
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
   checkAddresses(config)
   checkEtcd(config)
+  if (config.encryptionProviderConfigAutomaticReload && !config.encryptionProviderConfig)
+    throw new ConfigError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config')
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new ConfigError('--tls-cert-file and --tls-private-key-file go together: give both or neither')
   if ((config.proxyClientCertFile === undefined) !== (config.proxyClientKeyFile === undefined))

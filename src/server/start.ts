@@ -9,6 +9,7 @@ import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
+import type { KmsTimes } from '../encryption/kms/kms-provider.ts'
 import type { Listener } from '../http/listener/listen.ts'
 import { failureText } from '../http/observability/failure-text.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
@@ -89,6 +90,8 @@ export type StartParts = {
   readonly store?: Store
   /** Bytes of available memory, which bound the store and the caches. */
   readonly memory?: number
+  /** Other times of KMS plugins than the usual ones, for tests. */
+  readonly kmsTimes?: KmsTimes
   /** Wrappers of request handling, for tests. */
   readonly surroundings?: PortParts['surroundings']
   /** Resolves the names of nodes and endpoints, instead of the system's resolver. */
@@ -218,11 +221,11 @@ function logStart(config: Config, log: Log): void {
 
 /** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
-  const { config, assembly, clock, now, log, warn, files } = configured
-  const { kinds = [], store: given, memory = availableMemory(), onClose } = assembly
+  const { config, assembly, clock, now, gate, log, warn, files } = configured
+  const { kinds = [], store: given, kmsTimes, memory = availableMemory(), onClose } = assembly
   const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], config.groupDomain))
   if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
-  const data = await openData(config, { given, files, catalog, log, clock, memory, onClose })
+  const data = await openData(config, { given, files, catalog, log, clock, gate, kmsTimes, memory, onClose })
   const { store, caches } = data
   const directory = config.store === 'memory' ? undefined : config.dataDir
   const certificates = await OwnCertificates.open({ directory, store, names: certificateNames(config) }, now())

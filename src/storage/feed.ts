@@ -1,11 +1,12 @@
 /** Watches of a local store: catch up by reading history in chunks, then live batches pushed by commits. */
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type Batch, type Event, type Revision, StoreUnavailable } from './store.ts'
 
 /** The history that watches catch up from. */
 export type Source = {
   newest(): Revision
   /** A bounded batch of what followed a revision; its `revision` is how far it got. Throws `Compacted` or `FutureRevision`. */
-  read(prefix: string, after: Revision): Batch
+  read(prefix: string, after: Revision): MaybePromise<Batch>
 }
 
 /** A queue past either limit is dropped, and the watch reads from history again. */
@@ -170,21 +171,38 @@ class Watch implements AsyncIterableIterator<Batch> {
     this.#reading = false
     if (this.#state !== 'behind' || this.#waiters.length === 0) return
     try {
-      const from = this.#position
-      const batch = this.#source.read(this.#prefix, from)
-      this.#position = batch.revision
-      if (batch.revision === this.#source.newest()) this.#state = 'live'
-      if (batch.revision > from) this.#waiters.shift()!.resolve({ done: false, value: batch })
-    } catch (error) {
-      const waiter = this.#waiters.shift()
-      this.end()
-      waiter?.reject(error)
-      return
-    }
-    if (this.#state === 'behind') {
+      const batch = this.#source.read(this.#prefix, this.#position)
+      if (!(batch instanceof Promise)) {
+        this.#caughtUp(batch)
+        return
+      }
       this.#reading = true
-      setImmediate(() => this.#catchUp())
+      batch.then(
+        read => {
+          this.#reading = false
+          if (this.#state === 'behind') this.#caughtUp(read)
+        },
+        error => this.#fail(error),
+      )
+    } catch (error) {
+      this.#fail(error)
     }
+  }
+
+  #caughtUp(batch: Batch): void {
+    const from = this.#position
+    this.#position = batch.revision
+    if (batch.revision === this.#source.newest()) this.#state = 'live'
+    if (batch.revision > from) this.#waiters.shift()!.resolve({ done: false, value: batch })
+    if (this.#state !== 'behind') return
+    this.#reading = true
+    setImmediate(() => this.#catchUp())
+  }
+
+  #fail(error: unknown): void {
+    const waiter = this.#waiters.shift()
+    this.end()
+    waiter?.reject(error)
   }
 }
 

@@ -17,6 +17,8 @@ export interface Store {
    * would have to be asked: whoever has it need not keep values in memory.
    */
   readBack?(key: string, modified: Revision): Entry | undefined
+  /** Whether the current record of a key would be stored otherwise today: in plain, or with another key. Left out where all are stored alike. */
+  isStale?(key: string): MaybePromise<boolean>
   /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. With a limit, a page of large values may hold fewer. */
   list(prefix: string, page?: PageRequest): Promise<Page>
   /** Compare-and-swap, the only write: `expect: 0` creates, `value: null` deletes. Resolves once the write is durable. */
@@ -55,6 +57,9 @@ export type Entry = {
   /** The object that the value holds, where the store has decoded it. */
   readonly object?: unknown
 }
+
+/** The fault of a record that cannot be decoded, in kube-apiserver's words. */
+export const undecodable = (revision: Revision, why: string): string => `object not decodable revision=${revision}: ${why}`
 
 export type Read = { readonly revision: Revision; readonly entry: Entry | undefined }
 export type PageRequest = {

@@ -85,7 +85,7 @@ test('copies with damaged pages are each refused clearly or served', { timeout: 
         outcomes.served++
       } else {
         assert.ok(list.status !== 200 || list.json.items.length < left)
-        assert.match(list.text + stderr(), /cannot be read from storage|damaged/, `copy ${copy}, page ${number}: ${list.text} ${stderr()}`)
+        assert.match(list.text + stderr(), /StorageError: corrupt object|damaged/, `copy ${copy}, page ${number}: ${list.text} ${stderr()}`)
         outcomes.faulty++
       }
       child.kill('SIGTERM')

@@ -19,6 +19,8 @@ export type HealthCheck = {
 export type Checks = {
   /** The checks for liveness: if one fails, the process should be restarted. */
   readonly live: readonly HealthCheck[]
+  /** The additional checks of /healthz and /readyz: a restart of the process would not help. */
+  readonly healthy?: readonly HealthCheck[]
   /** The additional checks for readiness. */
   readonly ready: readonly HealthCheck[]
 }
@@ -33,9 +35,9 @@ export class Health {
   readonly #log: Log
   readonly #counted = new Map<string, Counted>()
 
-  constructor({ live, ready }: Checks, log: Log) {
+  constructor({ live, healthy = [], ready }: Checks, log: Log) {
     const alive = [PING, ...live]
-    this.#checks = { healthz: alive, livez: alive, readyz: [...alive, ...ready] }
+    this.#checks = { healthz: [...alive, ...healthy], livez: alive, readyz: [...alive, ...healthy, ...ready] }
     this.#log = log
   }
 

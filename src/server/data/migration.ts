@@ -29,6 +29,7 @@ import { readOwnFiles } from '../files/own-files.ts'
 import { prepareDataFolder } from '../files/trusted-files.ts'
 import { isApart, SERVER_ADDRESSES } from './cluster-records.ts'
 import { DATA_IDENTITY, MIGRATION } from './data-identity.ts'
+import { ensureFolderKey, openFolderEncryption } from './folder-encryption.ts'
 
 /** The place of a cluster: a data directory, or etcd. */
 export type Location = { readonly kind: 'embedded'; readonly dir: string } | { readonly kind: 'etcd'; readonly servers: readonly string[] }
@@ -63,19 +64,22 @@ const NAMED = 10
 export async function migrate(options: MigrationOptions): Promise<Migrated> {
   const { from, to, config } = options
   const catalog = new Catalog(resourcesOf(builtinKinds, config.groupDomain))
-  const source = await openLocation(from, { config, catalog, mustExist: true })
+  const closers: (() => Promise<void>)[] = []
+  const onClose = (close: () => Promise<void>) => void closers.push(close)
+  const { store: source, missingKey } = await openLocation(from, { config, catalog, mustExist: true, onClose })
   try {
     await checkDomain(source, from, config)
     await checkStopped(source, from)
-    const target = await openLocation(to, { config, catalog, mustExist: false })
+    const { store: target } = await openLocation(to, { config, catalog, mustExist: false, onClose })
     try {
       await checkStopped(target, to)
-      return await new Copy(source, target, { ...options, catalog }).run()
+      return await new Copy(source, target, { ...options, catalog, missingKey }).run()
     } finally {
       await target.close()
     }
   } finally {
     await source.close()
+    for (const close of closers) await close()
   }
 }
 
@@ -83,18 +87,36 @@ export async function migrate(options: MigrationOptions): Promise<Migrated> {
 export const locationName = (location: Location): string =>
   location.kind === 'embedded' ? location.dir : `etcd at ${location.servers.join(',')}`
 
-type Opening = { readonly config: Config; readonly catalog: Catalog; readonly mustExist: boolean }
+type Opening = {
+  readonly config: Config
+  readonly catalog: Catalog
+  readonly mustExist: boolean
+  readonly onClose: (close: () => Promise<void>) => void
+}
 
-async function openLocation(location: Location, { config, catalog, mustExist }: Opening): Promise<Store> {
+type Opened = {
+  readonly store: Store
+  /** The key that records may need, where there is none. */
+  readonly missingKey?: string | undefined
+}
+
+async function openLocation(location: Location, { config, catalog, mustExist, onClose }: Opening): Promise<Opened> {
   if (location.kind === 'embedded') {
     const dir = join(location.dir, 'store')
     if (mustExist && !existsSync(dir)) throw new ConfigError(`there is no data in ${location.dir}: it has no folder store`)
     prepareDataFolder(location.dir, message => createLog(config.logLevel).warn({}, message))
-    return openEmbeddedStore({ dir })
+    // A new directory gets the key that its server would make.
+    if (!mustExist) await ensureFolderKey(location.dir, config.groupDomain)
+    const { transformer, missing, close } = await openFolderEncryption(location.dir, { groupDomain: config.groupDomain })
+    onClose(async () => close())
+    return { store: await openEmbeddedStore({ dir, transformer }), missingKey: missing }
   }
   const reaching = checkConfig({ ...config, store: 'etcd', etcdServers: location.servers })
   const { openEtcd } = await import('./open-etcd.ts')
-  return openEtcd(reaching, { files: readOwnFiles(reaching), catalog, log: createLog('warn'), clock: systemClock })
+  const log = createLog('warn')
+  const { openEncryption } = await import('./open-encryption.ts')
+  const { transformer } = await openEncryption(reaching, { gate: () => false, log, onClose })
+  return { store: await openEtcd(reaching, { files: readOwnFiles(reaching), catalog, transformer, log, clock: systemClock }) }
 }
 
 async function checkDomain(store: Store, location: Location, { groupDomain }: Config): Promise<void> {
@@ -114,18 +136,22 @@ async function checkStopped(store: Store, location: Location): Promise<void> {
   )
 }
 
+type CopyOptions = MigrationOptions & { readonly catalog: Catalog } & Pick<Opened, 'missingKey'>
+
 class Copy {
   readonly #source: Store
   readonly #target: Store
   readonly #options: MigrationOptions
+  readonly #missingKey: string | undefined
   readonly #ttls: ReadonlyMap<string, number>
   readonly #counts = new Map<string, number>()
   readonly #unreadable: string[] = []
 
-  constructor(source: Store, target: Store, { catalog, ...options }: MigrationOptions & { readonly catalog: Catalog }) {
+  constructor(source: Store, target: Store, { catalog, missingKey, ...options }: CopyOptions) {
     this.#source = source
     this.#target = target
     this.#options = options
+    this.#missingKey = missingKey
     const expiring = [...catalog.storedResources()].filter(({ def }) => def.ttlSeconds !== undefined)
     this.#ttls = new Map(expiring.map(({ prefix, def }) => [prefix, def.ttlSeconds!]))
   }
@@ -216,7 +242,9 @@ class Copy {
   #leaveBehind({ key, fault }: Entry): void {
     const { from, skipUnreadable } = this.#options
     if (!skipUnreadable)
-      throw new ConfigError(`${key} in ${locationName(from)} cannot be read: ${fault}; --skip-unreadable leaves such records behind`)
+      throw new ConfigError(
+        `${key} in ${locationName(from)} cannot be read: ${[fault, this.#missingKey].filter(Boolean).join('; ')}; --skip-unreadable leaves such records behind`,
+      )
     this.#unreadable.push(key)
   }
 

@@ -3,7 +3,8 @@
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
-import { outcomeUnknown, StatusError, spaceExceeded, tooLarge, unavailable } from '../../schema/status-error.ts'
+import { internalError, outcomeUnknown, StatusError, spaceExceeded, tooLarge, unavailable } from '../../schema/status-error.ts'
+import { TransformError } from '../../storage/record-transformer.ts'
 import {
   type Change,
   FencedOff,
@@ -58,6 +59,7 @@ export class ObservedStore {
       get: (key, at) => this.#timed('get', () => inner.get(key, at)),
       list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
       ...(inner.readBack && { readBack: (key: string, modified: Revision) => inner.readBack!(key, modified) }),
+      ...(inner.isStale && { isStale: (key: string) => inner.isStale!(key) }),
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
       ...(inner.isShared && { isShared: inner.isShared }),
@@ -166,6 +168,7 @@ export class ObservedStore {
         this.onFull()
         throw spaceExceeded(error.problem)
       }
+      if (error instanceof TransformError) throw internalError(error.message)
       // As in kube-apiserver, a failure that is not the client's says that the write may have been made nevertheless.
       if (error instanceof OutcomeUnknown) throw outcomeUnknown(error.message)
       if (error instanceof ValueTooLarge) throw tooLarge(error.message)

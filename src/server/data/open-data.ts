@@ -1,6 +1,7 @@
 /** The data of a server: the configured store, measured and compacted, and the caches that follow it. */
 import { join } from 'node:path'
 import { Caches } from '../../cache/caches.ts'
+import type { KmsTimes } from '../../encryption/kms/kms-provider.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,6 +16,7 @@ import type { OwnFiles } from '../files/own-files.ts'
 import { claimData } from './data-identity.ts'
 import { historyLimits, objectBytes, storeLimits } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
+import type { DataEncryption, EncryptionParts } from './open-encryption.ts'
 
 export type DataParts = {
   /** The store to use, instead of the configured one. It is not closed: others may use it, too. */
@@ -23,6 +25,9 @@ export type DataParts = {
   readonly catalog: Catalog
   readonly log: Log
   readonly clock: Clock
+  readonly gate: (name: string) => boolean
+  /** Other times of KMS plugins than the usual ones, for tests. */
+  readonly kmsTimes?: KmsTimes | undefined
   /** Bytes of available memory. */
   readonly memory: number
   /** Registers a function that closes a part; the last part is closed first. */
@@ -35,6 +40,8 @@ export type Data = {
   /** Revisions that are being read, and not compacted while there is space. */
   readonly holds: Holds
   readonly caches: Caches
+  /** Undefined where nothing is at rest, or the store was given. */
+  readonly encryption: DataEncryption | undefined
   /** Resolves when the store is durably marked with the group domain. */
   readonly claimed: Promise<unknown>
   /** Resolves with the reason when the server can no longer work. */
@@ -45,7 +52,8 @@ export type Data = {
 }
 
 export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
-  const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, parts)
+  const encryption = given || config.store === 'memory' ? undefined : await encryptionOf(config, { ...parts, onClose })
+  const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, { ...parts, encryption })
   const { catalog, log, memory } = parts
   const { store } = observed
   if (!given) onClose(() => store.close())
@@ -64,6 +72,9 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
     onLoaded: logLoading(log),
   })
   onClose(() => caches[Symbol.asyncDispose]())
+  encryption?.onReadable(() => {
+    caches.retryUnreadable().catch(error => log.warn({ error: failureText(error) }, 'objects could not be read again'))
+  })
   const holds = new Holds()
   const compaction = compact(config, {
     held: () => holds.oldest,
@@ -72,10 +83,16 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
   })
   onClose(async () => compaction[Symbol.asyncDispose]())
   const currentProblem = () => problem ?? (caches.isReloading ? WENT_BACK : undefined)
-  return { observed, store, holds, caches, claimed, failed, fail, problem: currentProblem }
+  return { observed, store, holds, caches, encryption, claimed, failed, fail, problem: currentProblem }
 }
 
 const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
+
+/** Loaded when it is needed: it reads YAML. */
+async function encryptionOf(config: Config, parts: EncryptionParts): Promise<DataEncryption> {
+  const { openEncryption } = await import('./open-encryption.ts')
+  return openEncryption(config, parts)
+}
 
 type OpenedStore = {
   readonly observed: ObservedStore
@@ -83,23 +100,19 @@ type OpenedStore = {
   readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
 }
 
-async function openStore(
-  config: Config,
-  { files, catalog, log, clock, memory }: Omit<DataParts, 'given' | 'onClose'>,
-): Promise<OpenedStore> {
+type StoreParts = Omit<DataParts, 'given' | 'onClose'> & { readonly encryption: DataEncryption | undefined }
+
+async function openStore(config: Config, { files, catalog, log, clock, memory, encryption }: StoreParts): Promise<OpenedStore> {
   if (config.store === 'memory') return observe(new MemoryStore({ clock, ...storeLimits(config, memory) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
-    const store = await openEtcd(config, { files, catalog, log, clock })
-    return {
-      observed: new ObservedStore(store, { log }),
-
-      compact: (config, { onError }) => compactEtcd(store, config, onError),
-    }
+    const store = await openEtcd(config, { files, catalog, transformer: encryption!.transformer, log, clock })
+    return { observed: new ObservedStore(store, { log }), compact: (config, { onError }) => compactEtcd(store, config, onError) }
   }
   const store = await openEmbeddedStore({
     dir: join(config.dataDir, 'store'),
     clock,
+    ...(encryption && { transformer: encryption.transformer }),
     ...storeLimits(config, memory),
     onCommit: ms => observed.committed(ms),
   })

@@ -5,20 +5,31 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { type EtcdStore, openEtcdStore } from '../../storage/etcd/etcd.ts'
 import { startSharedCompaction } from '../../storage/etcd/shared-compaction.ts'
+import { transformedFormat } from '../../storage/etcd/transformed-format.ts'
+import type { RecordTransformer } from '../../storage/record-transformer.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 
-export type EtcdParts = { readonly files: OwnFiles; readonly catalog: Catalog; readonly log: Log; readonly clock: Clock }
+export type EtcdParts = {
+  readonly files: OwnFiles
+  readonly catalog: Catalog
+  readonly transformer: RecordTransformer
+  readonly log: Log
+  readonly clock: Clock
+}
 
 /** Connects; rejects with `StoreUnavailable`, whose message explains the problem. */
-export async function openEtcd(config: Config, { files, catalog, log, clock }: EtcdParts): Promise<EtcdStore> {
+export async function openEtcd(config: Config, { files, catalog, transformer, log, clock }: EtcdParts): Promise<EtcdStore> {
   const { groupDomain } = config
   const now = () => new Date(clock.now())
   const store = await openEtcdStore({
     endpoints: config.etcdServers,
     tls: files.etcd,
     prefix: config.etcdPrefix,
-    format: kubernetesFormat({ resources: catalog.storedResources(), groupDomain, now }),
+    format: transformedFormat(kubernetesFormat({ resources: catalog.storedResources(), groupDomain, now }), {
+      transformer,
+      prefix: config.etcdPrefix,
+    }),
     onChange: message => log.warn({}, message),
   })
   log.info({ servers: config.etcdServers.join(','), version: store.version, prefix: config.etcdPrefix }, 'connected to etcd')

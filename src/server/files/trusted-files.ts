@@ -52,10 +52,13 @@ export function prepareDataFolder(dir: string, warn: Warn): void {
   const store = namesIn(join(dir, 'store')).map(name => join(dir, 'store', name))
   for (const path of [join(dir, 'pki'), ...keys, join(dir, 'store'), ...store]) {
     const { found } = trustPlace(path, warnOnce)
-    if (found && closeToOthers(path, found) && path.endsWith('.pem'))
+    if (found && closeToOthers(path, found) && KEY_FILE.test(path))
       warn(`other users could read the key ${path}; they no longer can, but replace it if one may have`, path)
   }
 }
+
+/** Names of files with private keys in the data directory. */
+const KEY_FILE = /\.(pem|yaml)$/
 
 /** Reports configured files that others could change. Their place is the administrator's choice, as in kube-apiserver. */
 export function warnOfNamedFiles(config: Config, warn: Warn): void {

@@ -40,7 +40,7 @@ import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
 export type PortParts = {
-  readonly data: Pick<Data, 'observed' | 'problem' | 'store' | 'holds'>
+  readonly data: Pick<Data, 'observed' | 'problem' | 'store' | 'holds' | 'encryption'>
   readonly hooks: StartHooks
   readonly registry: Registry
   readonly writers: Writers
@@ -109,6 +109,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
       ...(parts.auditor?.families() ?? []),
       ...(parts.tracer?.families() ?? []),
       ...data.observed.families(),
+      ...(data.encryption?.families() ?? []),
       ...cacheFamilies(caches),
       ...flowControl.families(),
       ...descriptors.families(),
@@ -183,7 +184,7 @@ function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<P
     { name: 'informer-sync', check: () => data.problem() },
     { name: 'shutdown', check: () => (isLeaving() ? 'the server is shutting down' : undefined) },
   ]
-  return { live, ready }
+  return { live, healthy: data.encryption?.checks ?? [], ready }
 }
 
 const explainFailure =

@@ -1,6 +1,6 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
 import type { Version } from '../history.ts'
-import type { Entry, Revision } from '../store.ts'
+import { type Entry, undecodable } from '../store.ts'
 import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */
@@ -82,7 +82,9 @@ export function decodeEntry(key: string, version: Stored, stored: { header: Uint
   const value = stored.body?.subarray(BODY_START) ?? new Uint8Array()
   const fault = version.damage?.fault ?? faultOf(stored, value)
   // A copy of its own comes from Node's pool, which takes a fraction of the time of separate memory.
-  return fault ? { key, value: new Uint8Array(), created, modified, fault } : { key, value: Buffer.from(value), created, modified }
+  return fault
+    ? { key, value: new Uint8Array(), created, modified, fault: undecodable(modified, fault) }
+    : { key, value: Buffer.from(value), created, modified }
 }
 
 function faultOf({ header, body }: { header: Uint8Array; body: Uint8Array | undefined }, value: Uint8Array): string | undefined {

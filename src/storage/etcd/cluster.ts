@@ -32,7 +32,7 @@ const LONGEST_WAIT_MS = 1_000
 const RETIRED_MS = 5_000
 
 /** A member that has lost its leader answers so instead of letting calls wait, and ends watches. */
-const ETCD: Peer = { name: 'etcd', metadata: [['hasleader', 'true']] }
+const ETCD: Peer = { name: 'etcd', metadata: [['hasleader', 'true']], isPinged: true }
 
 export class Cluster {
   readonly #endpoints: readonly string[]

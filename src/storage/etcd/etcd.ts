@@ -23,6 +23,7 @@ import {
   type Store,
   StoreUnavailable,
   type Swap,
+  undecodable,
   ValueTooLarge,
 } from '../store.ts'
 import { Cluster, type ClusterOptions } from './cluster.ts'
@@ -155,6 +156,17 @@ export class EtcdStore implements Store, AsyncDisposable {
     this.#assertOpen()
     const { revision, records } = await this.#range({ key: this.#etcdKey(key) }, at)
     return { revision: at ?? revision, entry: await this.#entry(key, records[0]) }
+  }
+
+  isStale(key: string): MaybePromise<boolean> {
+    if (!this.#format.mayBeStale?.(key)) return false
+    return this.#isStale(key)
+  }
+
+  async #isStale(key: string): Promise<boolean> {
+    this.#assertOpen()
+    const { records } = await this.#range({ key: this.#etcdKey(key) }, undefined)
+    return records[0] !== undefined && (await this.#format.isStale!({ key, stored: records[0].value }))
   }
 
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
@@ -563,7 +575,13 @@ const NO_VALUE = new Uint8Array()
 const entryOf = (key: string, { created, modified }: KeyValue, decoded: Decoded): Entry =>
   decoded.fault === undefined
     ? { key, value: decoded.value, created, modified, ...(decoded.object !== undefined && { object: decoded.object }) }
-    : { key, value: NO_VALUE, created, modified, fault: decoded.fault }
+    : {
+        key,
+        value: NO_VALUE,
+        created,
+        modified,
+        fault: decoded.isUntransformable ? decoded.fault : undecodable(modified, decoded.fault),
+      }
 
 /** How many records the next page should have, if they are about as large as these. */
 function nextSize(records: readonly KeyValue[]): number {

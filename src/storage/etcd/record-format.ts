@@ -17,9 +17,18 @@ export interface RecordFormat {
   encode(key: string, value: Value, object?: unknown): MaybePromise<Uint8Array>
   /** The values of stored records, in their order. It must not throw for what it cannot read, and may keep parts of `stored`. */
   decode(records: readonly StoredRecord[]): MaybePromise<readonly Decoded[]>
+  /** Whether records of a key may be stored in other ways than `encode` stores them today, and whether one is. */
+  mayBeStale?(key: string): boolean
+  isStale?(record: StoredRecord): MaybePromise<boolean>
 }
 
 export type StoredRecord = { readonly key: string; readonly stored: Uint8Array }
 
 /** A value, and what it holds where that had to be found out (see `Entry.object`), or why the record cannot be read (see `Entry.fault`). */
-export type Decoded = { readonly value: Uint8Array; readonly object?: unknown; readonly fault?: undefined } | { readonly fault: string }
+export type Decoded =
+  | { readonly value: Uint8Array; readonly object?: unknown; readonly fault?: undefined }
+  | {
+      readonly fault: string
+      /** Whether it could not even be decrypted. */
+      readonly isUntransformable?: boolean
+    }

@@ -21,6 +21,28 @@ export class RpcError extends Error {
   }
 }
 
+/** The name of a status, as gRPC writes it. */
+export const codeName = (code: number): string => CODE_NAMES[code] ?? `Code(${code})`
+const CODE_NAMES = [
+  'OK',
+  'Canceled',
+  'Unknown',
+  'InvalidArgument',
+  'DeadlineExceeded',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Aborted',
+  'OutOfRange',
+  'Unimplemented',
+  'Internal',
+  'Unavailable',
+  'DataLoss',
+  'Unauthenticated',
+]
+
 /** The connection failed, so that the call had no answer. */
 export class ConnectionLost extends Error {
   /** Whether the server cannot have received the call, or said that it has not processed it. */
@@ -69,6 +91,8 @@ export type Peer = {
   readonly metadata?: readonly (readonly [name: string, value: string])[]
   /** The `:authority` of calls; by default the host of the endpoint. */
   readonly authority?: string
+  /** Whether it is asked for a sign of life while it is silent; most servers take that for an attack. */
+  readonly isPinged?: boolean
 }
 
 export type ConnectionOptions = { readonly peer: Peer; readonly tls?: Tls; readonly signal: AbortSignal }
@@ -239,7 +263,7 @@ export class Connection {
     const isLate = now - this.#lookedAt > 2 * LOOK_MS
     this.#lookedAt = now
     // This process was busy or stopped: what has come meanwhile has not been read yet.
-    if (isLate) return
+    if (isLate || !this.#peer.isPinged) return
     if (this.#isPinging) {
       if (now - this.#pingedAt > PING_ANSWER_MS) this.destroy(new DeadlineExceeded(`${this.#peer.name} does not answer`))
       return

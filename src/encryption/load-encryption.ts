@@ -1,0 +1,139 @@
+/** Makes the transformers of an encryption configuration, and the health checks of its KMS plugins. Import it lazily: it reads YAML. */
+import { createHash } from 'node:crypto'
+import { goQuote } from '../lib/go-text.ts'
+import { AesCbc, AesGcm } from './aes.ts'
+import {
+  type GroupResource,
+  type KmsConfiguration,
+  type NamedKey,
+  type ProviderConfiguration,
+  parseGroupResource,
+  type ReadingOptions,
+  readEncryptionConfiguration,
+} from './configuration.ts'
+import { identity } from './identity.ts'
+import { KmsProvider, type KmsProviderOptions } from './kms/kms-provider.ts'
+import { GrpcKmsService } from './kms/kms-service.ts'
+import type { TransformationMetrics } from './metrics.ts'
+import { Secretbox } from './secretbox.ts'
+import { type Prefixed, PrefixTransformers, type Transformer } from './transformer.ts'
+
+export type LoadOptions = ReadingOptions &
+  Pick<KmsProviderOptions, 'onReadable' | 'now' | 'times'> & {
+    readonly metrics: TransformationMetrics
+    /** Whether a feature gate is on. */
+    readonly gate: (name: string) => boolean
+  }
+
+export type Encryption = {
+  /** Transformers by resource: `secrets`, `deployments.apps`, `*.apps`, `*.` for the core group, `*.*`. */
+  readonly transformers: ReadonlyMap<string, Transformer>
+  readonly plugins: readonly KmsProvider[]
+  /** A hash of the text of the configuration. */
+  readonly hash: string
+  /** How long calls of plugins that are under way may take. */
+  readonly graceMs: number
+  close(): void
+}
+
+/** Throws an Error with kube-apiserver's message. Waits for the plugins as long as their timeouts say; a silent one is no failure. */
+export async function loadEncryption(text: string, options: LoadOptions): Promise<Encryption> {
+  const configured = prefixed('error while parsing file', () => readEncryptionConfiguration(text, options))
+  const loading = new Loading(options)
+  try {
+    const transformers = prefixed('error while building transformers', () => loading.transformers(configured))
+    const { plugins, timeoutMs } = loading
+    await Promise.all(plugins.map(plugin => plugin.start()))
+    return { transformers, plugins, hash: hashOf(text), graceMs: 2 * timeoutMs, close: () => loading.close() }
+  } catch (error) {
+    loading.close()
+    throw error
+  }
+}
+
+export const hashOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`
+
+function prefixed<R>(prefix: string, work: () => R): R {
+  try {
+    return work()
+  } catch (error) {
+    throw new Error(`${prefix}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+class Loading {
+  readonly plugins: KmsProvider[] = []
+  timeoutMs = 0
+  readonly #options: LoadOptions
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+  }
+
+  transformers(configured: ReturnType<typeof readEncryptionConfiguration>): ReadonlyMap<string, Transformer> {
+    const providersOf = new Map<string, Prefixed[]>()
+    for (const { resources, providers } of configured) {
+      const made = providers.map(provider => this.#provider(provider))
+      for (const text of resources) {
+        const resource = parseGroupResource(text)
+        for (const rule of [nameOf({ ...resource, resource: '*' }), '*.*'])
+          if (providersOf.has(rule)) throw new Error(`resource ${goQuote(nameOf(resource))} is masked by earlier rule ${goQuote(rule)}`)
+        const name = nameOf(resource)
+        providersOf.set(name, [...(providersOf.get(name) ?? []), ...made])
+      }
+    }
+    const { metrics } = this.#options
+    return new Map(
+      Array.from(providersOf, ([name, all]) => [name, new PrefixTransformers(all, { noMatch: 'no matching prefix found', metrics })]),
+    )
+  }
+
+  close(): void {
+    for (const plugin of this.plugins) plugin.close()
+  }
+
+  #provider(provider: ProviderConfiguration): Prefixed {
+    switch (provider.type) {
+      case 'identity':
+        return { prefix: Buffer.alloc(0), transformer: identity }
+      case 'kms':
+        return this.#kms(provider.kms)
+      case 'aescbc':
+        return this.#keyed('aescbc', 'AES', provider.keys, key => new AesCbc(key))
+      case 'aesgcm':
+        return this.#keyed('aesgcm', 'AES', provider.keys, key => new AesGcm(key))
+      case 'secretbox':
+        return this.#keyed('secretbox', 'Secretbox', provider.keys, key => new Secretbox(key))
+    }
+  }
+
+  #keyed(name: string, family: string, keys: readonly NamedKey[], make: (key: Buffer) => Transformer): Prefixed {
+    const all = keys.map(({ name, secret }) => ({ prefix: Buffer.from(`${name}:`), transformer: make(secret) }))
+    const noMatch = `no matching key was found for the provided ${family} transformer`
+    return {
+      prefix: Buffer.from(`k8s:enc:${name}:v1:`),
+      transformer: new PrefixTransformers(all, { noMatch, metrics: this.#options.metrics }),
+    }
+  }
+
+  #kms({ apiVersion, name, endpoint, timeoutMs }: KmsConfiguration): Prefixed {
+    const { gate, metrics, onReadable, now, times } = this.#options
+    if (apiVersion === 'v1') throw new Error(gate('KMSv1') ? KMS_V1_ABSENT : KMS_V1_DEPRECATED)
+    const service = new GrpcKmsService({ name, endpoint, timeoutMs, metrics })
+    const plugin = new KmsProvider({ name, service, metrics, onReadable, ...(now && { now }), ...(times && { times }) })
+    this.plugins.push(plugin)
+    this.timeoutMs += timeoutMs
+    return { prefix: Buffer.from(`k8s:enc:kms:v2:${name}:`), transformer: plugin }
+  }
+}
+
+const KMS_V1_DEPRECATED =
+  'KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.'
+/** kube-apiserver has it off by default, and each of its writes would wait for a plugin. */
+const KMS_V1_ABSENT = 'KMSv1 is deprecated, and this server does not have it. Use KMSv2 instead.'
+
+/** A resource as the configuration writes it; all of the core group are `*.`. */
+function nameOf({ group, resource }: GroupResource): string {
+  if (group !== '') return `${resource}.${group}`
+  return resource === '*' ? '*.' : resource
+}

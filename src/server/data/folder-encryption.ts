@@ -1,0 +1,116 @@
+/**
+ * The encryption of a data directory: Secrets are encrypted with a key in its folder `pki`, so that a copy of the store alone does not
+ * show them. The key is an EncryptionConfiguration, as --encryption-provider-config takes it, so that keys can be added and replaced.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { link, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Encryption, loadEncryption } from '../../encryption/load-encryption.ts'
+import { TransformationMetrics } from '../../encryption/metrics.ts'
+import { RecordEncryption } from '../../encryption/record-encryption.ts'
+import { makeFolders } from '../../lib/folders.ts'
+import { draftOf, writePrivateFile } from '../../lib/private-files.ts'
+import type { RecordTransformer } from '../../storage/record-transformer.ts'
+import { ConfigError } from '../config.ts'
+
+/** The file of a data directory that holds its keys. */
+export const folderKeyFile = (dataDir: string): string => join(dataDir, 'pki', 'encryption-config.yaml')
+
+export type FolderEncryptionOptions = {
+  /** The file of --encryption-provider-config, where records are encrypted by one. */
+  readonly configFile?: string | undefined
+  readonly groupDomain?: string
+}
+
+export type FolderEncryption = {
+  /** For `openEmbeddedStore`: what it cannot decrypt becomes the fault of an entry. */
+  readonly transformer: RecordTransformer
+  /** Undefined where the directory has keys, or needs none; otherwise what is missing. */
+  readonly missing: string | undefined
+  close(): void
+}
+
+/**
+ * Opens the transformers for the records of a data directory that no server uses, to read them or to write others. Creates no key.
+ * Throws ConfigError when a configuration cannot be used.
+ */
+export async function openFolderEncryption(dataDir: string, options: FolderEncryptionOptions = {}): Promise<FolderEncryption> {
+  const { configFile, groupDomain = 'k8s.io' } = options
+  const own = await loadFolderKey(dataDir, groupDomain, new TransformationMetrics())
+  const configured = configFile === undefined ? undefined : await loadFile(configFile, groupDomain)
+  const transformer = configured
+    ? new RecordEncryption(configured.transformers, own?.transformers)
+    : new RecordEncryption(own?.transformers)
+  const missing =
+    own || configured
+      ? undefined
+      : `there is no key in ${folderKeyFile(dataDir)}: Secrets that were encrypted with it cannot be read. Put the file of the original directory there`
+  return {
+    transformer,
+    missing,
+    close() {
+      own?.close()
+      configured?.close()
+    },
+  }
+}
+
+async function loadFile(file: string, groupDomain: string): Promise<Encryption> {
+  try {
+    return await loadEncryption(readFileSync(file, 'utf8'), { file, groupDomain, ...ALONE, metrics: new TransformationMetrics() })
+  } catch (error) {
+    throw new ConfigError((error as Error).message, { cause: error })
+  }
+}
+const ALONE = { reload: false, gate: () => false, onReadable() {} }
+
+/** The encryption with the keys of a directory; undefined where it has none. */
+export async function loadFolderKey(dataDir: string, groupDomain: string, metrics: TransformationMetrics): Promise<Encryption | undefined> {
+  const file = folderKeyFile(dataDir)
+  if (!existsSync(file)) return undefined
+  try {
+    return await loadEncryption(readFileSync(file, 'utf8'), { file, groupDomain, ...ALONE, metrics })
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be used: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Creates the key of a directory that has none. It is on disk when this resolves, so that no record can be without its key. */
+export async function ensureFolderKey(dataDir: string, groupDomain: string): Promise<void> {
+  const file = folderKeyFile(dataDir)
+  if (existsSync(file)) return
+  makeFolders(join(dataDir, 'pki'), 0o700)
+  const draft = draftOf(file)
+  await writePrivateFile(draft, newConfiguration(groupDomain))
+  try {
+    // Unlike a rename, this does not replace the key of another process that was started at the same time.
+    await link(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/**
+ * AES-GCM binds each record to its key in the store. With random nonces a key may be used for 2^32 writes. The name is made of a hash of
+ * the key: whoever misses a key can tell which one.
+ */
+function newConfiguration(groupDomain: string): string {
+  const key = randomBytes(32)
+  const name = `local-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`
+  return `# The keys with which this data directory encrypts its records. Without this file they cannot be read.
+# To replace a key, put a new one before it, restart the server and rewrite the objects; see docs/encryption.md.
+apiVersion: apiserver.config.${groupDomain}/v1
+kind: EncryptionConfiguration
+resources:
+  - resources: [secrets]
+    providers:
+      - aesgcm:
+          keys:
+            - name: ${name}
+              secret: ${key.toString('base64')}
+      - identity: {}
+`
+}
