@@ -260,7 +260,8 @@ onBothStores('a key is replaced while the server runs, and a migration rewrites 
   const options = { encryptionProviderConfig: file, encryptionProviderConfigAutomaticReload: true }
   const server = await ground.serve(options)
   for (const name of ['a', 'b', 'c']) await send(server, 'POST', SECRETS, secret(name))
-  assert.equal((await ask(server, '/readyz/kms-providers')).text, 'ok', 'the check is there without a plugin')
+  for (const check of ['kms-providers', 'poststarthook/start-encryption-provider-config-automatic-reload'])
+    assert.equal((await ask(server, `/readyz/${check}`)).text, 'ok', 'the check is there without a plugin')
   const metrics = async () => (await ask(server, '/metrics')).text
   const reloads = (status: string) =>
     metrics().then(text =>

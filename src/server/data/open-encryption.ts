@@ -27,6 +27,8 @@ export type DataEncryption = {
   readonly transformer: RecordTransformer
   /** The checks of /healthz and /readyz. */
   readonly checks: readonly HealthCheck[]
+  /** The steps of a start that have health checks, with the names of kube-apiserver. */
+  readonly hooks: readonly string[]
   families(): Family[]
   /** Sets what is called when records that could not be read may be readable, or are to be stored otherwise. */
   onReadable(call: () => void): void
@@ -50,7 +52,13 @@ export async function openEncryption(config: Config, parts: EncryptionParts): Pr
   const own = isEmbedded ? await loadFolderKey(dataDir, groupDomain, metrics) : undefined
   if (own) parts.onClose(async () => own.close())
   if (file === undefined)
-    return { transformer: new RecordEncryption(own?.transformers), checks: [], families: () => metrics.families(), onReadable() {} }
+    return {
+      transformer: new RecordEncryption(own?.transformers),
+      checks: [],
+      hooks: [],
+      families: () => metrics.families(),
+      onReadable() {},
+    }
   const configured = new ConfiguredEncryption(config, { ...parts, metrics, own })
   parts.onClose(async () => configured.close())
   await configured.open()
@@ -104,6 +112,10 @@ class ConfiguredEncryption implements DataEncryption {
   get checks(): readonly HealthCheck[] {
     if (!this.#reload && this.#current!.plugins.length === 0) return []
     return [{ name: ALL_PLUGINS, check: () => healthOf(this.#current!.plugins) }]
+  }
+
+  get hooks(): readonly string[] {
+    return this.#reload ? ['start-encryption-provider-config-automatic-reload'] : []
   }
 
   families(): Family[] {

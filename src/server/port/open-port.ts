@@ -178,7 +178,12 @@ function ownPages({ config, gate, now }: ServerContext, parts: Pick<ZPagesParts,
 
 /** The checks of /livez and /readyz. */
 function healthChecks({ log }: ServerContext, { data, hooks, isLeaving }: Pick<PortParts, 'data' | 'hooks' | 'isLeaving'>) {
-  const live: HealthCheck[] = [{ name: 'log', check: () => log.problem?.() }, data.observed.check, ...hooks.checks()]
+  const live: HealthCheck[] = [
+    { name: 'log', check: () => log.problem?.() },
+    data.observed.check,
+    ...hooks.checks(),
+    ...(data.encryption?.hooks ?? []).map(hook => ({ name: `poststarthook/${hook}`, check: () => undefined })),
+  ]
   const ready: HealthCheck[] = [
     data.observed.quotaCheck,
     { name: 'informer-sync', check: () => data.problem() },
