@@ -1,6 +1,8 @@
 /** The reading half of an embedded store: an index of the log in memory, values from the mapped file, watches. */
+import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { Feed } from '../feed.ts'
 import type { History, Versioned } from '../history.ts'
+import type { FromStorage, RecordTransformer } from '../record-transformer.ts'
 import {
   type Batch,
   Compacted,
@@ -22,6 +24,14 @@ const BYTES_PER_PAGE = 8 << 20
 const ENTRIES_AT_ONCE = 512
 const SWEEP_REVISIONS = 512
 
+export type LogReaderOptions = {
+  readonly isFollowing: boolean
+  /** Decrypts values; without it they are stored as they are. */
+  readonly transformer?: RecordTransformer | undefined
+}
+
+type OpenedEvent = Omit<Event, 'after'> & { readonly after: MaybePromise<Entry> | undefined }
+
 /** Reads are of what the index has. A process that follows another one brings it up to date before each of them, by `follow`. */
 export class LogReader {
   readonly file: LogFile
@@ -30,15 +40,17 @@ export class LogReader {
   /** Damaged records as they were found when the file was loaded. */
   readonly #damaged: Loaded['damaged']
   readonly #reads = new Set<Promise<unknown>>()
+  readonly #transformer: RecordTransformer | undefined
   #isFollowing: boolean
   #isSweeping = false
   #isClosed = false
 
-  constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing }: { readonly isFollowing: boolean }) {
+  constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing, transformer }: LogReaderOptions) {
     this.file = file
     this.#history = history
     this.#damaged = damaged
     this.#isFollowing = isFollowing
+    this.#transformer = transformer
     this.feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
   }
 
@@ -85,7 +97,7 @@ export class LogReader {
     if (this.#isFollowing) this.file.refresh()
   }
 
-  latest(key: string): Entry | undefined {
+  latest(key: string): MaybePromise<Entry | undefined> {
     this.follow()
     const version = this.history.latest(key)
     const entry = version && this.entry(key, version)
@@ -93,12 +105,12 @@ export class LogReader {
     return entry
   }
 
-  get(key: string, at?: Revision): Read {
+  get(key: string, at?: Revision): MaybePromise<Read> {
     const newest = this.follow()
     const version = at === undefined ? this.history.latest(key) : this.history.at(key, at)
-    const read = { revision: at ?? newest, entry: version && this.entry(key, version) }
+    const found = version && this.entry(key, version)
     this.release()
-    return read
+    return whenDone(found, entry => ({ revision: at ?? newest, entry }))
   }
 
   readBack(key: string, modified: Revision): Entry | undefined {
@@ -111,7 +123,18 @@ export class LogReader {
     }
     const entry = this.entry(key, version)
     this.release()
-    return entry
+    // The key of a record that was read before is known.
+    return entry instanceof Promise ? undefined : entry
+  }
+
+  isStale(key: string): MaybePromise<boolean> {
+    if (!this.#transformer?.mayBeStale(key)) return false
+    this.follow()
+    const version = this.history.latest(key)
+    const stored = version && this.stored(key, version)
+    this.release()
+    if (!stored || stored.fault !== undefined) return false
+    return whenDone(this.#transformer.fromStorage({ key, place: key }, stored.value), read => read.fault === undefined && read.isStale)
   }
 
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
@@ -132,8 +155,9 @@ export class LogReader {
     // Whoever reads page by page need not hold more than so many bytes at once.
     const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
     const isShort = found.length <= ENTRIES_AT_ONCE
-    const entries = isShort ? this.#entries(found, most) : await this.reading(this.#entriesYielding(found, revision, most))
+    const short = isShort ? this.#entries(found, most) : undefined
     if (isShort) this.release()
+    const entries = short ? await allOf(short) : await this.reading(this.#entriesYielding(found, revision, most))
     return { revision, entries, remaining: remaining + found.length - entries.length }
   }
 
@@ -147,7 +171,12 @@ export class LogReader {
     }
   }
 
-  entry(key: string, version: Stored, snapshot?: Snapshot): Entry {
+  entry(key: string, version: Stored): MaybePromise<Entry> {
+    return this.#opened(this.stored(key, version))
+  }
+
+  /** An entry with the value as it is stored. */
+  stored(key: string, version: Stored, snapshot?: Snapshot): Entry {
     const header = encodeHeader(key, version)
     return decodeEntry(key, version, { header, body: version.damage ? undefined : this.file.body(header, snapshot) })
   }
@@ -176,8 +205,8 @@ export class LogReader {
     }
     if (found.length === 0 || !feed.isWatched) return
     const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found) : undefined
-    if (events?.length === found.length) feed.publish({ revision: history.newest, events })
-    // Too much to hold in memory at once.
+    if (events?.length === found.length && areOpened(events)) feed.publish({ revision: history.newest, events })
+    // Too much to hold in memory at once, or a key has to be waited for.
     else feed.fallBehind()
   }
 
@@ -187,36 +216,46 @@ export class LogReader {
     if (this.#isSweeping) setImmediate(() => this.#sweep())
   }
 
-  #changes(prefix: string, after: Revision): Batch {
+  #changes(prefix: string, after: Revision): MaybePromise<Batch> {
     this.follow()
-    const { revision, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const { revision: last, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
     const events = this.#events(found)
     this.release()
-    return { revision: events.length < found.length ? events.at(-1)!.revision : revision, events }
+    const revision = events.length < found.length ? events.at(-1)!.revision : last
+    if (areOpened(events)) return { revision, events }
+    const opened = Promise.all(events.map(async ({ after, ...event }) => ({ ...event, after: await after })))
+    return opened.then(events => ({ revision, events }))
   }
 
   /** The events of changes, as many as have so many bytes; one at least. */
-  #events(found: readonly Versioned<Stored>[]): Event[] {
-    const events: Event[] = []
+  #events(found: readonly Versioned<Stored>[]): OpenedEvent[] {
+    const events: OpenedEvent[] = []
     let size = 0
     for (const { key, version } of found) {
       if (size > BYTES_PER_CHUNK) break
-      const after = version.deleted ? undefined : this.entry(key, version)
-      events.push({ key, after, revision: version.modified })
-      size += after?.value.length ?? 0
+      const stored = version.deleted ? undefined : this.stored(key, version)
+      events.push({ key, after: stored && this.#opened(stored), revision: version.modified })
+      size += stored?.value.length ?? 0
     }
     return events
   }
 
+  /** The entry with the value that was written. */
+  #opened(entry: Entry): MaybePromise<Entry> {
+    if (!this.#transformer || entry.fault !== undefined) return entry
+    const { key, value } = entry
+    return whenDone(this.#transformer.fromStorage({ key, place: key }, value), read => withValue(entry, read))
+  }
+
   /** The entries found, as many as have so many bytes; one at least. */
-  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): Entry[] {
-    const entries: Entry[] = []
+  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): MaybePromise<Entry>[] {
+    const entries: MaybePromise<Entry>[] = []
     let bytes = 0
     for (const { key, version } of found) {
       if (bytes > mostBytes) break
-      const entry = this.entry(key, version, snapshot)
+      const entry = this.stored(key, version, snapshot)
       bytes += entry.value.length
-      entries.push(entry)
+      entries.push(this.#opened(entry))
     }
     return entries
   }
@@ -232,7 +271,7 @@ export class LogReader {
       let bytes = 0
       while (entries.length < found.length && bytes <= mostBytes) {
         const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
-        for (const entry of this.#entries(next, mostBytes - bytes, snapshot)) {
+        for (const entry of await allOf(this.#entries(next, mostBytes - bytes, snapshot))) {
           entries.push(entry)
           bytes += entry.value.length
         }
@@ -249,3 +288,17 @@ export class LogReader {
     }
   }
 }
+
+/** An entry with another value, or with the reason why it has none. */
+function withValue(entry: Entry, read: FromStorage): Entry {
+  if (read.fault !== undefined) return { ...entry, value: NO_VALUE, fault: read.fault }
+  return read.value === entry.value ? entry : { ...entry, value: read.value }
+}
+const NO_VALUE = new Uint8Array()
+
+/** The entries, without a promise for each where none has to be waited for. */
+function allOf(entries: MaybePromise<Entry>[]): MaybePromise<Entry[]> {
+  return entries.some(entry => entry instanceof Promise) ? Promise.all(entries) : (entries as Entry[])
+}
+
+const areOpened = (events: readonly OpenedEvent[]): events is Event[] => !events.some(({ after }) => after instanceof Promise)

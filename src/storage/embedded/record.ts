@@ -1,6 +1,6 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
 import type { Version } from '../history.ts'
-import { type Entry, undecodable } from '../store.ts'
+import { type Entry, type Revision, undecodable } from '../store.ts'
 import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */

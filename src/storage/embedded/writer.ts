@@ -2,10 +2,12 @@
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import type { Fence } from '../../lib/fence.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { deadlineOf, Expiry } from '../expiry.ts'
 import type { History } from '../history.ts'
 import { checkKey } from '../key-order.ts'
 import { type Limits, Quota } from '../quota.ts'
+import type { RecordTransformer } from '../record-transformer.ts'
 import { bytesOf, type Change, type Entry, FencedOff, type Revision, type StoreSize, StoreUnavailable, type Swap } from '../store.ts'
 import type { Engine, Work } from './engine.ts'
 import { explain, NO_SPACE } from './failure.ts'
@@ -17,6 +19,8 @@ import { RESERVE_AFTER_MS } from './room.ts'
 
 export type WriterOptions = Limits & {
   readonly clock?: Clock
+  /** Encrypts values; without it they are stored as they are. */
+  readonly transformer?: RecordTransformer | undefined
   /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
   /** Headers of records that can no longer be read; left out where they have to be looked for. */
@@ -41,6 +45,7 @@ export class Writer {
   readonly #engine: Engine
   readonly #reader: LogReader
   readonly #clock: Clock
+  readonly #transformer: RecordTransformer | undefined
   readonly #commits: GroupCommit<Pending>
   readonly #expiry: Expiry
   readonly #quota: Quota
@@ -59,10 +64,12 @@ export class Writer {
   /** Called after each commit, before its swaps are answered. */
   onCommitted: () => void = () => {}
 
-  constructor(engine: Engine, reader: LogReader, { clock = systemClock, onCommit = () => {}, garbage, ...limits }: WriterOptions) {
+  constructor(engine: Engine, reader: LogReader, options: WriterOptions) {
+    const { clock = systemClock, transformer, onCommit = () => {}, garbage, ...limits } = options
     this.#engine = engine
     this.#reader = reader
     this.#clock = clock
+    this.#transformer = transformer
     this.#garbage = [...(garbage ?? [])]
     this.#searched = garbage ? Number.POSITIVE_INFINITY : 0
     const { history, file } = reader
@@ -164,20 +171,22 @@ export class Writer {
     const slot = this.#pending.get(key)
     const pending = slot?.write
     const committed = pending ? undefined : this.#history.latest(key)
-    const entry = () => (pending ? pending.after : committed && this.#reader.entry(key, committed))
+    const entry = (): MaybePromise<Entry | undefined> => (pending ? pending.after : committed && this.#reader.entry(key, committed))
+    const storedBytes = () => (pending ? pending.after : committed && this.#reader.stored(key, committed))?.value.length
     const current = pending ? pending.after : committed
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
-      const refused: Swap = { ok: false, current: entry() }
+      const refuse = async (): Promise<Swap> => ({ ok: false, current: await entry() })
       // A write that is not durable yet may still fail, and then so does this result.
-      return pending ? pending.result.then(() => refused) : Promise.resolve(refused)
+      return pending ? pending.result.then(refuse) : refuse()
     }
-    if (value) this.#quota.admit({ bytes: value.length, isNew: !current, replaced: () => entry()?.value.length, isEnding })
+    if (value) this.#quota.admit({ bytes: value.length, isNew: !current, replaced: storedBytes, isEnding })
+    const stored = value && this.#transformer ? this.#transformer.toStorage({ key, place: key }, value) : value
     const modified = this.#assigned + 1
     const created = current?.created ?? modified
     const version =
       value && deadline !== undefined ? { modified, created, deleted: false, deadline } : { modified, created, deleted: value === null }
     const header = encodeHeader(key, version)
-    const body = encodeBody(header, value ?? new Uint8Array())
+    const body = encodeBody(header, stored ?? new Uint8Array())
     const after = value ? { key, value, created, modified } : undefined
     const { result, resolve, reject } = deferred<Swap>()
     const write: Pending = { key, version, after, header, body, isFreeing, result, resolve, reject }

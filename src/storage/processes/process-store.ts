@@ -173,7 +173,11 @@ class SharedStore implements ProcessStore {
   static async begin(member: Membership, found: Engine | Joined, options: ProcessStoreOptions): Promise<SharedStore> {
     const isPrimary = 'commit' in found
     const loaded = loadHistory(member.file, isPrimary ? undefined : found.damaged)
-    const store = new SharedStore(member, options, new LogReader(member.file, loaded, { isFollowing: !isPrimary }))
+    const store = new SharedStore(
+      member,
+      options,
+      new LogReader(member.file, loaded, { isFollowing: !isPrimary, transformer: options.transformer }),
+    )
     if (isPrimary) await store.#lead(found, loaded.garbage)
     else store.#follow(found)
     store.#reader.release()
@@ -199,6 +203,11 @@ class SharedStore implements ProcessStore {
   readBack(key: string, modified: Revision): Entry | undefined {
     this.#assertOpen()
     return this.#reader.readBack(key, modified)
+  }
+
+  isStale(key: string): MaybePromise<boolean> {
+    this.#assertOpen()
+    return this.#reader.isStale(key)
   }
 
   async list(prefix: string, page?: PageRequest): Promise<Page> {
@@ -300,9 +309,10 @@ class SharedStore implements ProcessStore {
   }
 
   async #lead(engine: Engine, garbage?: readonly Uint8Array[]): Promise<void> {
-    const { family, onPrimary = () => {}, onStuck = () => {}, clock, onCommit, quotaBytes, mostKeys } = this.#options
+    const { family, onPrimary = () => {}, onStuck = () => {}, clock, transformer, onCommit, quotaBytes, mostKeys } = this.#options
     const writer = new Writer(engine, this.#reader, {
       ...(clock && { clock }),
+      transformer,
       ...(onCommit && { onCommit }),
       ...(quotaBytes !== undefined && { quotaBytes }),
       ...(mostKeys !== undefined && { mostKeys }),
@@ -362,8 +372,15 @@ class SharedStore implements ProcessStore {
 
   #answerSwap(request: SwapRequest, frame: Frame): void {
     if (frame.type === 'made') request.resolve({ ok: true, revision: decodeRevision(frame) })
-    else if (frame.type === 'lost') request.resolve({ ok: false, current: this.#reader.latest(request.key) })
+    else if (frame.type === 'lost') this.#lose(request)
     else if (frame.type === 'fenced') request.reject(new FencedOff(request.change.fences![frame.body[0]!]!))
+  }
+
+  /** Another write came first. */
+  #lose({ key, resolve, reject }: SwapRequest): void {
+    const current = this.#reader.latest(key)
+    if (current instanceof Promise) current.then(entry => resolve({ ok: false, current: entry }), reject)
+    else resolve({ ok: false, current })
   }
 
   async #primaryLost(): Promise<void> {
@@ -412,6 +429,7 @@ class SharedStore implements ProcessStore {
     const outcome = request.kind === 'swap' ? this.#outcomeOf(request) : 'not made'
     if (outcome === 'not made') this.#send(request)
     else if (outcome === 'unknown') this.#requests.settle(request, () => request.reject(outcomeUnknown()))
+    else if (outcome === 'lost') this.#requests.settle(request, () => this.#lose(request as SwapRequest))
     else this.#requests.settle(request, () => (request as SwapRequest).resolve(outcome))
   }
 
@@ -419,16 +437,16 @@ class SharedStore implements ProcessStore {
    * Read from the log, which has all that the former primary has committed: the first write of the key after the expected one is this
    * swap, or another that won against it. Where both have the same value, nothing tells which it is, unless nobody else writes it.
    */
-  #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Swap | 'not made' | 'unknown' {
+  #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Swap | 'lost' | 'not made' | 'unknown' {
     const { history } = this.#reader
     if (sentAt < history.oldest) return 'unknown'
     const first = history.firstAfter(key, change.expect)
     if (!first) return 'not made'
-    const lost = () => ({ ok: false, current: this.#reader.latest(key) }) as const
-    if (first.modified <= sentAt || first.deleted !== (change.value === null)) return lost()
+    if (first.modified <= sentAt || first.deleted !== (change.value === null)) return 'lost'
     if (change.value === null) return 'unknown'
-    const isOurs = Buffer.compare(this.#reader.entry(key, first).value, change.value) === 0
-    if (!isOurs) return lost()
+    const stored = this.#reader.entry(key, first)
+    if (stored instanceof Promise) return 'unknown'
+    if (Buffer.compare(stored.value, change.value) !== 0) return 'lost'
     return change.unique ? { ok: true, revision: first.modified } : 'unknown'
   }
 
