@@ -40,7 +40,9 @@ export class Auditor {
       apiVersion: resource.version,
       subresource: resource.subresource,
     }
-    return new RequestAudit({ ...facts, verb, objectRef }, { rule, sink: this.#sink })
+    const { auditID, requestURI, user, sourceIPs, userAgent, receivedAt, elapsed } = facts
+    const all = { auditID, requestURI, verb, user, sourceIPs, userAgent, objectRef, receivedAt, elapsed }
+    return new RequestAudit(all, { rule, sink: this.#sink })
   }
 
   /** Counts a request that is refused as its event could not be kept. */

@@ -27,7 +27,12 @@ export type ResponseStatus = {
   readonly code: number
 }
 
+/** JSON that the events of one request share, made for the first of them. */
+export type SharedJson = { before?: string; between?: string }
+
 export type AuditEvent = {
+  /** Absent where the event is a copy with other fields. */
+  readonly shared?: SharedJson | undefined
   readonly level: Level
   readonly auditID: string
   readonly stage: Stage
@@ -53,68 +58,122 @@ export const EVENT_VERSION = 'audit.k8s.io/v1'
 
 /** One event as JSON, with its fields in the order of Go's type. */
 export function eventJson(event: AuditEvent): string {
-  return escaped(`{"kind":"Event","apiVersion":"${EVENT_VERSION}",${eventFields(event)}}`)
+  return `{"kind":"Event","apiVersion":"${EVENT_VERSION}",${eventFields(event)}}`
 }
 
 /** Several events as the body of a call to a webhook; items of a list name no kind. */
 export function eventListJson(events: readonly AuditEvent[]): string {
   const items = events.map(event => `{${eventFields(event)}}`).join(',')
-  return escaped(`{"kind":"EventList","apiVersion":"${EVENT_VERSION}","metadata":{},"items":[${items}]}\n`)
+  return `{"kind":"EventList","apiVersion":"${EVENT_VERSION}","metadata":{},"items":[${items}]}\n`
 }
 
 /** Go's encoder writes these characters as escapes; they can only be in strings. */
 const escaped = (json: string): string =>
-  json.replace(/[<>&\u2028\u2029]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  UNSAFE.test(json) ? json.replace(ALL_UNSAFE, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`) : json
+const UNSAFE = /[<>&\u2028\u2029]/
+const ALL_UNSAFE = new RegExp(UNSAFE, 'g')
 
 function eventFields(event: AuditEvent): string {
-  const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef, responseStatus, annotations } = event
-  let text = `"level":"${event.level}","auditID":${quoted(event.auditID)},"stage":"${event.stage}","requestURI":${quoted(event.requestURI)}`
-  text += `,"verb":${quoted(event.verb)},"user":${userJson(event.user)}`
+  const { responseStatus, annotations } = event
+  // The events of a request differ in their stage, their time and its outcome.
+  const { before = beforeStage(event), between = afterStage(event) } = event.shared ?? {}
+  if (event.shared) {
+    event.shared.before = before
+    event.shared.between = between
+  }
+  let text = `${before}${event.stage}${between}`
+  if (responseStatus) text += `,"responseStatus":${statusJson(responseStatus)}`
+  if (event.requestObject !== undefined) text += `,"requestObject":${escaped(event.requestObject)}`
+  if (event.responseObject !== undefined) text += `,"responseObject":${escaped(event.responseObject)}`
+  const received = formatMicroTime(event.requestReceivedTimestamp)
+  const reached = event.stageTimestamp === event.requestReceivedTimestamp ? received : formatMicroTime(event.stageTimestamp)
+  text += `,"requestReceivedTimestamp":"${received}","stageTimestamp":"${reached}"`
+  const keys = Object.keys(annotations)
+  if (keys.length === 0) return text
+  if (keys.length > 1) keys.sort()
+  let separator = ',"annotations":{'
+  for (const key of keys) {
+    text += `${separator}${known(key)}:${known(annotations[key]!)}`
+    separator = ','
+  }
+  return `${text}}`
+}
+
+const beforeStage = ({ level, auditID }: AuditEvent): string => `"level":"${level}","auditID":${quoted(auditID)},"stage":"`
+
+function afterStage(event: AuditEvent): string {
+  const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef } = event
+  let text = `","requestURI":${quoted(event.requestURI)},"verb":${known(event.verb)},"user":${userJson(event.user)}`
   if (impersonatedUser) text += `,"impersonatedUser":${userJson(impersonatedUser)}`
   if (impersonationConstraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonationConstraint)}}`
-  if (sourceIPs.length > 0) text += `,"sourceIPs":${stringifyJson([...sourceIPs])}`
-  if (userAgent !== '') text += `,"userAgent":${quoted(userAgent)}`
-  if (objectRef) text += `,"objectRef":${stringifyJson(inOrder(objectRef))}`
-  if (responseStatus) text += `,"responseStatus":${statusJson(responseStatus)}`
-  if (event.requestObject !== undefined) text += `,"requestObject":${event.requestObject}`
-  if (event.responseObject !== undefined) text += `,"responseObject":${event.responseObject}`
-  text += `,"requestReceivedTimestamp":"${formatMicroTime(event.requestReceivedTimestamp)}"`
-  text += `,"stageTimestamp":"${formatMicroTime(event.stageTimestamp)}"`
-  const keys = Object.keys(annotations)
-  if (keys.length > 0) text += `,"annotations":${stringifyJson(Object.fromEntries(keys.sort().map(key => [key, annotations[key]!])))}`
+  if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.map(known).join(',')}]`
+  if (userAgent !== '') text += `,"userAgent":${known(userAgent)}`
+  if (objectRef) text += `,"objectRef":${referenceJson(objectRef)}`
   return text
 }
 
-const quoted = (text: string) => stringifyJson(text)
+const quoted = (text: string) => escaped(stringifyJson(text))
+
+/** Texts that come again and again: user agents, addresses, verbs, resources, reasons. */
+const MAX_KNOWN = 2000
+const MAX_KNOWN_LENGTH = 500
+const knownTexts = new Map<string, string>()
+
+function known(text: string): string {
+  const found = knownTexts.get(text)
+  if (found !== undefined) return found
+  const json = quoted(text)
+  if (text.length > MAX_KNOWN_LENGTH) return json
+  if (knownTexts.size >= MAX_KNOWN) knownTexts.clear()
+  knownTexts.set(text, json)
+  return json
+}
+
+/** Authenticators return the same object for the same user. */
+const knownUsers = new WeakMap<User, string>()
 
 function userJson(user: User | undefined): string {
   if (user === undefined) return '{}'
-  const { name, uid, groups, extra = {} } = user
+  let json = knownUsers.get(user)
+  if (json === undefined) knownUsers.set(user, (json = newUserJson(user)))
+  return json
+}
+
+function newUserJson({ name, uid, groups, extra = {} }: User): string {
   const keys = Object.keys(extra).sort()
-  return stringifyJson({
+  const fields = {
     ...(name !== '' && { username: name }),
     ...(uid && { uid }),
     ...(groups.length > 0 && { groups: [...groups] }),
     ...(keys.length > 0 && { extra: Object.fromEntries(keys.map(key => [key, [...extra[key]!]])) }),
-  })
+  }
+  return escaped(stringifyJson(fields))
 }
 
 const REFERENCE_FIELDS = ['resource', 'namespace', 'name', 'uid', 'apiGroup', 'apiVersion', 'resourceVersion', 'subresource'] as const
 
-function inOrder(reference: ObjectReference): JsonObject {
-  const fields = REFERENCE_FIELDS.filter(field => reference[field])
-  return Object.fromEntries(fields.map(field => [field, reference[field]!]))
+function referenceJson(reference: ObjectReference): string {
+  let text = '{'
+  for (const field of REFERENCE_FIELDS) {
+    const value = reference[field]
+    if (!value) continue
+    const json = field === 'name' || field === 'uid' || field === 'resourceVersion' ? quoted(value) : known(value)
+    text += `${text === '{' ? '' : ','}"${field}":${json}`
+  }
+  return `${text}}`
 }
 
 function statusJson({ status, message, reason, details, code }: ResponseStatus): string {
-  return stringifyJson({
+  if (!status && !message && !reason && !details) return `{"metadata":{},"code":${code}}`
+  const fields = {
     metadata: {},
     ...(status && { status }),
     ...(message && { message }),
     ...(reason && { reason }),
     ...(details && { details }),
     code,
-  })
+  }
+  return escaped(stringifyJson(fields))
 }
 
 /** One event as a line of text, the format `legacy`. */

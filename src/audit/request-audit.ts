@@ -1,9 +1,9 @@
 /** The audit of one request: everything known about it so far, written to the sink at each stage. */
 import { parseJson, stringifyJson } from '../codec/json.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { instantOf } from '../lib/time.ts'
+import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { type Instant, instantOf } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
-import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts'
+import type { AuditEvent, ObjectReference, ResponseStatus, SharedJson } from './event.ts'
 import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
 import type { AuditSink } from './sink.ts'
 
@@ -30,7 +30,12 @@ export class RequestAudit {
   readonly #facts: RequestFacts
   readonly #rule: RequestRule
   readonly #sink: AuditSink
-  readonly #annotations: Record<string, string> = Object.create(null)
+  #annotations: Record<string, string> = {}
+  /** An event has these annotations: others are added to a copy. */
+  #areShared = false
+  /** JSON that its events have in common; another object once they differ. */
+  #shared: SharedJson = {}
+  #received: Instant | undefined
   #objectRef: ObjectReference | undefined
   #impersonated: { readonly user: User; readonly constraint: string | undefined } | undefined
   #status: ResponseStatus | undefined
@@ -46,17 +51,23 @@ export class RequestAudit {
 
   /** Whether the request is recorded at a level that includes another. */
   includes(level: Level): boolean {
-    return LEVELS.indexOf(this.#rule.level) >= LEVELS.indexOf(level)
+    return level === 'Metadata' || LEVELS.indexOf(this.#rule.level) >= LEVELS.indexOf(level)
   }
 
   /** Adds an annotation; the first value of a key stays. */
   annotate(key: string, value: string, level: Level = 'Metadata'): void {
-    if (this.includes(level)) this.#annotations[key] ??= value
+    if (!this.includes(level) || Object.hasOwn(this.#annotations, key)) return
+    if (this.#areShared) {
+      this.#annotations = { ...this.#annotations }
+      this.#areShared = false
+    }
+    setOwn(this.#annotations, key, value)
   }
 
   /** The user as whom the request goes on, and the verb by which that was allowed if it was constrained. */
   impersonates(user: User, constraint: string | undefined): void {
     this.#impersonated = { user, constraint }
+    this.#shared = {}
   }
 
   /** Takes the body of the request. An object completes the reference; bodies are recorded from the level Request on. */
@@ -72,6 +83,7 @@ export class RequestAudit {
 
   #refer({ metadata: { namespace, name, uid, resourceVersion } = {} }: Referred): void {
     const known = this.#objectRef ?? {}
+    this.#shared = {}
     this.#objectRef = {
       ...known,
       namespace: known.namespace || namespace || '',
@@ -88,7 +100,7 @@ export class RequestAudit {
 
   /** The status code that the client gets. */
   answered(code: number): void {
-    this.#status = { ...this.#status, code }
+    this.#status = this.#status === undefined ? { code } : { ...this.#status, code }
   }
 
   /** The object that the client gets, as JSON. */
@@ -104,21 +116,28 @@ export class RequestAudit {
   }
 
   #event(stage: Stage): AuditEvent {
-    const { receivedAt, elapsed, objectRef: _, ...facts } = this.#facts
-    const received = instantOf(receivedAt)
+    const { auditID, requestURI, verb, user, sourceIPs, userAgent, receivedAt, elapsed } = this.#facts
+    this.#received ??= instantOf(receivedAt)
+    this.#areShared = true
     return {
-      ...facts,
+      shared: this.#shared,
       level: this.#rule.level,
+      auditID,
       stage,
+      requestURI,
+      verb,
+      user,
       impersonatedUser: this.#impersonated?.user,
       impersonationConstraint: this.#impersonated?.constraint,
+      sourceIPs,
+      userAgent,
       objectRef: this.#objectRef,
       responseStatus: this.#status,
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
-      requestReceivedTimestamp: received,
-      stageTimestamp: stage === 'RequestReceived' ? received : instantOf(receivedAt + elapsed()),
-      annotations: { ...this.#annotations },
+      requestReceivedTimestamp: this.#received,
+      stageTimestamp: stage === 'RequestReceived' ? this.#received : instantOf(receivedAt + elapsed()),
+      annotations: this.#annotations,
     }
   }
 

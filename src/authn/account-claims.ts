@@ -7,6 +7,7 @@ import { goQuote } from '../lib/go-text.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { Annotate } from '../schema/request-context.ts'
 import type { User } from '../schema/user.ts'
 import { CREDENTIAL_ID } from './authenticator.ts'
 
@@ -14,6 +15,7 @@ import { CREDENTIAL_ID } from './authenticator.ts'
 export type FindCore = (plural: string, namespace: string, name: string) => AnyObject | undefined
 /** The time, and the objects at that time. */
 export type Moment = { readonly now: number; readonly find: FindCore }
+type Audited = { readonly annotate?: Annotate | undefined }
 
 /** The reason why a token is rejected; it never contains a secret part of the token. */
 export class ClaimError extends Error {}
@@ -41,10 +43,21 @@ function checkTimes(claims: JsonObject, now: number): void {
 const NOT_A_DATE = 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
 
 /** Checks that the account and the bound objects of the token are still the same. Throws ClaimError. */
-export function checkBound(claims: JsonObject, moment: Moment): void {
+export function checkBound(claims: JsonObject, { annotate, ...moment }: Moment & Audited): void {
   checkTimes(claims, moment.now)
   checkStillThere(boundTo(claims), moment)
+  if (annotate) noteStale(claims, moment.now, annotate)
 }
+
+/** A token of a pod that is used although its pod should have read a newer one, as it could be with a shorter validity. */
+function noteStale(claims: JsonObject, now: number, annotate: Annotate): void {
+  const said = claims['kubernetes.io']
+  const warnAfter = isObject(said) ? said['warnafter'] : undefined
+  if (typeof warnAfter !== 'number' || warnAfter === 0 || now <= warnAfter * 1000) return
+  const seconds = Math.floor(now / 1000) - Math.floor(warnAfter)
+  annotate(`${ANNOTATION}stale-token`, `subject: ${text(claims['sub'])}, seconds after warning threshold: ${seconds}`)
+}
+const ANNOTATION = 'authentication.k8s.io/'
 
 /** An account, and the objects that a credential is bound to. */
 export type BoundAccount = {
@@ -120,7 +133,13 @@ function boundTo(claims: JsonObject) {
 const text = (value: unknown) => (typeof value === 'string' ? value : '')
 
 /** The claims of legacy tokens, which are kept in Secrets and do not expire. */
-export type LegacyClaims = { readonly namespace: string; readonly secret: string; readonly account: string; readonly uid: string }
+export type LegacyClaims = {
+  readonly subject: string
+  readonly namespace: string
+  readonly secret: string
+  readonly account: string
+  readonly uid: string
+}
 
 /** Reads the claims of a legacy token. Throws ClaimError when one is missing. */
 export function legacyClaims(claims: JsonObject): LegacyClaims {
@@ -135,14 +154,14 @@ export function legacyClaims(claims: JsonObject): LegacyClaims {
   const uid = need(text(claims[`${LEGACY_CLAIMS}service-account.uid`]), 'serviceAccountUID')
   const named = readAccountUser(subject)
   if (named?.namespace !== namespace || named.name !== account) throw new ClaimError('sub claim is invalid')
-  return { namespace, secret, account, uid }
+  return { subject, namespace, secret, account, uid }
 }
 const LEGACY_CLAIMS = 'kubernetes.io/serviceaccount/'
 
 const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since'
 
 /** Checks a legacy token against the Secret that must still hold it; returns that Secret. Throws ClaimError. */
-export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore): AnyObject {
+export function checkLegacy(token: string, claims: LegacyClaims, { find, annotate }: Pick<Moment, 'find'> & Audited): AnyObject {
   const { namespace, account, uid } = claims
   const secret = find('secrets', namespace, claims.secret)
   if (!secret || secret.metadata.deletionTimestamp !== undefined) throw new ClaimError('Token has been invalidated')
@@ -153,13 +172,21 @@ export function checkLegacy(token: string, claims: LegacyClaims, find: FindCore)
   if (!found) throw new ClaimError(`serviceaccounts ${goQuote(account)} not found`)
   if (found.metadata.deletionTimestamp !== undefined) throw new ClaimError(`ServiceAccount ${namespace}/${account} has been deleted`)
   if (found.metadata.uid !== uid) throw new ClaimError(`ServiceAccount UID (${found.metadata.uid}) does not match claim (${uid})`)
-  if (secret.metadata.labels?.[INVALID_SINCE])
+  if (secret.metadata.labels?.[INVALID_SINCE]) {
+    annotate?.(`${ANNOTATION}legacy-token-invalidated`, `${claims.secret}/${namespace}`)
     throw new ClaimError(
       `the token in secret ${namespace}/${claims.secret} for service account ${namespace}/${account} has been marked invalid. ` +
         'Use tokens from the TokenRequest API or manually created secret-based tokens, ' +
         `or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`,
     )
+  }
+  annotate?.(`${ANNOTATION}legacy-token-${isGenerated(found, claims.secret) ? 'autogenerated' : 'manual'}-secret`, claims.secret)
   return secret
+}
+
+/** Secrets that an account lists were generated for it. */
+function isGenerated({ secrets }: AnyObject & { readonly secrets?: unknown }, name: string): boolean {
+  return Array.isArray(secrets) && secrets.some(ref => isObject(ref) && ref['name'] === name)
 }
 
 const isSame = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)

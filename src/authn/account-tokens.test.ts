@@ -286,3 +286,15 @@ test('keys are published as a JWK set, and read from every kind of PEM block', (
   assert.throws(() => verificationKey(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey), /at least 2048 bits/)
   assert.equal(createPrivateKey(key.privateKey.export({ type: 'pkcs8', format: 'pem' })).type, 'private')
 })
+
+test('a token that should have been replaced is recorded with its age', async () => {
+  const { issue, tokens, state } = bench()
+  const token = await issue({ warnafter: NOW + 100 }, { seconds: 10_000 })
+  const notes: string[] = []
+  const use = () => tokens.authenticate(token, ['api'], { annotate: (key, value) => void notes.push(`${key}: ${value}`) })
+  await use()
+  assert.deepEqual(notes, [])
+  state.now = NOW + 107
+  await use()
+  assert.deepEqual(notes, ['authentication.k8s.io/stale-token: subject: system:serviceaccount:ns:a, seconds after warning threshold: 7'])
+})

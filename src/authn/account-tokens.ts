@@ -17,6 +17,7 @@ import {
   legacyAccountOf,
   legacyClaims,
 } from './account-claims.ts'
+import type { Cancellable } from './authenticator.ts'
 import { readUnverified, SignatureError, signToken, verifySignature } from './json-web-token.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
 import type { SigningKey, VerificationKey } from './verification-keys.ts'
@@ -37,7 +38,8 @@ export type AccountTokensParts = {
 }
 
 /** A token with a valid signature. Its claims are checked at every use. */
-type Verified = { readonly user: User; readonly audiences: readonly string[]; readonly check: () => void }
+type Verified = { readonly user: User; readonly audiences: readonly string[]; readonly check: (request: Audited) => void }
+type Audited = Pick<Cancellable, 'annotate'>
 
 export class AccountTokens implements TokenAuthenticator {
   readonly #parts: AccountTokensParts
@@ -52,15 +54,15 @@ export class AccountTokens implements TokenAuthenticator {
   }
 
   /** Returns a promise only for tokens that have not been verified before. */
-  authenticate(token: string, wanted: readonly string[]): TokenFinding | Promise<TokenFinding> {
+  authenticate(token: string, wanted: readonly string[], request: Audited = {}): TokenFinding | Promise<TokenFinding> {
     const key = createHash('sha256').update(token).digest('base64')
     const verified = this.#verified.get(key)
-    if (!verified) return this.#verify(token, key, wanted)
+    if (!verified) return this.#verify(token, key, { wanted, request })
     this.#remember(key, verified)
-    return decide(verified, wanted)
+    return decide(verified, wanted, request)
   }
 
-  async #verify(token: string, key: string, wanted: readonly string[]): Promise<TokenFinding> {
+  async #verify(token: string, key: string, { wanted, request }: { wanted: readonly string[]; request: Audited }): Promise<TokenFinding> {
     const unverified = readUnverified(token)
     const issuer = unverified?.claims['iss']
     if (!unverified || typeof issuer !== 'string' || !this.#issuers.has(issuer)) return { outcome: 'none' }
@@ -71,7 +73,7 @@ export class AccountTokens implements TokenAuthenticator {
       const verified = claims['iss'] === issuer ? this.#readClaims(token, claims) : undefined
       if (!verified) return { outcome: 'none' }
       this.#remember(key, verified)
-      return decide(verified, wanted)
+      return decide(verified, wanted, request)
     } catch (error) {
       return refused(error)
     }
@@ -80,11 +82,16 @@ export class AccountTokens implements TokenAuthenticator {
   #readClaims(token: string, claims: JsonObject): Verified {
     const { audiences, find, now, onLegacyUse } = this.#parts
     const isLegacy = claims['iss'] === LEGACY_ISSUER && claims['kubernetes.io'] === undefined
-    if (!isLegacy)
-      return { user: accountOf(claims), audiences: audiencesOf(claims, audiences), check: () => checkBound(claims, { now: now(), find }) }
+    if (!isLegacy) {
+      const check: Verified['check'] = ({ annotate }) => checkBound(claims, { now: now(), find, annotate })
+      return { user: accountOf(claims), audiences: audiencesOf(claims, audiences), check }
+    }
     const legacy = legacyClaims(claims)
     // The closure keeps the token: the Secret holds it anyway, and it is compared with that at every use.
-    const check = () => onLegacyUse?.(checkLegacy(token, legacy, find))
+    const check: Verified['check'] = ({ annotate }) => {
+      if (claims['aud'] === undefined) annotate?.(LEGACY_TOKEN, legacy.subject)
+      onLegacyUse?.(checkLegacy(token, legacy, { find, annotate }))
+    }
     return { user: legacyAccountOf(legacy), audiences: audiencesOf(claims, audiences), check }
   }
 
@@ -118,20 +125,22 @@ export class AccountTokens implements TokenAuthenticator {
   }
 }
 
+const LEGACY_TOKEN = 'authentication.k8s.io/legacy-token'
+
 /** Tokens without an audience are for the server itself. */
 function audiencesOf({ aud }: JsonObject, own: readonly string[]): readonly string[] {
   const named = (Array.isArray(aud) ? aud : [aud]).filter(audience => typeof audience === 'string')
   return named.length === 0 ? own : named
 }
 
-function decide({ user, audiences: meant, check }: Verified, wanted: readonly string[]): TokenFinding {
+function decide({ user, audiences: meant, check }: Verified, wanted: readonly string[], request: Audited): TokenFinding {
   const audiences = sharedAudiences(meant, wanted)
   if (audiences.length === 0) {
     const quoted = (list: readonly string[]) => `[${list.map(a => goQuote(a)).join(' ')}]`
     return { outcome: 'invalid', reason: `token audiences ${quoted(meant)} is invalid for the target audiences ${quoted(wanted)}` }
   }
   try {
-    check()
+    check(request)
   } catch (error) {
     return refused(error)
   }

@@ -2,6 +2,7 @@
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { SentHeaders } from '../lib/header-lines.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { Annotate } from '../schema/request-context.ts'
 import type { User } from '../schema/user.ts'
 
 /** The credentials of a request. */
@@ -34,7 +35,11 @@ export type ClientCertificate = {
 }
 
 /** A request that may be cancelled while it waits. */
-export type Cancellable = { readonly signal: Cancellation }
+export type Cancellable = {
+  readonly signal: Cancellation
+  /** Adds an annotation to its audit event, where there is one. */
+  readonly annotate?: Annotate | undefined
+}
 
 export type Authentication =
   | { readonly outcome: 'user'; readonly user: User }

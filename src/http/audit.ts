@@ -41,7 +41,7 @@ export function auditUnauthenticated(exchange: Exchange, refusal: StatusError, {
   return record.stage('ResponseStarted')
 }
 
-function open({ request, route, id, user, stopwatch }: Exchange, auditor: Auditor, now: () => Date): RequestAudit | undefined {
+function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor: Auditor, now: () => Date): RequestAudit | undefined {
   const facts = {
     auditID: id,
     requestURI: request.target,
@@ -51,7 +51,9 @@ function open({ request, route, id, user, stopwatch }: Exchange, auditor: Audito
     receivedAt: now().getTime() - stopwatch.total,
     elapsed: () => stopwatch.total,
   }
-  return auditor.begin(facts, route.attributes)
+  const record = auditor.begin(facts, route.attributes)
+  if (record && notes) for (const [key, value] of notes) record.annotate(key, value)
+  return record
 }
 
 function conclude(next: Handler, exchange: Exchange, record: RequestAudit): MaybePromise<Response> {
@@ -162,6 +164,8 @@ async function textOf(body: Response['body']): Promise<string> {
 
 /** The addresses that a request came through, the nearest last: as its headers name them, which anybody can write, and its connection. */
 export function sourceIPs(request: Pick<Request, 'headers' | 'headerLines' | 'peer'>): string[] {
+  const { headers } = request
+  if (headers['x-forwarded-for'] === undefined && headers['x-real-ip'] === undefined) return ownAddress(request)
   const forwarded: string[] = []
   let real: string | undefined
   for (const [name, value] of linesOf(request)) {
@@ -174,6 +178,8 @@ export function sourceIPs(request: Pick<Request, 'headers' | 'headerLines' | 'pe
   if (address !== '' && found.at(-1) !== address) found.push(address)
   return found
 }
+
+const ownAddress = ({ peer: { address } }: Pick<Request, 'peer'>): string[] => (address === '' ? [] : [address])
 
 const MAX_AGENT_LENGTH = 1024
 const shortAgent = (agent: string) => (agent.length > MAX_AGENT_LENGTH ? `${agent.slice(0, MAX_AGENT_LENGTH)}...TRUNCATED` : agent)

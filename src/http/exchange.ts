@@ -24,6 +24,8 @@ export interface Exchange {
   impersonator?: User
   /** Its record in the audit, where the policy wants one. */
   audit: RequestAudit | undefined
+  /** Annotations of its authentication, for its record in the audit. */
+  notes?: [key: string, value: string][]
   /** Measures its phases. */
   readonly stopwatch: Stopwatch
   /** Flow schema and priority level, once they are known. */

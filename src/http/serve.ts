@@ -5,7 +5,7 @@
 
 import type { Auditor } from '../audit/auditor.ts'
 import type { RequestAudit } from '../audit/request-audit.ts'
-import type { Authenticator } from '../authn/authenticator.ts'
+import type { Authenticator, Cancellable } from '../authn/authenticator.ts'
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
@@ -15,6 +15,7 @@ import type { Call, CallContext, Registry } from '../registry/api.ts'
 import type { Attributes, Decision } from '../schema/access.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { Annotate } from '../schema/request-context.ts'
 import { internalError, StatusError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
@@ -111,7 +112,7 @@ const authenticate =
   (next: Handler, { authenticator, metrics, auditor, now, cors }: Api): Handler =>
   exchange => {
     const { request } = exchange
-    const authenticated = authenticator.authenticate(credentialsOf(request, cors), request)
+    const authenticated = authenticator.authenticate(credentialsOf(request, cors), auditor ? noting(exchange) : request)
     return whenDone(authenticated, found => {
       if (found.outcome !== 'user') {
         metrics.authenticated(found.outcome === 'none' ? 'failure' : 'error')
@@ -126,6 +127,15 @@ const authenticate =
       return next(exchange)
     })
   }
+
+/** The request for authenticators, whose annotations are kept until its audit event is made. */
+function noting(exchange: Exchange): Cancellable {
+  const annotate: Annotate = (key, value) => {
+    exchange.notes ??= []
+    exchange.notes.push([key, value])
+  }
+  return { signal: exchange.request.signal, annotate }
+}
 
 /** Impersonation: if the requestor may, the request continues as the other user. */
 const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Handler => {

@@ -62,7 +62,7 @@ const knownTexts: string[] = new Array(KNOWN_TIMES).fill('')
 /** `2006-01-02T15:04:05.000000Z`: below a microsecond is dropped. */
 export function formatMicroTime({ seconds, nanos }: Instant): string {
   const micros = Math.floor(nanos / 1000)
-  return `${dateAndTime(seconds)}.${two(Math.floor(micros / 10_000))}${two(Math.floor(micros / 100) % 100)}${two(micros % 100)}Z`
+  return `${formatTime({ seconds, nanos }).slice(0, -1)}.${two(Math.floor(micros / 10_000))}${two(Math.floor(micros / 100) % 100)}${two(micros % 100)}Z`
 }
 
 /** Whether the instant is year 1 of Go, which the API writes as null. */

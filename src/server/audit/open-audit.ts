@@ -98,7 +98,9 @@ type SinkParts = AuditParts & { readonly lost: LostEvents }
 function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.path) return []
   const writer = config.path === '-' ? STANDARD_OUTPUT : openLog(config.path, config, parts)
-  return [behind(new LogSink(writer, { format: config.format, lost: parts.lost }), { config, isConcurrent: false, ...parts })]
+  // A request that is refused when its event is lost has to know that at once.
+  const isGrouped = config.mode === 'blocking'
+  return [behind(new LogSink(writer, { format: config.format, lost: parts.lost, isGrouped }), { config, isConcurrent: false, ...parts })]
 }
 
 function openLog(path: string, config: AuditConfig['log'], { log, clock }: SinkParts): LineWriter {
