@@ -84,10 +84,10 @@ const patch = (iteration: number) =>
   )
 
 /** The server is measured, not how clients compete for the CPU: where possible, the flood runs at idle priority. */
-const LEAST = spawnSync('chrt', ['--version']).status === 0 ? ['chrt', '--idle', '0'] : ['nice', '-n', '19']
+const LOWEST_PRIORITY = spawnSync('chrt', ['--version']).status === 0 ? ['chrt', '--idle', '0'] : ['nice', '-n', '19']
 
 async function startFlood(args: readonly string[]): Promise<ChildProcess> {
-  const [command, ...rest] = [...LEAST, process.execPath, '--import', 'tsx', 'bench/flood.ts', ...args]
+  const [command, ...rest] = [...LOWEST_PRIORITY, process.execPath, '--import', 'tsx', 'bench/flood.ts', ...args]
   const child = spawn(command!, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise(resolve => child.stdout!.once('data', resolve))
   return child

@@ -7,12 +7,12 @@ const FRAME_HEAD = 9
 const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const
 const FLAG = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const
 const SETTING = { enablePush: 2, initialWindowSize: 4 } as const
-const LARGEST_WINDOW = 2 ** 31 - 1
+const MAX_WINDOW = 2 ** 31 - 1
 const FIRST_WINDOW = 65_535
 /** Servers allow more; kube-apiserver allows 100. */
 const STREAMS_PER_CONNECTION = 64
 /** No server has to accept larger frames. */
-const MOST_DATA = 16_384
+const MAX_DATA_BYTES = 16_384
 
 export const HTTP2: Protocol = {
   name: 'HTTP/2',
@@ -33,7 +33,7 @@ export const HTTP2: Protocol = {
     ]
     if (body === undefined) return frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, headerBlock(common))
     const bytes = Buffer.from(body)
-    if (bytes.length > MOST_DATA) throw new Error(`a body of ${bytes.length} bytes does not fit into one frame`)
+    if (bytes.length > MAX_DATA_BYTES) throw new Error(`a body of ${bytes.length} bytes does not fit into one frame`)
     const headers = [...common, 'content-type', type, 'content-length', String(bytes.length)]
     return Buffer.concat([frame(FRAME.headers, FLAG.endHeaders, headerBlock(headers)), frame(FRAME.data, FLAG.endStream, bytes)])
   },
@@ -90,8 +90,8 @@ class Session {
     const settings = Buffer.alloc(12)
     settings.writeUInt16BE(SETTING.enablePush, 0)
     settings.writeUInt16BE(SETTING.initialWindowSize, 6)
-    settings.writeUInt32BE(LARGEST_WINDOW, 8)
-    socket.write(Buffer.concat([Buffer.from(PREFACE), frame(FRAME.settings, 0, settings), windowUpdate(LARGEST_WINDOW - FIRST_WINDOW)]))
+    settings.writeUInt32BE(MAX_WINDOW, 8)
+    socket.write(Buffer.concat([Buffer.from(PREFACE), frame(FRAME.settings, 0, settings), windowUpdate(MAX_WINDOW - FIRST_WINDOW)]))
   }
 
   static async open(target: Target): Promise<Session> {
@@ -164,7 +164,7 @@ class Session {
     const part = bytes.subarray(0, data.left)
     data.left -= part.length
     this.#received += part.length
-    if (this.#received > LARGEST_WINDOW / 2) {
+    if (this.#received > MAX_WINDOW / 2) {
       this.#socket.write(windowUpdate(this.#received))
       this.#received = 0
     }
@@ -243,7 +243,7 @@ const STATIC_ENTRIES = 61
 const STATIC_STATUSES = [200, 204, 206, 304, 400, 404, 500]
 const FIRST_STATUS = 8
 /** No table of the usual 4,096 bytes holds more, as each entry counts 32 bytes and its text. */
-const MOST_ENTRIES = 128
+const MAX_ENTRIES = 128
 
 /** Finds the status in heads that HPACK encodes. Of the table that the server makes use of, it keeps what each entry means for that. */
 class Statuses {
@@ -282,7 +282,7 @@ class Statuses {
         const own = this.#isStatus(index) ? numberOf(bytes, isHuffman) : 0
         status ||= own
         if (first >= 64) this.#table.unshift(own)
-        if (this.#table.length > MOST_ENTRIES) this.#table.pop()
+        if (this.#table.length > MAX_ENTRIES) this.#table.pop()
       } else integer(5)
     }
     return status

@@ -102,7 +102,7 @@ async function openWatches(target: Target, { watches, groups }: { watches: numbe
 const SENT = Buffer.from('"sent":"')
 const QUOTE = '"'.charCodeAt(0)
 /** Longer than the sending time with its prefix. */
-const LONGEST = 64
+const MAX_MARK_BYTES = 64
 
 /** Finds the time of sending in each event, wherever chunks end. It looks at bytes: what is measured is the server. */
 function read(stream: ClientHttp2Stream, onSent: (sent: number) => void): void {
@@ -117,7 +117,7 @@ function read(stream: ClientHttp2Stream, onSent: (sent: number) => void): void {
       onSent(Number(bytes.toString('latin1', at + SENT.length, end)))
       done = end
     }
-    const tail = Math.max(done, bytes.length - LONGEST)
+    const tail = Math.max(done, bytes.length - MAX_MARK_BYTES)
     rest = tail < bytes.length ? bytes.subarray(tail) : undefined
   })
 }

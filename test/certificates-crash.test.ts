@@ -10,7 +10,7 @@ import { encodedRequest } from './kits/x509.ts'
 
 const ROUNDS = 6
 const WRITERS = 3
-const MOST_WRITES = 30
+const MAX_WRITES = 30
 /** With the simulated one there are as many nodes as blocks: one that leaks is missed at the end. */
 const NODES = Array.from({ length: 15 }, (_, i) => `n${i}`)
 const FLAGS = ['--nodes', '1', '--allocate-node-cidrs', '--cluster-cidr', '10.60.0.0/20,fd60::/60']
@@ -36,7 +36,7 @@ test('kill -9 while certificates are signed and nodes get addresses gives nothin
     dataDir,
     flags: FLAGS,
     rounds: ROUNDS,
-    mostWrites: MOST_WRITES,
+    mostWrites: MAX_WRITES,
     verify: server => verify(server, known),
     write(server, round, onDone) {
       const prefix = `r${round}`

@@ -24,8 +24,8 @@ const WRITERS = 6
 const KEYS_PER_WRITER = 6
 const SHARED_KEYS = 3
 /** A kill comes after so many acknowledged writes of its round at most, and then so many milliseconds. */
-const MOST_WRITES = 60
-const MOST_MS = 15
+const MAX_WRITES = 60
+const MAX_MS = 15
 /** The approximate maximum duration of a fresh start; crashes at start are spread over it. */
 const START_MS = 300
 
@@ -42,8 +42,8 @@ test('kill -9 at any moment loses no acknowledged write, brings back no deleted 
     await verify(server, history)
     await mirror.catchUp(t, { server, history, round })
     const writers = Array.from({ length: WRITERS }, (_, id) => write(server, { history, id, agent: connection(t) }))
-    await Promise.race([history.until(history.acknowledged + randomInt(MOST_WRITES)), ...writers])
-    await new Promise(resolve => setTimeout(resolve, randomInt(MOST_MS)))
+    await Promise.race([history.until(history.acknowledged + randomInt(MAX_WRITES)), ...writers])
+    await new Promise(resolve => setTimeout(resolve, randomInt(MAX_MS)))
     await server.stop('SIGKILL')
     await Promise.all(writers)
     await mirror.end()

@@ -10,7 +10,7 @@ import { killRounds } from './kits/kill-rounds.ts'
 const ROUNDS = 10
 const WRITERS = 4
 const NAMES_PER_WRITER = 4
-const MOST_WRITES = 25
+const MAX_WRITES = 25
 /** 30 addresses and 30 ports: what leaks in ten rounds would be missed at the end. */
 const FLAGS = ['--service-cluster-ip-range', '10.0.0.0/27', '--service-node-port-range', '30000-30029']
 const SERVICES = '/api/v1/namespaces/default/services'
@@ -27,7 +27,7 @@ test('kill -9 while services are created and deleted shares no address and loses
     dataDir,
     flags: FLAGS,
     rounds: ROUNDS,
-    mostWrites: MOST_WRITES,
+    mostWrites: MAX_WRITES,
     verify: server => verify(server, known),
     write: (server, _, onDone) => Array.from({ length: WRITERS }, (_, id) => write(server, { known, id, agent: connection(t), onDone })),
   })

@@ -20,9 +20,9 @@ export interface Evictable {
 
 const LARGE = 64 << 10
 /** The memory that a buffer and its bookkeeping take: below it little is gained. */
-const SMALLEST = 1 << 10
+const MIN_BYTES = 1 << 10
 /** The least size that each round takes. A round may only find marks to take, and the first may be the rest of the one before. */
-const ROUNDS = [LARGE, LARGE, LARGE, SMALLEST, SMALLEST]
+const ROUNDS = [LARGE, LARGE, LARGE, MIN_BYTES, MIN_BYTES]
 /** How many objects are looked at before other work gets its time. */
 const AT_ONCE = 512
 

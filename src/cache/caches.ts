@@ -32,8 +32,8 @@ import type { Watch, WatchRequest } from './watch.ts'
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
 /** How often history is looked through for what is too old, where nothing is written. */
-const LONGEST_AGING_MS = 5_000
-const SHORTEST_AGING_MS = 100
+const MAX_AGING_MS = 5_000
+const MIN_AGING_MS = 100
 /** How long a read waits for the cache to get to where the store is; as in kube-apiserver. */
 const BEHIND_MS = 3_000
 /** How long until a store that others write to is followed again after that failed. */
@@ -116,7 +116,7 @@ export class Caches implements AsyncDisposable {
     await caches.reached(newest)
     caches.#bookmarks = setInterval(() => caches.#watches.sendBookmarks(), bookmarkMs)
     caches.#bookmarks.unref()
-    const agingMs = Math.min(Math.max(caches.#made.limits.ageMs / 20, SHORTEST_AGING_MS), LONGEST_AGING_MS)
+    const agingMs = Math.min(Math.max(caches.#made.limits.ageMs / 20, MIN_AGING_MS), MAX_AGING_MS)
     caches.#aging = setInterval(() => caches.#dropOld(), agingMs)
     caches.#aging.unref()
     return caches

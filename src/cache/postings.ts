@@ -8,7 +8,7 @@ import { type Term, termValue } from './selection.ts'
 
 type Index = { readonly on: Term['on']; readonly key: string; readonly byValue: Map<string, Set<string>> }
 
-const MOST_INDEXES = 32
+const MAX_INDEXES = 32
 
 export class Postings {
   /** Most recently used last. */
@@ -24,7 +24,7 @@ export class Postings {
     }
     this.#indexes.delete(id)
     this.#indexes.set(id, index)
-    if (this.#indexes.size > MOST_INDEXES) this.#indexes.delete(this.#indexes.keys().next().value!)
+    if (this.#indexes.size > MAX_INDEXES) this.#indexes.delete(this.#indexes.keys().next().value!)
     return term.values.flatMap(value => [...(index.byValue.get(value) ?? [])])
   }
 

@@ -6,6 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
+import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Resource } from '../schema/resource.ts'
 import { expired, internalError, type StatusError, storeReadError, timedOut } from '../schema/status-error.ts'
@@ -17,8 +18,6 @@ import type { Selection } from './selection.ts'
 import { WatchEvent, type WatchSink, type WatchStream } from './watch-stream.ts'
 import { EventsOf, type Watcher } from './watchers.ts'
 
-/** A client further behind than this is not sent more until it has caught up. */
-const BACKLOG_LIMIT = 1 << 20
 /** How long before its end a watch sends a last bookmark, as in Kubernetes. */
 const LAST_BOOKMARK_MS = 2000
 /** How many events, and objects of how many bytes, are sent before the watch yields to other requests: encoding them anew takes long. */
@@ -128,14 +127,14 @@ export class Watch implements WatchStream, Watcher {
     if (current.revision <= this.#position) return
     if (!this.#send(event, current)) return
     this.#position = current.revision
-    if (this.#sink!.backlog > BACKLOG_LIMIT) this.#fallBehind()
+    if (this.#sink!.backlog > LIMITS.watchBacklogBytes) this.#fallBehind()
   }
 
   /** Sends a bookmark, if the client asked for them and the watch is up to date. */
   bookmark(event: WatchEvent): void {
     // A watch from a future revision has not reached it yet.
     const isThere = this.#state === 'live' && this.#newest() >= this.#request.from
-    if (isThere && this.#sink!.backlog <= BACKLOG_LIMIT) this.#sink!.event(event)
+    if (isThere && this.#sink!.backlog <= LIMITS.watchBacklogBytes) this.#sink!.event(event)
   }
 
   /** One of the bookmarks that all watches get at once. A watch that was opened since the last one has just been told where it is. */
@@ -147,7 +146,7 @@ export class Watch implements WatchStream, Watcher {
   #go(): void {
     this.#sentBytes = 0
     for (let sent = 0; this.#state === 'snapshot' || this.#state === 'replay'; sent++) {
-      if (this.#sink!.backlog > BACKLOG_LIMIT) this.#await(resume => this.#sink!.onDrain(resume))
+      if (this.#sink!.backlog > LIMITS.watchBacklogBytes) this.#await(resume => this.#sink!.onDrain(resume))
       else if (sent === EVENTS_AT_ONCE || this.#sentBytes > BYTES_AT_ONCE) this.#await(resume => void yieldToOthers().then(resume))
       if (this.#waiting) return
       if (this.#state === 'snapshot') this.#sendInitial()

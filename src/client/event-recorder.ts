@@ -138,11 +138,11 @@ export function eventNames(): (object: string, ms: number) => string {
   return (object, ms) => {
     const nanoseconds = BigInt(ms) * 1_000_000n
     last = nanoseconds > last ? nanoseconds : last + 1n
-    return `${object.slice(0, LONGEST_NAME)}.${last.toString(16)}`
+    return `${object.slice(0, MAX_NAME_LENGTH)}.${last.toString(16)}`
   }
 }
 
-const LONGEST_NAME = 253 - 1 - 16
+const MAX_NAME_LENGTH = 253 - 1 - 16
 
 /** A map of the entries that were used last. */
 export class Recent<V> {

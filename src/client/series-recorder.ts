@@ -34,7 +34,7 @@ export type SeriesRecorderOptions = {
 
 /** A series that goes on is written again after so long. */
 const REWRITTEN_AFTER_MS = 360_000
-const LONGEST_NOTE_BYTES = 1024
+const MAX_NOTE_BYTES = 1024
 /** Events that are written at the same time: each waits for the disk, and they can do that together. */
 const AT_ONCE = 20
 
@@ -129,6 +129,6 @@ function referenceTo({ apiVersion, kind, metadata }: Involved) {
 /** At most so many bytes, in whole characters. */
 function cut(note: string): string {
   const bytes = Buffer.from(note)
-  if (bytes.length <= LONGEST_NOTE_BYTES) return note
-  return `${new TextDecoder().decode(bytes.subarray(0, LONGEST_NOTE_BYTES - 4), { stream: true })} ...`
+  if (bytes.length <= MAX_NOTE_BYTES) return note
+  return `${new TextDecoder().decode(bytes.subarray(0, MAX_NOTE_BYTES - 4), { stream: true })} ...`
 }

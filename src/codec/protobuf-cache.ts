@@ -7,13 +7,13 @@ import { metadataOnly } from './metadata-only.ts'
 import { toProtobuf } from './protobuf-encode.ts'
 
 /** A message of a larger object is made each time: to keep it would double what the object takes. */
-const LARGEST = 64 << 10
+const MAX_KEPT_BYTES = 64 << 10
 const objects = new WeakMap<Uint8Array, Buffer>()
 const metadata = new WeakMap<Uint8Array, Buffer>()
 
 /** The message of an object of the type, without envelope. The JSON must not change afterwards. */
 export function protobufOf(type: AnyType, json: Uint8Array): Buffer {
-  if (json.byteLength > LARGEST) return toProtobuf(type, parseJson(json).value)
+  if (json.byteLength > MAX_KEPT_BYTES) return toProtobuf(type, parseJson(json).value)
   let bytes = objects.get(json)
   if (bytes === undefined) objects.set(json, (bytes = toProtobuf(type, parseJson(json).value)))
   return bytes

@@ -76,6 +76,6 @@ function lineOf(source: string, line: number): string {
     start = end + 1
   }
   const end = source.indexOf('\n', start)
-  return source.slice(start, Math.min(end === -1 ? source.length : end, start + LONGEST_LINE))
+  return source.slice(start, Math.min(end === -1 ? source.length : end, start + MAX_LINE_LENGTH))
 }
-const LONGEST_LINE = 1024
+const MAX_LINE_LENGTH = 1024

@@ -229,7 +229,7 @@ const isAsciiDigit = (code: number): boolean => code >= ZERO && code <= 0x39
 
 function endOfDigits(text: string, at: number): number {
   let end = at
-  while (end - at < MOST_DIGITS && isAsciiDigit(text.charCodeAt(end))) end++
+  while (end - at < MAX_DIGITS && isAsciiDigit(text.charCodeAt(end))) end++
   return end
 }
 
@@ -263,10 +263,10 @@ function hasNonzeroBefore(characters: ArrayLike<string>, at: number): boolean {
 }
 
 /** Digits are cut at a length no key needs, so that comparing hostile keys stays cheap. */
-const MOST_DIGITS = 40
+const MAX_DIGITS = 40
 
 function digitsFrom(characters: ArrayLike<string>, at: number): string {
   let run = ''
-  for (let i = at; i < characters.length && run.length < MOST_DIGITS && isDigit(characters[i] ?? ''); i++) run += characters[i]
+  for (let i = at; i < characters.length && run.length < MAX_DIGITS && isDigit(characters[i] ?? ''); i++) run += characters[i]
   return run
 }

@@ -324,13 +324,13 @@ class NodeCountingDepth {
   #tried = 0
 
   valueOf(): number {
-    if (++this.#tried > MOST_TRIED) throw tooManyValues(LIMITS.yamlNodes)
+    if (++this.#tried > MAX_TRIED) throw tooManyValues(LIMITS.yamlNodes)
     return LIMITS.yamlDepth + 1
   }
 }
 
 /** A node is tried twice where it could be a compact collection or has properties, so this stops no text that may be read. */
-const MOST_TRIED = 5 * LIMITS.yamlNodes
+const MAX_TRIED = 5 * LIMITS.yamlNodes
 
 function eventsOf(text: string): Event[] {
   try {

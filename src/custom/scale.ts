@@ -8,7 +8,7 @@ import { integerAt, setAt, stepsOf, textAt } from './field-path.ts'
 
 type Scale = NonNullable<DefinitionSubresources['scale']>
 
-const MOST = 2 ** 31 - 1
+const MAX_REPLICAS = 2 ** 31 - 1
 
 export function scaleSubresource({ specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: Scale): ScaleSubresource<AnyObject> {
   const [wanted, observed, selector] = [specReplicasPath, statusReplicasPath, labelSelectorPath].map(stepsOf) as [
@@ -47,7 +47,7 @@ function* checkSize(path: string, object: AnyObject): Iterable<FieldError> {
   const at = refTo(value, path)
   if (fault !== undefined) yield invalid(at, fault)
   else if (value < 0) yield invalid(at, 'should be a non-negative integer')
-  else if (value > MOST) yield invalid(at, `should be less than or equal to ${MOST}`)
+  else if (value > MAX_REPLICAS) yield invalid(at, `should be less than or equal to ${MAX_REPLICAS}`)
 }
 
 const contentOf = (object: AnyObject) => object as unknown as JsonObject

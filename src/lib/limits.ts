@@ -16,6 +16,9 @@ export const LIMITS = {
   decodedNodes: 50_000,
   /** Values in one stored object: those of a body, and those in its managed fields. */
   storedNodes: 120_000,
+  /** Operations of one JSON patch, and the bytes that all its copies may add together; both as in kube-apiserver. */
+  patchOperations: 10_000,
+  patchCopyBytes: 3 * MIB,
   /** Parts of managedFields in one write that are not in canonical form: each of them is parsed and written again. */
   rewrittenElements: 8_000,
   /** Values in one YAML body: parsing one takes longer than all later steps. Only people write YAML; programs send JSON. */
@@ -125,6 +128,8 @@ export const LIMITS = {
   behindMs: 100,
   behindBytes: 64 * KIB,
   behindWrites: 12,
+  /** Bytes that a watch has written and its client has not read; beyond it no more events are sent until the client has caught up. */
+  watchBacklogBytes: 1 * MIB,
   /** Open watches, in total and per user. */
   watches: 16_384,
   watchesPerUser: 8_192,
@@ -168,6 +173,8 @@ export const LIMITS = {
   /** Runes of warning headers in one response; beyond it each warning is truncated to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,
+  /** Warnings that one write collects: more than any response can carry. */
+  warnings: 5_000,
   /** Units of work for the checks of one request (`schema/budget.ts`); all of them take some tenths of a second. */
   requestWork: 4_000_000,
   /** Characters of a duration: parsing megabytes would block other requests for a second. */

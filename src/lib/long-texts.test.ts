@@ -14,7 +14,7 @@ import { parseRequestUri } from './url.ts'
 
 const LENGTH = 300_000
 /** A message may show a value more than once, with up to eight characters for each of its own. */
-const MOST = 20 * LIMITS.errorValueLength
+const MAX_MESSAGE_LENGTH = 20 * LIMITS.errorValueLength
 
 /** Texts that Go escapes in different ways. */
 const TEXTS = { plain: 'a', quotes: '"', control: '\u0001', accents: 'é', pairs: '😀', backslashes: '\\' }
@@ -43,7 +43,7 @@ for (const [name, parse] of Object.entries(PARSERS))
         ;({ message } = error as Error)
       }
       // At 6256f0f1 those of times and durations were up to ten times as long as the value, one character after the other.
-      assert.ok(message.length > 0 && message.length < MOST, `${what}: ${message.length} characters`)
+      assert.ok(message.length > 0 && message.length < MAX_MESSAGE_LENGTH, `${what}: ${message.length} characters`)
     }
   })
 

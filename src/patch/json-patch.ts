@@ -3,13 +3,10 @@
 import { MAX_DEPTH } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { copyObject, deepEqual, getOwn, isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
 
-/** How many operations a patch may hold; a longer one is answered with 413 by the caller. */
-export const MAX_PATCH_OPERATIONS = 10_000
-
-/** How many bytes all copies of one patch may add together, and what each value counts for at least. */
-const MAX_COPY_BYTES = 3 * 1024 * 1024
+/** The bytes that each copied value counts for at least. */
 const COPIED_VALUE_BYTES = 64
 
 /** A patch that cannot be read or does not apply; the message says why. */
@@ -225,9 +222,9 @@ class Patching {
 
   #countCopied(bytes: number): void {
     this.#copiedBytes += bytes
-    if (this.#copiedBytes > MAX_COPY_BYTES)
+    if (this.#copiedBytes > LIMITS.patchCopyBytes)
       throw new PatchError(
-        `Unable to complete the copy, the accumulated size increase of copy is ${this.#copiedBytes}, exceeding the limit ${MAX_COPY_BYTES}`,
+        `Unable to complete the copy, the accumulated size increase of copy is ${this.#copiedBytes}, exceeding the limit ${LIMITS.patchCopyBytes}`,
       )
   }
 }

@@ -129,13 +129,13 @@ function creatorsSet(type: AnyType, changed: FieldSet, resetFields: FieldSet): F
   if (last?.resetFields === resetFields && equalSets(last.changed, changed)) return last.set
   const set = difference(recursiveDifference(changed, resetFields), UNOWNED_FIELDS)
   // A large set is not kept until the next create.
-  if (countFields(changed) <= MOST_KEPT) lastCreated.set(type, { changed, resetFields, set })
+  if (countFields(changed) <= MAX_KEPT) lastCreated.set(type, { changed, resetFields, set })
   return set
 }
 
 type Created = { readonly changed: FieldSet; readonly resetFields: FieldSet; readonly set: FieldSet }
 const lastCreated = new WeakMap<AnyType, Created>()
-const MOST_KEPT = 256
+const MAX_KEPT = 256
 
 /** Clients that know nothing of managers must not lose them; those that do may edit or reset them, though not through a subresource. */
 function* managersFor(live: JsonObject | undefined, next: JsonObject, subresource: string): Step<Managers> {

@@ -45,13 +45,13 @@ function faultOf(token: string): string {
   if (!JSON_BEGINS.test(String.fromCharCode(first)))
     return `invalid character '${goQuote(String.fromCharCode(first)).slice(1, -1)}' looking for beginning of value`
   try {
-    return faultIn(parseJson(bytes, { nodes: MOST_NODES }).value)
+    return faultIn(parseJson(bytes, { nodes: MAX_NODES }).value)
   } catch (error) {
     return error instanceof JsonError ? error.message : NOT_ISSUED
   }
 }
 const JSON_BEGINS = /[\s[{"tfn0-9-]/
-const MOST_NODES = 16
+const MAX_NODES = 16
 const NOT_ISSUED = 'it was not issued for this list by this server'
 
 function faultIn(position: Json): string {

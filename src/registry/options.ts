@@ -236,13 +236,13 @@ function int64(query: URLSearchParams, name: string): bigint | undefined {
   return value
 }
 
-const LEAST = BigInt(Number.MIN_SAFE_INTEGER)
-const MOST = BigInt(Number.MAX_SAFE_INTEGER)
+const MIN_EXACT = BigInt(Number.MIN_SAFE_INTEGER)
+const MAX_EXACT = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Numbers beyond the exact integers are clamped to the largest of them. */
 function integer(query: URLSearchParams, name: string): number | undefined {
   const value = int64(query, name)
-  return value === undefined ? undefined : Number(value < LEAST ? LEAST : value > MOST ? MOST : value)
+  return value === undefined ? undefined : Number(value < MIN_EXACT ? MIN_EXACT : value > MAX_EXACT ? MAX_EXACT : value)
 }
 
 /** Zero seconds are none. Kubernetes counts nanoseconds in 64 bits, so some hundreds of years overflow to a negative time. */

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-
 import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
-import { applyJsonPatch, MAX_PATCH_OPERATIONS, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
+import { applyJsonPatch, PatchError, parseJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { strategicMerge } from '../patch/strategic-merge.ts'
 import { badRequest, StatusError, tooLarge, unprocessable, unsupportedMediaType } from '../schema/status-error.ts'
@@ -70,8 +70,8 @@ function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json)
   const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
     const { operations, unknownFields } = parseJsonPatch(expected.def?.custom ? values : document)
-    if (operations.length > MAX_PATCH_OPERATIONS)
-      throw tooLarge(`The allowed maximum operations in a JSON patch is ${MAX_PATCH_OPERATIONS}, got ${operations.length}`)
+    if (operations.length > LIMITS.patchOperations)
+      throw tooLarge(`The allowed maximum operations in a JSON patch is ${LIMITS.patchOperations}, got ${operations.length}`)
     const problems = [
       ...unknownFields.map(path => `json patch unknown field ${goQuote(path)}`),
       ...duplicates.map(d => `json patch duplicate field ${goQuote(d.path)}`),

@@ -1,5 +1,6 @@
 /** Writes as the declaration of a kind wants them: preparing, validating and warning, on create and on update. */
 import { deepEqual } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
 import { check, ruledFields } from '../schema/check.ts'
 import { conform } from '../schema/conform.ts'
@@ -97,15 +98,12 @@ export function* validateUpdate(
   refuse(resource, object, errors)
 }
 
-/** More warnings than any response can carry. */
-const MOST_WARNINGS = 5000
-
 /** The warnings about an object, each once. */
 export function warningsOf({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] {
   const warnings = new Set<string>()
   for (const warning of def.warn?.(object, old, ctx) ?? []) {
     warnings.add(warning)
-    if (warnings.size === MOST_WARNINGS) break
+    if (warnings.size === LIMITS.warnings) break
   }
   return [...warnings]
 }

@@ -11,8 +11,8 @@ import { selectionOf } from './selection.ts'
 import { servedStream } from './version-conversion.ts'
 
 /** Without a timeout of its own a watch lasts between half an hour and an hour, so that clients spread over time. */
-const SHORTEST_MS = 1800_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MIN_WATCH_MS = 1800_000
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function* watch(request: Request): Step<Result> {
   const { deps, call, ctx } = request
@@ -37,7 +37,7 @@ export function* watch(request: Request): Step<Result> {
     from,
     initial,
     bookmarks,
-    timeoutMs: Math.min(timeoutMs, LONGEST_TIMER_MS),
+    timeoutMs: Math.min(timeoutMs, MAX_TIMER_MS),
     ...(sendInitialEvents &&
       bookmarks && {
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
@@ -48,4 +48,4 @@ export function* watch(request: Request): Step<Result> {
 
 const ended = (error?: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })
 
-const randomTimeout = () => SHORTEST_MS * (1 + Math.random())
+const randomTimeout = () => MIN_WATCH_MS * (1 + Math.random())

@@ -297,7 +297,7 @@ function compare({ call: { resource, name }, object, before, stored }: Write): v
 }
 
 /** Generated names are cut so that the whole still fits into a label. */
-const LONGEST_PREFIX = 58
+const MAX_PREFIX_LENGTH = 58
 
 /** Gives a new object its name, uid and time of creation. */
 function nameObject(write: Write): void {
@@ -306,7 +306,7 @@ function nameObject(write: Write): void {
   const { metadata } = object
   if (!metadata.name && metadata.generateName) {
     write.unnamed = { object: copyJson(object), resource: write.resource }
-    metadata.name = metadata.generateName.slice(0, LONGEST_PREFIX) + deps.randomSuffix()
+    metadata.name = metadata.generateName.slice(0, MAX_PREFIX_LENGTH) + deps.randomSuffix()
   }
   object.metadata = newMetadata(metadata, deps.newUid(), time)
   write.resource.def.custom?.beforeCreate?.(metadata.name ?? '')

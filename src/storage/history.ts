@@ -133,7 +133,7 @@ export class History<V extends Version> {
   /** The changes of a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
   changes(prefix: string, after: Revision, matches: number): { revision: Revision; found: Versioned<V>[] } {
     this.check(after)
-    const end = Math.min(this.#newest, after + LONGEST_LOOK)
+    const end = Math.min(this.#newest, after + MAX_SCANNED)
     const found: Versioned<V>[] = []
     let revision = after
     while (revision < end && found.length < matches) {
@@ -225,7 +225,7 @@ export class History<V extends Version> {
 }
 
 // Scanning a log entry takes some 20 ns, so this keeps one call under a millisecond.
-const LONGEST_LOOK = 20_000
+const MAX_SCANNED = 20_000
 const FEW_KEYS = 1_000
 
 /** The version that could be read at a revision. */

@@ -9,7 +9,7 @@ export type Position = { readonly block: number; readonly offset: number }
 
 type Block<T> = { readonly items: T[]; live: number }
 
-const BLOCK_LIMIT = 128
+const MAX_BLOCK = 128
 const UNEVEN = /[\ud800-\uffff]/
 
 /**
@@ -37,7 +37,7 @@ export class OrderedKeys<T extends Item> {
     const block = this.#blocks[at]!
     block.items.splice(offset, 0, item)
     block.live += Number(item.live)
-    if (block.items.length > BLOCK_LIMIT) this.#split(at)
+    if (block.items.length > MAX_BLOCK) this.#split(at)
   }
 
   /** Where a key belongs: mostly near the last one, as those that are written one after the other have much in common. */
@@ -114,7 +114,7 @@ export class OrderedKeys<T extends Item> {
   #split(at: number): void {
     const block = this.#blocks[at]!
     // Keys that arrive in order only ever fill the last block, so that one is cut near its end.
-    const cut = at === this.#blocks.length - 1 ? BLOCK_LIMIT - 8 : BLOCK_LIMIT / 2
+    const cut = at === this.#blocks.length - 1 ? MAX_BLOCK - 8 : MAX_BLOCK / 2
     const items = block.items.splice(cut)
     const live = items.reduce((sum, item) => sum + Number(item.live), 0)
     block.live -= live

@@ -26,21 +26,21 @@ export interface RuleType extends SizedType {
 /** The largest request: a value without a limit of its own may be as large. */
 export const MAX_REQUEST_BYTES = 3 * 1024 * 1024
 
-const LONGEST_TEXT = MAX_REQUEST_BYTES - 2
+const MAX_TEXT_LENGTH = MAX_REQUEST_BYTES - 2
 /** The lengths of the shortest and the longest texts of some formats, quotes included. */
 const DURATION = { shortest: 3, longest: 32 }
 const DATE = { shortest: 12, longest: 12 }
 const DATE_TIME = { shortest: 21, longest: 32 }
-const SHORTEST_TEXT = 2
-const SHORTEST_BOOL = 4
-const SHORTEST_NUMBER = 1
+const MIN_TEXT_BYTES = 2
+const MIN_BOOL_BYTES = 4
+const MIN_NUMBER_BYTES = 1
 
 /**
  * The type of the values of a schema; undefined where rules may not see it, as the schema says too little. Objects are named by
  * their position below `name`; at the root of a whole object the envelope is there too.
  */
 export function ruleTypeOf(schema: Structural, name: string, position: 'root' | 'part' = 'part'): RuleType | undefined {
-  if (schema.intOrString) return smallest(sized(dynType, boundedLength(schema)), SHORTEST_NUMBER)
+  if (schema.intOrString) return smallest(sized(dynType, boundedLength(schema)), MIN_NUMBER_BYTES)
   const described = position === 'root' ? withEnvelope(schema) : schema
   switch (described.types[0]) {
     case 'array':
@@ -50,11 +50,11 @@ export function ruleTypeOf(schema: Structural, name: string, position: 'root' | 
     case 'string':
       return textTypeOf(described)
     case 'boolean':
-      return smallest(sized(boolType), SHORTEST_BOOL)
+      return smallest(sized(boolType), MIN_BOOL_BYTES)
     case 'number':
-      return smallest(sized(doubleType), SHORTEST_NUMBER)
+      return smallest(sized(doubleType), MIN_NUMBER_BYTES)
     case 'integer':
-      return smallest(sized(intType), SHORTEST_NUMBER)
+      return smallest(sized(intType), MIN_NUMBER_BYTES)
     default:
       return undefined
   }
@@ -95,7 +95,7 @@ function objectTypeOf({ properties, limits }: Structural, name: string): RuleTyp
 function textTypeOf(schema: Structural): RuleType {
   switch (schema.source.format) {
     case 'byte':
-      return smallest(sized(bytesType, limit(schema.limits.maxLength) ?? LONGEST_TEXT), SHORTEST_TEXT)
+      return smallest(sized(bytesType, limit(schema.limits.maxLength) ?? MAX_TEXT_LENGTH), MIN_TEXT_BYTES)
     case 'duration':
       return smallest(sized(durationType, DURATION.longest), DURATION.shortest)
     case 'date':
@@ -103,7 +103,7 @@ function textTypeOf(schema: Structural): RuleType {
     case 'date-time':
       return smallest(sized(timestampType, DATE_TIME.longest), DATE_TIME.shortest)
     default:
-      return smallest(sized(stringType, boundedLength(schema)), SHORTEST_TEXT)
+      return smallest(sized(stringType, boundedLength(schema)), MIN_TEXT_BYTES)
   }
 }
 
@@ -111,7 +111,7 @@ function textTypeOf(schema: Structural): RuleType {
 function boundedLength({ limits, source, intOrString }: Structural): number {
   const longest = limit(limits.maxLength)
   if (longest !== undefined) return longest * 4
-  if (intOrString || !limits.enum) return LONGEST_TEXT
+  if (intOrString || !limits.enum) return MAX_TEXT_LENGTH
   return source.enum!.reduce<number>((most, value) => Math.max(most, typeof value === 'string' ? Buffer.byteLength(value) : 0), 0)
 }
 

@@ -50,10 +50,10 @@ const message = (kind: string, raw: Uint8Array, apiVersion = 'v1') =>
 const emptyFields = (number: number, bytes: number) => Buffer.alloc(bytes, Buffer.from([number * 8 + 2, 0]))
 
 /** The maximum number of values of a body, and of keys in one mapping, which count twice. */
-const MOST = 48_000
-const MOST_KEYS = MOST / 2
+const MAX_VALUES = 48_000
+const MAX_KEYS = MAX_VALUES / 2
 /** The limit for YAML is lower. */
-const MOST_YAML_KEYS = 19_900
+const MAX_YAML_KEYS = 19_900
 
 const yaml: HostileRequest[] = [
   create('1.4 MB of quotes', times(1_400_000, '"'), YAML),
@@ -70,15 +70,15 @@ const yaml: HostileRequest[] = [
   create('comments', times(1_500_000, '#\n'), YAML),
   create('one folded line', `a: >\n${times(700_000, '  b\n')}`, YAML),
   create('escapes', `a: "${times(700_000, '\\x41')}"`, YAML),
-  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MOST_YAML_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
-  create('more keys than may be', `metadata: {name: yaml}\ndata:\n${list(MOST_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MAX_YAML_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('more keys than may be', `metadata: {name: yaml}\ndata:\n${list(MAX_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
   { ...change('a list as apply', APPLY, `a: [${times(700_000, 'b,')}]`), path: `${CONFIG_MAPS}/held?fieldManager=m` },
 ]
 
 const json: HostileRequest[] = [
   create('1.5 million zeros', `{"a":[${times(1_500_000, '0,')}0]}`),
   create('duplicate keys', `{${times(400_000, '"a":1,')}"a":1}`),
-  create('as many duplicate keys as may be', `{${list(MOST / 2, i => `"k${i}":1,"k${i}":2`).join(',')}}`),
+  create('as many duplicate keys as may be', `{${list(MAX_VALUES / 2, i => `"k${i}":1,"k${i}":2`).join(',')}}`),
   create('depth', times(1_500_000, '[')),
   create('depth of objects', times(600_000, '{"a":')),
   create('escapes', `{"metadata":{"name":"es"},"data":{"a":"${times(480_000, '\\u0041')}"}}`),
@@ -86,32 +86,32 @@ const json: HostileRequest[] = [
   create('no UTF-8', Buffer.alloc(2_900_000, 0xff)),
   create('long numbers', `{"a":[${times(40_000, `${times(60, '9')},`)}0]}`),
   create('100,000 labels that are not valid', configMap('l', {}, { labels: keys(100_000, '-') })),
-  create('as many labels that are not valid as may be', configMap('l', {}, { labels: keys(MOST_KEYS, '-') })),
-  create('as many keys as may be', configMap('d', { data: keys(MOST_KEYS) })),
-  { ...create('more keys than may be', configMap('d', { data: keys(MOST) })), status: 413 },
+  create('as many labels that are not valid as may be', configMap('l', {}, { labels: keys(MAX_KEYS, '-') })),
+  create('as many keys as may be', configMap('d', { data: keys(MAX_KEYS) })),
+  { ...create('more keys than may be', configMap('d', { data: keys(MAX_VALUES) })), status: 413 },
   create('as many finalizers as may be', configMap('f', {}, { finalizers: list(36_000, i => `a/b${i}`) })),
-  create('as many owners as may be', configMap('o', {}, { ownerReferences: list(MOST, () => ({})) })),
-  create('unknown fields', configMap('u', keys(MOST_KEYS, 1))),
-  { ...create('unknown fields, strictly', configMap('u', keys(MOST_KEYS, 1))), path: `${CONFIG_MAPS}?fieldValidation=Strict` },
+  create('as many owners as may be', configMap('o', {}, { ownerReferences: list(MAX_VALUES, () => ({})) })),
+  create('unknown fields', configMap('u', keys(MAX_KEYS, 1))),
+  { ...create('unknown fields, strictly', configMap('u', keys(MAX_KEYS, 1))), path: `${CONFIG_MAPS}?fieldValidation=Strict` },
   create(
     'owned fields that own nothing',
     configMap('m', {}, { managedFields: list(5_000, i => ({ manager: `m${i}`, operation: 'Update', fieldsV1: { 'f:a': {} } })) }),
   ),
-  create('containers without anything', pod({ containers: list(MOST, () => ({})) }), 'application/json', PODS),
-  create('containers', pod({ containers: list(MOST / 3, i => ({ name: `c${i}`, image: 'x' })) }), 'application/json', PODS),
+  create('containers without anything', pod({ containers: list(MAX_VALUES, () => ({})) }), 'application/json', PODS),
+  create('containers', pod({ containers: list(MAX_VALUES / 3, i => ({ name: `c${i}`, image: 'x' })) }), 'application/json', PODS),
   create(
     'variables',
-    pod({ containers: [{ name: 'a', image: 'b', env: list(MOST / 3, i => ({ name: `e${i}`, value: 'x' })) }] }),
+    pod({ containers: [{ name: 'a', image: 'b', env: list(MAX_VALUES / 3, i => ({ name: `e${i}`, value: 'x' })) }] }),
     'application/json',
     PODS,
   ),
-  create('volumes without anything', pod({ volumes: list(MOST, () => ({})) }), 'application/json', PODS),
-  create('constraints without anything', pod({ topologySpreadConstraints: list(MOST, () => ({})) }), 'application/json', PODS),
+  create('volumes without anything', pod({ volumes: list(MAX_VALUES, () => ({})) }), 'application/json', PODS),
+  create('constraints without anything', pod({ topologySpreadConstraints: list(MAX_VALUES, () => ({})) }), 'application/json', PODS),
 ]
 
 const protobuf: HostileRequest[] = [
   create('2.6 MB of owners without anything', message('ConfigMap', field(1, emptyFields(13, 2_600_000))), PROTOBUF),
-  create('as many owners without anything as may be', message('ConfigMap', field(1, emptyFields(13, 2 * MOST))), PROTOBUF),
+  create('as many owners without anything as may be', message('ConfigMap', field(1, emptyFields(13, 2 * MAX_VALUES))), PROTOBUF),
   create('containers without anything', message('Pod', field(2, emptyFields(2, 2_900_000))), PROTOBUF, PODS),
   create('fields that nobody knows', message('ConfigMap', emptyFields(15, 2_900_000)), PROTOBUF),
   create(
@@ -130,31 +130,33 @@ const patches: HostileRequest[] = [
   change('too many operations', JSON_PATCH, JSON.stringify(list(15_000, i => ({ op: 'test', path: '/data', value: i })))),
   change('copies of copies', JSON_PATCH, JSON.stringify(list(9_000, i => ({ op: 'copy', from: '/data', path: `/data/c${i}` })))),
   change('a path of 100,000 steps', JSON_PATCH, JSON.stringify([{ op: 'add', path: times(100_000, '/a'), value: 1 }])),
-  change('many keys merged', MERGE_PATCH, JSON.stringify({ data: keys(MOST_KEYS) })),
+  change('many keys merged', MERGE_PATCH, JSON.stringify({ data: keys(MAX_KEYS) })),
   change('depth merged', MERGE_PATCH, `${times(500_000, '{"a":')}1${times(500_000, '}')}`),
-  change('many keys merged by strategy', STRATEGIC, JSON.stringify({ data: keys(MOST_KEYS) })),
+  change('many keys merged by strategy', STRATEGIC, JSON.stringify({ data: keys(MAX_KEYS) })),
   change(
     'directives of strategy',
     STRATEGIC,
-    JSON.stringify({ metadata: { '$setElementOrder/finalizers': list(MOST, i => `a/b${i}`), finalizers: list(100, i => `a/b${i}`) } }),
+    JSON.stringify({
+      metadata: { '$setElementOrder/finalizers': list(MAX_VALUES, i => `a/b${i}`), finalizers: list(100, i => `a/b${i}`) },
+    }),
   ),
   change(
     'containers merged by name',
     STRATEGIC,
-    JSON.stringify({ spec: { template: { spec: { containers: list(MOST / 3, i => ({ name: `c${i}`, image: 'x' })) } } } }),
+    JSON.stringify({ spec: { template: { spec: { containers: list(MAX_VALUES / 3, i => ({ name: `c${i}`, image: 'x' })) } } } }),
     '/apis/apps/v1/namespaces/default/deployments/held',
   ),
-  { ...change('many keys applied', APPLY, configMap('applied', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}/applied?fieldManager=m` },
+  { ...change('many keys applied', APPLY, configMap('applied', { data: keys(MAX_KEYS) })), path: `${CONFIG_MAPS}/applied?fieldManager=m` },
   {
-    ...change('many keys applied again', APPLY, configMap('applied', { data: { ...keys(MOST_KEYS), x: 'y' } })),
+    ...change('many keys applied again', APPLY, configMap('applied', { data: { ...keys(MAX_KEYS), x: 'y' } })),
     path: `${CONFIG_MAPS}/applied?fieldManager=m`,
   },
   {
-    ...change('many conflicts', APPLY, configMap('applied', { data: keys(MOST_KEYS, 'w') })),
+    ...change('many conflicts', APPLY, configMap('applied', { data: keys(MAX_KEYS, 'w') })),
     path: `${CONFIG_MAPS}/applied?fieldManager=n`,
     status: 409,
   },
-  { name: 'many keys replaced', method: 'PUT', path: `${CONFIG_MAPS}/held`, body: configMap('held', { data: keys(MOST_KEYS, 'r') }) },
+  { name: 'many keys replaced', method: 'PUT', path: `${CONFIG_MAPS}/held`, body: configMap('held', { data: keys(MAX_KEYS, 'r') }) },
   { name: 'and deleted', method: 'DELETE', path: `${CONFIG_MAPS}/applied` },
 ]
 
@@ -163,7 +165,7 @@ const otherVerbs: HostileRequest[] = [
     name: 'options of a delete',
     method: 'DELETE',
     path: `${CONFIG_MAPS}/nothing`,
-    body: JSON.stringify({ dryRun: list(MOST, () => 'All') }),
+    body: JSON.stringify({ dryRun: list(MAX_VALUES, () => 'All') }),
   },
   { name: 'options as YAML', method: 'DELETE', path: `${CONFIG_MAPS}/nothing`, type: YAML, body: `dryRun: [${times(700_000, 'a,')}]` },
   {
@@ -177,7 +179,12 @@ const otherVerbs: HostileRequest[] = [
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
     body: JSON.stringify({
-      spec: { user: 'a', groups: list(MOST, i => `g${i}`), extra: keys(100, ['x']), nonResourceAttributes: { path: '/', verb: 'get' } },
+      spec: {
+        user: 'a',
+        groups: list(MAX_VALUES, i => `g${i}`),
+        extra: keys(100, ['x']),
+        nonResourceAttributes: { path: '/', verb: 'get' },
+      },
     }),
   },
   {
@@ -190,26 +197,26 @@ const otherVerbs: HostileRequest[] = [
     name: 'a scale',
     method: 'PUT',
     path: '/apis/apps/v1/namespaces/default/deployments/held/scale',
-    body: JSON.stringify({ metadata: { name: 'held', labels: keys(MOST_KEYS) }, spec: { replicas: 1 } }),
+    body: JSON.stringify({ metadata: { name: 'held', labels: keys(MAX_KEYS) }, spec: { replicas: 1 } }),
   },
   {
     name: 'a patch of a scale',
     method: 'PATCH',
     path: '/apis/apps/v1/namespaces/default/deployments/held/scale',
     type: MERGE_PATCH,
-    body: JSON.stringify({ spec: { replicas: 1 }, status: keys(MOST_KEYS) }),
+    body: JSON.stringify({ spec: { replicas: 1 }, status: keys(MAX_KEYS) }),
   },
   {
     name: 'a status',
     method: 'PUT',
     path: '/apis/apps/v1/namespaces/default/deployments/held/status',
-    body: JSON.stringify({ ...deployment(1), status: { conditions: list(MOST / 3, i => ({ type: `t${i}`, status: 'True' })) } }),
+    body: JSON.stringify({ ...deployment(1), status: { conditions: list(MAX_VALUES / 3, i => ({ type: `t${i}`, status: 'True' })) } }),
   },
   {
     name: 'an eviction',
     method: 'POST',
     path: `${PODS}/nothing/eviction`,
-    body: JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'nothing', labels: keys(MOST_KEYS) } }),
+    body: JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'nothing', labels: keys(MAX_KEYS) } }),
   },
   {
     name: 'a binding',
@@ -218,7 +225,7 @@ const otherVerbs: HostileRequest[] = [
     body: JSON.stringify({
       apiVersion: 'v1',
       kind: 'Binding',
-      metadata: { name: 'nothing', annotations: keys(MOST_KEYS) },
+      metadata: { name: 'nothing', annotations: keys(MAX_KEYS) },
       target: { name: 'n' },
     }),
   },
@@ -253,7 +260,7 @@ const large: HostileRequest[] = [
     }),
     name: 'addresses',
   },
-  { ...created('/api/v1/namespaces/default/secrets', 'v1', 'Secret', { data: keys(MOST_KEYS - 100, 'YQ==') }), name: 'a secret' },
+  { ...created('/api/v1/namespaces/default/secrets', 'v1', 'Secret', { data: keys(MAX_KEYS - 100, 'YQ==') }), name: 'a secret' },
   {
     ...created('/api/v1/namespaces/default/services', 'v1', 'Service', {
       spec: { ports: list(12_000, i => ({ name: `p${i}`, port: i + 1 })) },
@@ -476,12 +483,12 @@ const applied = (name: string, manager: string, data: object, more: Partial<Host
 })
 const others = (n: number, value = 'v') => entries(n, i => [`o${i}`, value])
 const managers: HostileRequest[] = [
-  applied('many keys, by one', 'one', keys(MOST_KEYS / 2), { status: 201 }),
-  applied('the same keys, by two', 'two', keys(MOST_KEYS / 2)),
-  applied('the same keys with other values, taken by three', 'three', keys(MOST_KEYS / 2, 'w')),
-  applied('half of them given up by three', 'three', keys(MOST_KEYS / 4, 'w')),
-  applied('other keys instead, by three', 'three', others(MOST_KEYS / 2)),
-  { name: 'replaced by four', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', { data: keys(MOST_KEYS / 2, 'r') }) },
+  applied('many keys, by one', 'one', keys(MAX_KEYS / 2), { status: 201 }),
+  applied('the same keys, by two', 'two', keys(MAX_KEYS / 2)),
+  applied('the same keys with other values, taken by three', 'three', keys(MAX_KEYS / 2, 'w')),
+  applied('half of them given up by three', 'three', keys(MAX_KEYS / 4, 'w')),
+  applied('other keys instead, by three', 'three', others(MAX_KEYS / 2)),
+  { name: 'replaced by four', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', { data: keys(MAX_KEYS / 2, 'r') }) },
   applied('all given up by three', 'three', {}),
   { name: 'replaced by nothing', method: 'PUT', path: `${CONFIG_MAPS}/shared`, body: configMap('shared', {}) },
   {
@@ -497,7 +504,7 @@ const managers: HostileRequest[] = [
           operation: 'Update',
           apiVersion: 'v1',
           fieldsType: 'FieldsV1',
-          fieldsV1: { 'f:data': entries(MOST_KEYS / 10 - 10, i => [`f:x${m}-${i}`, {}]) },
+          fieldsV1: { 'f:data': entries(MAX_KEYS / 10 - 10, i => [`f:x${m}-${i}`, {}]) },
         })),
       },
     ),
@@ -510,7 +517,7 @@ const scaler = (version: string, value: string) =>
   JSON.stringify({
     apiVersion: `autoscaling/${version}`,
     kind: 'HorizontalPodAutoscaler',
-    metadata: { name: 'many', annotations: keys(MOST_KEYS / 2, value) },
+    metadata: { name: 'many', annotations: keys(MAX_KEYS / 2, value) },
     spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'held' }, maxReplicas: 5 },
   })
 const versions: HostileRequest[] = [
@@ -526,7 +533,7 @@ const versions: HostileRequest[] = [
       spec: {
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'held' },
         maxReplicas: 5,
-        metrics: list(MOST / 8, i => ({
+        metrics: list(MAX_VALUES / 8, i => ({
           type: 'Pods',
           pods: { metric: { name: `m${i}` }, target: { type: 'AverageValue', averageValue: '1' } },
         })),
@@ -564,26 +571,31 @@ const reports: HostileRequest[] = [
     ),
     `${ITEMS}/r`,
   ),
-  create('repeated keys of items', report('t', 0, '', { findings: list(MOST / 2, () => ({ id: 'same' })) }), 'application/json', ITEMS),
-  create('repeated values of a set', report('t', 0, '', { tags: list(MOST, () => 'same') }), 'application/json', ITEMS),
+  create(
+    'repeated keys of items',
+    report('t', 0, '', { findings: list(MAX_VALUES / 2, () => ({ id: 'same' })) }),
+    'application/json',
+    ITEMS,
+  ),
+  create('repeated values of a set', report('t', 0, '', { tags: list(MAX_VALUES, () => 'same') }), 'application/json', ITEMS),
   create('a large set', report('u', 0, '', { tags: list(36_000, i => `tag-${i}`) }), 'application/json', ITEMS),
-  create('defaults everywhere', report('v', 0, '', { filled: list(MOST, () => ({})) }), 'application/json', ITEMS),
+  create('defaults everywhere', report('v', 0, '', { filled: list(MAX_VALUES, () => ({})) }), 'application/json', ITEMS),
   create(
     'unknown fields everywhere',
-    report('w', 0, '', { findings: list(MOST / 6, i => ({ id: `${i}`, ...keys(4) })) }),
+    report('w', 0, '', { findings: list(MAX_VALUES / 6, i => ({ id: `${i}`, ...keys(4) })) }),
     'application/json',
     ITEMS,
   ),
   create(
     'values of other types',
-    report('x', 0, '', { findings: list(MOST / 3, i => ({ id: i, score: 'x' })) }),
+    report('x', 0, '', { findings: list(MAX_VALUES / 3, i => ({ id: i, score: 'x' })) }),
     'application/json',
     ITEMS,
   ),
-  create('items for rules', report('y', 0, '', { ruled: list(MOST / 3, i => ({ low: i, high: i + 1 })) }), 'application/json', ITEMS),
+  create('items for rules', report('y', 0, '', { ruled: list(MAX_VALUES / 3, i => ({ low: i, high: i + 1 })) }), 'application/json', ITEMS),
   create(
     'items that break rules',
-    report('y', 0, '', { ruled: list(MOST / 3, i => ({ low: i + 1, high: i })) }),
+    report('y', 0, '', { ruled: list(MAX_VALUES / 3, i => ({ low: i + 1, high: i })) }),
     'application/json',
     ITEMS,
   ),
@@ -807,7 +819,7 @@ const expressions: HostileRequest[] = [
   ),
   create('an object for an expensive policy', configMap('policed', { data: keys(1_000) }, { labels: { policed: 'yes' } })),
   create('an object for many expensive expressions', configMap('exhausted', { data: keys(250) }, { labels: { exhausted: 'yes' } })),
-  create('a large object for a cheap policy', configMap('watched', { data: keys(MOST_KEYS) }, { labels: { watched: 'yes' } })),
+  create('a large object for a cheap policy', configMap('watched', { data: keys(MAX_KEYS) }, { labels: { watched: 'yes' } })),
 ]
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
@@ -834,7 +846,7 @@ const access: HostileRequest[] = [
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'Role',
         metadata: { name: 'rules' },
-        rules: list(MOST / 8, i => ({ apiGroups: ['g'], resources: [`r${i}`], verbs: ['get', 'list'] })),
+        rules: list(MAX_VALUES / 8, i => ({ apiGroups: ['g'], resources: [`r${i}`], verbs: ['get', 'list'] })),
       }),
       'application/json',
       `${RBAC}/namespaces/default/roles`,
@@ -1039,13 +1051,13 @@ const accepting = (request: HostileRequest, accept: string): HostileRequest => (
 const REPRESENTED = { labels: { rep: 'yes' } }
 /** Responses to large writes in every representation, and lists of the written objects. */
 const represented: HostileRequest[] = [
-  accepting(create('a create as YAML', configMap('rep-yaml', { data: keys(MOST_KEYS) }, REPRESENTED)), YAML),
-  accepting(create('a create as protobuf', configMap('rep-proto', { data: keys(MOST_KEYS) }, REPRESENTED)), PROTOBUF),
-  accepting(create('a create as a table', configMap('rep-table', { data: keys(MOST_KEYS) }, REPRESENTED)), TABLE),
-  accepting(create('a create as metadata', configMap('rep-meta', { data: keys(MOST_KEYS) })), METADATA),
-  { ...create('a create, pretty', configMap('rep-pretty', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}?pretty=true` },
-  { ...create('a create as a dry run', configMap('rep-dry', { data: keys(MOST_KEYS) })), path: `${CONFIG_MAPS}?dryRun=All` },
-  { ...create('a generated name', configMap('', { data: keys(MOST_KEYS) }, { generateName: 'rep-' })) },
+  accepting(create('a create as YAML', configMap('rep-yaml', { data: keys(MAX_KEYS) }, REPRESENTED)), YAML),
+  accepting(create('a create as protobuf', configMap('rep-proto', { data: keys(MAX_KEYS) }, REPRESENTED)), PROTOBUF),
+  accepting(create('a create as a table', configMap('rep-table', { data: keys(MAX_KEYS) }, REPRESENTED)), TABLE),
+  accepting(create('a create as metadata', configMap('rep-meta', { data: keys(MAX_KEYS) })), METADATA),
+  { ...create('a create, pretty', configMap('rep-pretty', { data: keys(MAX_KEYS) })), path: `${CONFIG_MAPS}?pretty=true` },
+  { ...create('a create as a dry run', configMap('rep-dry', { data: keys(MAX_KEYS) })), path: `${CONFIG_MAPS}?dryRun=All` },
+  { ...create('a generated name', configMap('', { data: keys(MAX_KEYS) }, { generateName: 'rep-' })) },
   change(
     'ten thousand operations on a large object',
     JSON_PATCH,
@@ -1067,7 +1079,7 @@ const represented: HostileRequest[] = [
     ]),
     `${CONFIG_MAPS}/rep-yaml`,
   ),
-  change('a large part set to nothing', MERGE_PATCH, JSON.stringify({ data: keys(MOST_KEYS, null) }), `${CONFIG_MAPS}/rep-proto`),
+  change('a large part set to nothing', MERGE_PATCH, JSON.stringify({ data: keys(MAX_KEYS, null) }), `${CONFIG_MAPS}/rep-proto`),
   accepting(change('a patch as a table', MERGE_PATCH, JSON.stringify({ data: keys(10_000, 'z') }), `${CONFIG_MAPS}/rep-proto`), TABLE),
   read(
     'large objects watched from the beginning',

@@ -9,8 +9,8 @@ import { slowness } from './machine.ts'
  * The limit of a request's processor time, and of the time that it blocks the event loop, on the machine that `slowness` compares with. Slower
  * machines get that many times as much.
  */
-export const MOST_CPU_MS = 500
-export const MOST_BLOCKED_MS = 100
+export const MAX_CPU_MS = 500
+export const MAX_BLOCKED_MS = 100
 /** The command of a server whose costs are measured. */
 export const MEASURED = [process.execPath, '--import', join(ROOT, 'test/hostile/blocked-time.mjs'), KEELSON] as const
 

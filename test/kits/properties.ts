@@ -9,7 +9,7 @@ export * from 'fast-check'
 
 /** The part of the runs that is tried. */
 const SHARE = Number(process.env['KEELSON_PROPERTY_RUNS'] ?? 0.2)
-const LEAST_RUNS = 10
+const MIN_RUNS = 10
 const RUNS_UNLESS_TOLD = 100
 
 /** As fast-check's own. */
@@ -19,5 +19,5 @@ export default { ...real, assert }
 
 function fewer(parameters: { readonly numRuns?: number } | undefined) {
   const runs = parameters?.numRuns ?? RUNS_UNLESS_TOLD
-  return { ...parameters, numRuns: Math.max(Math.ceil(runs * SHARE), Math.min(runs, LEAST_RUNS)) }
+  return { ...parameters, numRuns: Math.max(Math.ceil(runs * SHARE), Math.min(runs, MIN_RUNS)) }
 }

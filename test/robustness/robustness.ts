@@ -12,7 +12,7 @@ import { Replicas, SingleServer, type Subject } from './subject.ts'
 
 /** An epoch is short enough to hold all of it in memory, and long enough for several restarts. */
 const EPOCH_MS = 30_000
-const MOST_SHOWN = 3
+const MAX_SHOWN = 3
 
 export type RobustnessOptions = {
   readonly ms: number
@@ -37,8 +37,8 @@ export async function robustness(scope: Scope, { ms, seed, log, command, etcd }:
     if (failures.length + violations.length > 0)
       return [
         `${failures.length} failures and ${violations.length} broken promises with --seed ${seed}; all that happened is in ${keep(history, seed)}`,
-        ...failures.slice(0, MOST_SHOWN).map(failure => `✗ ${failure}`),
-        ...violations.slice(0, MOST_SHOWN).map(violation => describe(history, violation)),
+        ...failures.slice(0, MAX_SHOWN).map(failure => `✗ ${failure}`),
+        ...violations.slice(0, MAX_SHOWN).map(violation => describe(history, violation)),
         '',
       ].join('\n')
     base = end

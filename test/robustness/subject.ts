@@ -66,8 +66,8 @@ export class SingleServer implements Subject {
 
 const SERVERS = 3
 const MEMBERS = 3
-const SHORTEST_PAUSE_MS = 300
-const LONGEST_PAUSE_MS = 4_000
+const MIN_PAUSE_MS = 300
+const MAX_PAUSE_MS = 4_000
 
 /** Several servers on an etcd cluster: each of them, and each member, is stopped, killed and paused, one at a time. */
 export class Replicas implements Subject {
@@ -170,4 +170,4 @@ export class Replicas implements Subject {
   }
 }
 
-const pauseMs = (random: Random) => SHORTEST_PAUSE_MS + random.below(LONGEST_PAUSE_MS - SHORTEST_PAUSE_MS)
+const pauseMs = (random: Random) => MIN_PAUSE_MS + random.below(MAX_PAUSE_MS - MIN_PAUSE_MS)

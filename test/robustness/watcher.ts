@@ -8,7 +8,7 @@ import { type Client, isUnavailable, now, type Run, record, WINDOW_MS } from './
 import { collectionPath, type Selection, selectorQuery, showSelection } from './selection.ts'
 
 const RETRY_MS = 30
-const LONGEST_MS = 8_000
+const MAX_MS = 8_000
 /** The ways to request the current objects first. */
 const BEGINNINGS: readonly Readonly<Record<string, string>>[] = [
   { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
@@ -100,7 +100,7 @@ export class Watcher {
     }
     if (this.#stop.signal.aborted) stream.close()
     const dawdling = this.#habits.isSlow && !this.#settling ? this.#dawdle(stream) : undefined
-    const leaving = isObserver ? undefined : setTimeout(() => this.#leave(session, stream), random.below(2 * LONGEST_MS))
+    const leaving = isObserver ? undefined : setTimeout(() => this.#leave(session, stream), random.below(2 * MAX_MS))
     const how = await stream.ended
     clearTimeout(leaving)
     await dawdling

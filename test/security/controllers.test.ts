@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, eventually, patient, type Scope, type ServerProcess, startProcess } from '../kit.ts'
 
-const MOST = 2_147_483_647
+const MAX_INT32 = 2_147_483_647
 const labels = { app: 'a' }
 const template = (spec: object = {}) => ({ metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }], ...spec } })
 const selector = { matchLabels: labels }
@@ -24,23 +24,30 @@ const GREEDY: readonly Greedy[] = [
   {
     name: 'pods in order',
     collection: 'apps/v1/NS/statefulsets',
-    spec: { replicas: MOST, serviceName: 's', selector, template: template() },
+    spec: { replicas: MAX_INT32, serviceName: 's', selector, template: template() },
   },
   {
     name: 'pods in parallel',
     collection: 'apps/v1/NS/statefulsets',
-    spec: { replicas: MOST, ordinals: { start: MOST }, podManagementPolicy: 'Parallel', serviceName: 's', selector, template: template() },
+    spec: {
+      replicas: MAX_INT32,
+      ordinals: { start: MAX_INT32 },
+      podManagementPolicy: 'Parallel',
+      serviceName: 's',
+      selector,
+      template: template(),
+    },
   },
-  { name: 'replicas', collection: 'apps/v1/NS/deployments', spec: { replicas: MOST, selector, template: template() } },
-  { name: 'completions', collection: 'batch/v1/NS/jobs', spec: { completions: MOST, parallelism: MOST, template: once } },
+  { name: 'replicas', collection: 'apps/v1/NS/deployments', spec: { replicas: MAX_INT32, selector, template: template() } },
+  { name: 'completions', collection: 'batch/v1/NS/jobs', spec: { completions: MAX_INT32, parallelism: MAX_INT32, template: once } },
   {
     name: 'indexes',
     collection: 'batch/v1/NS/jobs',
     spec: {
-      completions: MOST,
+      completions: MAX_INT32,
       parallelism: 1_000,
       completionMode: 'Indexed',
-      successPolicy: { rules: [{ succeededIndexes: `0-${MOST - 1}`, succeededCount: MOST }] },
+      successPolicy: { rules: [{ succeededIndexes: `0-${MAX_INT32 - 1}`, succeededCount: MAX_INT32 }] },
       template: once,
     },
   },
@@ -65,7 +72,7 @@ const GREEDY: readonly Greedy[] = [
     name: 'times beyond every timer',
     collection: 'batch/v1/NS/jobs',
     spec: {
-      ttlSecondsAfterFinished: MOST,
+      ttlSecondsAfterFinished: MAX_INT32,
       activeDeadlineSeconds: Number.MAX_SAFE_INTEGER,
       template: template({ restartPolicy: 'Never', terminationGracePeriodSeconds: Number.MAX_SAFE_INTEGER }),
     },

@@ -10,9 +10,9 @@ import { over } from '../watch-transcripts.ts'
 const KIB = 1024
 const LENGTH = 64 * KIB
 /** The maximum size of a refusal, however long the value was and however often it would be named. */
-const MOST_ANSWER = 1024 * KIB
+const MAX_RESPONSE_BYTES = 1024 * KIB
 /** The limit of processor time of client and server for one request, in milliseconds. Quadratic time would take minutes. */
-const MOST_CPU_MS = 3_000
+const MAX_CPU_MS = 3_000
 /** How many text fields of one kind are tried, those next to the root first. */
 const FIELDS_PER_KIND = 18
 
@@ -81,8 +81,8 @@ function withValue(object: any, [step, ...rest]: Path, value: unknown): any {
 /** The error of a response; undefined if it is fine. */
 function faultOf(status: number, length: number, cpuMs: number): string {
   if (status >= 500) return `was answered with ${status}`
-  if (status >= 400 && length > MOST_ANSWER) return `was answered with ${length} bytes`
-  return cpuMs > MOST_CPU_MS ? `took ${cpuMs.toFixed(0)} ms of processor time` : ''
+  if (status >= 400 && length > MAX_RESPONSE_BYTES) return `was answered with ${length} bytes`
+  return cpuMs > MAX_CPU_MS ? `took ${cpuMs.toFixed(0)} ms of processor time` : ''
 }
 
 async function watched(send: () => Promise<{ status: number; length: number }>): Promise<string> {

@@ -13,10 +13,10 @@ import {
   withIndexes,
 } from './index-set.ts'
 
-const MOST = 40
-const indexes = fc.uniqueArray(fc.nat(MOST - 1))
+const COMPLETIONS = 40
+const indexes = fc.uniqueArray(fc.nat(COMPLETIONS - 1))
 const setOf = (numbers: readonly number[]): IndexSet => withIndexes([], numbers)
-const listOf = (set: IndexSet): number[] => Array.from({ length: MOST }, (_, i) => i).filter(i => hasIndex(set, i))
+const listOf = (set: IndexSet): number[] => Array.from({ length: COMPLETIONS }, (_, i) => i).filter(i => hasIndex(set, i))
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)
 
 test('runs are written with a hyphen, pairs with a comma', () => {
@@ -43,7 +43,7 @@ test('a set has the indexes that it was made of, and is read as it was written',
       const set = setOf(numbers)
       assert.deepEqual(listOf(set), sorted(numbers))
       assert.equal(sizeOf(set), numbers.length)
-      assert.deepEqual(parseIndexSet(formatIndexSet(set), MOST), set)
+      assert.deepEqual(parseIndexSet(formatIndexSet(set), COMPLETIONS), set)
     }),
   )
 })
@@ -59,7 +59,7 @@ test('unions and shared sizes are those of the indexes', () => {
 
 test('the first missing indexes come in order', () => {
   fc.assert(
-    fc.property(indexes, fc.nat(MOST), fc.nat(MOST), (numbers, completions, count) => {
+    fc.property(indexes, fc.nat(COMPLETIONS), fc.nat(COMPLETIONS), (numbers, completions, count) => {
       const expected = Array.from({ length: completions }, (_, i) => i).filter(i => !numbers.includes(i))
       assert.deepEqual(firstMissing(setOf(numbers), completions, count), expected.slice(0, count))
     }),

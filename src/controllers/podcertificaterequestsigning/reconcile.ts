@@ -30,7 +30,7 @@ export type PodSigningParts = {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const MAX_VALIDITY_MS = 24 * HOUR_MS
-const SHORTEST_MS = HOUR_MS
+const MIN_VALIDITY_MS = HOUR_MS
 const BACKDATE_MS = 2 * MINUTE_MS
 /** The share of its life after which a certificate is to be replaced: before the last third there is time enough for outages. */
 const REFRESH_AFTER = 2 / 3
@@ -48,7 +48,7 @@ export function decidedStatus(request: PodRequest, { authority, pod, account, no
   const begin = Math.floor((now - BACKDATE_MS) / 1000) * 1000
   const wanted = Math.min(spec.maxExpirationSeconds * 1000, MAX_VALIDITY_MS)
   const end = Math.min(begin + wanted, authority.notAfter.getTime())
-  if (end - begin < SHORTEST_MS) throw new Error('the authority that signs for pods ends too soon for a certificate of an hour')
+  if (end - begin < MIN_VALIDITY_MS) throw new Error('the authority that signs for pods ends too soon for a certificate of an hour')
   const { namespace = '' } = metadata
   const certificateChain = certify(authority, {
     subject: new Map([

@@ -10,8 +10,8 @@ const META_START = 24
 const META_BYTES = 136
 const MAGIC = 0xbeefc0de
 const AT = { magic: 0, pageSize: 24, free: 24, main: 24 + TREE.bytes, lastPage: 24 + 2 * TREE.bytes, transaction: 24 + 2 * TREE.bytes + 8 }
-const SMALLEST_PAGE = 512
-const LARGEST_PAGE = 0x10000
+const MIN_PAGE_BYTES = 512
+const MAX_PAGE_BYTES = 0x10000
 /** How far a file may end before its last page: LMDB does not write pages that a transaction has taken and freed again. */
 const UNWRITTEN = 1 << 30
 
@@ -37,7 +37,7 @@ export function needsNoRoom(path: string): boolean {
   return database !== undefined && database.size > 0 && readers !== undefined && readers.size > 0 && readers.blocks * BLOCK >= readers.size
 }
 const BLOCK = 512
-const SMALLEST_HOLE = 4096
+const MIN_HOLE_BYTES = 4096
 
 /**
  * Gives the table of readers its blocks, before lmdb maps it: where there are none it cannot be written on a full disk. Not after: to
@@ -50,7 +50,7 @@ export function allocateReaders(path: string): void {
     if (size === 0) writeSync(file, new Uint8Array(READERS_BYTES))
     // Files that others may have written stay as they are.
     const byte = new Uint8Array(1)
-    for (let at = 0; at < size && blocks * BLOCK < size; at += SMALLEST_HOLE) {
+    for (let at = 0; at < size && blocks * BLOCK < size; at += MIN_HOLE_BYTES) {
       readSync(file, byte, 0, 1, at)
       writeSync(file, byte, 0, 1, at)
     }
@@ -59,7 +59,7 @@ export function allocateReaders(path: string): void {
   }
 }
 /** For the 127 readers of lmdb, in whole pages. */
-const READERS_BYTES = 3 * SMALLEST_HOLE
+const READERS_BYTES = 3 * MIN_HOLE_BYTES
 
 /** Throws unless a file is absent or can be read and written. */
 export function checkAccess(path: string): void {
@@ -84,7 +84,7 @@ export function checkDatabaseFile(path: string): void {
     if (size === 0) return
     const first = readMeta(file, 0)
     const pageSize = first?.getUint32(AT.pageSize, true) ?? 0
-    const isPageSize = pageSize >= SMALLEST_PAGE && pageSize <= LARGEST_PAGE && (pageSize & (pageSize - 1)) === 0
+    const isPageSize = pageSize >= MIN_PAGE_BYTES && pageSize <= MAX_PAGE_BYTES && (pageSize & (pageSize - 1)) === 0
     const second = isPageSize ? readMeta(file, pageSize) : undefined
     if (!first || !second) throw new StoreUnavailable(`${path} is not a database of Keelson; restore it from a snapshot or move it away`)
     const [one, other] = [numberAt(first, AT.transaction), numberAt(second, AT.transaction)]

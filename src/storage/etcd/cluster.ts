@@ -26,8 +26,8 @@ const CALL_MS = 15_000
 const ATTEMPT_MS = 5_000
 /** etcd itself gives up a write after 7 seconds, and then says more than a deadline of ours would. */
 const WRITE_MS = 10_000
-const SHORTEST_WAIT_MS = 50
-const LONGEST_WAIT_MS = 1_000
+const MIN_WAIT_MS = 50
+const MAX_WAIT_MS = 1_000
 /** Calls under way on a member that has not answered others may still be answered within this time. */
 const RETIRED_MS = 5_000
 
@@ -69,7 +69,7 @@ export class Cluster {
       try {
         connection = this.#usable ?? (await this.#connection(until))
         const left = until - performance.now()
-        return await connection.call(method, request, Math.min(ATTEMPT_MS, Math.max(left, SHORTEST_WAIT_MS)))
+        return await connection.call(method, request, Math.min(ATTEMPT_MS, Math.max(left, MIN_WAIT_MS)))
       } catch (error) {
         if (this.#isClosed) throw closed()
         if (!isPassing(error)) throw error
@@ -221,4 +221,4 @@ export class Cluster {
 const closed = () => new StoreUnavailable('the store is closed')
 
 /** The first wait is short; later ones grow, and differ between replicas. */
-const waitAfter = (attempt: number) => Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
+const waitAfter = (attempt: number) => Math.min(MIN_WAIT_MS * 2 ** attempt, MAX_WAIT_MS) * (0.5 + Math.random() / 2)

@@ -65,7 +65,7 @@ const COMPACTION_KEY = Buffer.from('compact_rev_key')
 
 /** Records read at once: as many as their size allows, judged by those before. */
 const FIRST_PAGE = 1_000
-const LARGEST_PAGE = 5_000
+const MAX_PAGE = 5_000
 const PAGE_BYTES = 8 << 20
 /** How long a start waits for etcd; and a check of its health, which others give up on soon. */
 const START_MS = 10_000
@@ -586,7 +586,7 @@ const entryOf = (key: string, { created, modified }: KeyValue, decoded: Decoded)
 /** How many records the next page should have, if they are about as large as these. */
 function nextSize(records: readonly KeyValue[]): number {
   const bytes = records.reduce((sum, { value }) => sum + value.length, 0)
-  return Math.max(1, Math.min(LARGEST_PAGE, Math.floor((PAGE_BYTES * records.length) / Math.max(bytes, 1))))
+  return Math.max(1, Math.min(MAX_PAGE, Math.floor((PAGE_BYTES * records.length) / Math.max(bytes, 1))))
 }
 
 function isAtLeast(version: string, least: readonly number[]): boolean {

@@ -6,7 +6,7 @@ import { grantLease } from './messages.ts'
 
 /** A lease lasts longer than what it is for by this part, and at most by so much, so that later keys can share it. */
 const LONGER_BY = 0.05
-const LONGEST_SECONDS = 60
+const MAX_SECONDS = 60
 const KEYS_PER_LEASE = 1_000
 
 type Lease = { readonly id: Promise<number> /** Keys may be added until then. */; readonly until: number; keys: number }
@@ -27,7 +27,7 @@ export class Leases {
       current.keys++
       return current.id
     }
-    const longer = Math.min(Math.floor(ttl * LONGER_BY), LONGEST_SECONDS)
+    const longer = Math.min(Math.floor(ttl * LONGER_BY), MAX_SECONDS)
     const lease = { id: this.#grant(ttl + longer), until: performance.now() + longer * 1000, keys: 1 }
     this.#byTtl.set(ttl, lease)
     lease.id.catch(() => this.#byTtl.get(ttl) === lease && this.#byTtl.delete(ttl))

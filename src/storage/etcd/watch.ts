@@ -33,8 +33,8 @@ export type WatchParts = {
 
 /** How much may be queued before etcd is held back. */
 const QUEUED_BYTES = 8 << 20
-const SHORTEST_WAIT_MS = 20
-const LONGEST_WAIT_MS = 1_000
+const MIN_WAIT_MS = 20
+const MAX_WAIT_MS = 1_000
 /** etcd does not answer while watches of a stream are behind. */
 const PROGRESS_MS = 100
 
@@ -305,4 +305,4 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
 const bytesOf = ({ events }: Batch): number => events.reduce((sum, { after }) => sum + (after?.value.length ?? 0), 0)
 
 /** How long a watch waits before it tries again, the longer the more often it has. */
-const waitAfter = (attempt: number): number => Math.min(SHORTEST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS)
+const waitAfter = (attempt: number): number => Math.min(MIN_WAIT_MS * 2 ** attempt, MAX_WAIT_MS)

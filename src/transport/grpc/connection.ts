@@ -73,7 +73,7 @@ const CONNECT_MS = 2_000
 const STREAM_WINDOW = 4 << 20
 const SESSION_WINDOW = 16 << 20
 /** A larger message is not believed. */
-const LONGEST_MESSAGE = 1 << 30
+const MAX_MESSAGE_BYTES = 1 << 30
 /** How often a connection is looked at. */
 const LOOK_MS = 1_000
 /** Silence after which a connection is pinged while a call waits, and while only watches are open. */
@@ -316,7 +316,7 @@ class Frames {
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length)
     for (;;) {
       this.#needed = bytes.length < 5 ? 5 : 5 + bytes.readUInt32BE(1)
-      if (this.#needed > LONGEST_MESSAGE) throw new RangeError('the server sent a message that is too long')
+      if (this.#needed > MAX_MESSAGE_BYTES) throw new RangeError('etcd sent a message that is too long')
       if (bytes.length < this.#needed) break
       this.#take(bytes.subarray(5, this.#needed))
       bytes = bytes.length === this.#needed ? NOTHING : bytes.subarray(this.#needed)
@@ -351,11 +351,11 @@ class RequestHeaders {
       ...(this.#peer.metadata ?? []),
       ...(timeout === '' ? [] : [['grpc-timeout', timeout] as const]),
     ])
-    if (this.#encoded.size < MOST_ENCODED) this.#encoded.set(path + timeout, block)
+    if (this.#encoded.size < MAX_ENCODED) this.#encoded.set(path + timeout, block)
     return block
   }
 }
-const MOST_ENCODED = 64
+const MAX_ENCODED = 64
 
 /** The outcome of the call in headers or trailers; undefined for headers before a response. */
 function statusOf(headers: Headers): RpcError | 'ok' | undefined {

@@ -19,18 +19,18 @@ export class HeaderReader {
   readonly #known = new Map<string, Headers>()
 
   read(block: Buffer): Headers {
-    if (block.length > LONGEST_KNOWN) return decodeHeaders(block)
+    if (block.length > MAX_KNOWN_LENGTH) return decodeHeaders(block)
     const text = block.toString('latin1')
     const known = this.#known.get(text)
     if (known) return known
     const headers = decodeHeaders(block)
-    if (this.#known.size < MOST_KNOWN) this.#known.set(text, headers)
+    if (this.#known.size < MAX_KNOWN) this.#known.set(text, headers)
     return headers
   }
 }
 
-const LONGEST_KNOWN = 256
-const MOST_KNOWN = 64
+const MAX_KNOWN_LENGTH = 256
+const MAX_KNOWN = 64
 
 /** A literal without indexing whose name is a literal, too. */
 const LITERAL = Buffer.from([0])
@@ -111,13 +111,13 @@ const CODE_LENGTHS = [
   23, 26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27, 20,
   24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
 ]
-const LONGEST_CODE = 30
+const MAX_CODE_BITS = 30
 
 type Code = { /** The first code of each length. */ readonly first: readonly number[]; readonly bytesOf: readonly (readonly number[])[] }
 let code: Code | undefined
 
 function makeCode(): Code {
-  const bytesOf: number[][] = Array.from({ length: LONGEST_CODE + 1 }, () => [])
+  const bytesOf: number[][] = Array.from({ length: MAX_CODE_BITS + 1 }, () => [])
   for (const [byte, length] of CODE_LENGTHS.entries()) bytesOf[length]!.push(byte)
   const first: number[] = []
   let next = 0
@@ -143,7 +143,7 @@ function decodeHuffman(bytes: Uint8Array): string {
       if (found !== undefined) {
         result.push(found)
         value = length = 0
-      } else if (length >= LONGEST_CODE) throw new RangeError('a header block has a code that does not exist')
+      } else if (length >= MAX_CODE_BITS) throw new RangeError('a header block has a code that does not exist')
     }
   // The last byte is filled with ones.
   if (length > 7 || value !== 2 ** length - 1) throw new RangeError('a header block has a code that is cut off')

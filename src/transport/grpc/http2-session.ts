@@ -136,11 +136,11 @@ const FRAME_HEAD = 9
 /** The preface of every connection. */
 const FIRST_WINDOW = 65_535
 const FIRST_FRAME_SIZE = 16_384
-const LARGEST_WINDOW = 2 ** 31 - 1
+const MAX_WINDOW = 2 ** 31 - 1
 /** Ids have 31 bits: after that many requests another connection has to be made. */
 const LAST_ID = 2 ** 31 - 1
 /** Headers that are longer are not believed. */
-const LONGEST_HEADERS = 256 << 10
+const MAX_HEADER_BYTES = 256 << 10
 const NOTHING = Buffer.alloc(0)
 
 export class Http2Session {
@@ -486,7 +486,7 @@ export class Http2Session {
     if (!block || block.id !== id) throw new ProtocolError('it sent headers out of order')
     block.parts.push(part)
     block.length += part.length
-    if (block.length > LONGEST_HEADERS) throw new ProtocolError('it sent headers that are too long')
+    if (block.length > MAX_HEADER_BYTES) throw new ProtocolError('it sent headers that are too long')
     if (!(flags & END_HEADERS)) return
     this.#block = undefined
     this.#takeHeaders(id, block.flags | END_HEADERS, Buffer.concat(block.parts))
@@ -516,7 +516,7 @@ export class Http2Session {
     if (id === MAX_CONCURRENT_STREAMS) this.#mostStreams = value
     else if (id === MAX_FRAME_SIZE) this.#frameSize = Math.max(FIRST_FRAME_SIZE, Math.min(value, 2 ** 24 - 1))
     else if (id === INITIAL_WINDOW_SIZE) {
-      if (value > LARGEST_WINDOW) throw new ProtocolError('it sent a window that is too large')
+      if (value > MAX_WINDOW) throw new ProtocolError('it sent a window that is too large')
       for (const stream of this.#streams.values()) stream.sendWindow += value - this.#firstSendWindow
       this.#firstSendWindow = value
     }
@@ -534,7 +534,7 @@ export class Http2Session {
   #takeWindow(id: number, more: number): void {
     if (id === 0) {
       this.#sendWindow += more
-      if (this.#sendWindow > LARGEST_WINDOW) throw new ProtocolError('it sent a window that is too large')
+      if (this.#sendWindow > MAX_WINDOW) throw new ProtocolError('it sent a window that is too large')
     } else {
       const stream = this.#streams.get(id)
       if (stream) stream.sendWindow += more
