@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { History, type Version } from './history.ts'
+import { History, type KeyState } from './history.ts'
 
-function write(history: History<Version>, key: string, deleted = false): void {
+function write(history: History<KeyState>, key: string, deleted = false): void {
   const modified = history.newest + 1
   history.append(key, { modified, created: history.latest(key)?.created ?? modified, deleted })
 }
@@ -12,7 +12,7 @@ test('what remains behind a page is counted alike by undoing changes and key by 
   const steps = fc.array(fc.tuple(fc.nat(400), fc.boolean()), { minLength: 200, maxLength: 2_000 })
   fc.assert(
     fc.property(steps, fc.nat(2_000), fc.nat(30), (steps, back, limit) => {
-      const history = new History<Version>()
+      const history = new History<KeyState>()
       for (const [n, deletes] of steps) write(history, `/k/${n}`, deletes && history.latest(`/k/${n}`) !== undefined)
       const at = Math.max(1, history.newest - back)
       const all = history.page('/k/', { at }).found
@@ -28,7 +28,7 @@ test('sweeping in steps drops exactly the unreadable revisions, each once', () =
   const steps = fc.array(fc.tuple(fc.nat(5), fc.boolean()), { maxLength: 80 })
   fc.assert(
     fc.property(steps, fc.nat(), fc.integer({ min: 1, max: 20 }), (steps, forget, step) => {
-      const history = new History<Version>()
+      const history = new History<KeyState>()
       const written: { key: string; modified: number; deleted: boolean }[] = []
       for (const [n, deletes] of steps) {
         const key = `/k/${n}`
@@ -39,7 +39,7 @@ test('sweeping in steps drops exactly the unreadable revisions, each once', () =
       const oldest = 1 + (forget % history.newest)
       history.forget(oldest)
       const dropped: number[] = []
-      for (let some = history.sweep(step); some; some = history.sweep(step)) dropped.push(...some.map(({ version }) => version.modified))
+      for (let some = history.sweep(step); some; some = history.sweep(step)) dropped.push(...some.map(({ state }) => state.modified))
       const unreadable = written.filter(
         ({ key, modified, deleted }) =>
           modified <= oldest &&
@@ -55,7 +55,7 @@ test('sweeping in steps drops exactly the unreadable revisions, each once', () =
 })
 
 test('a key written very often is forgotten in small steps', () => {
-  const history = new History<Version>()
+  const history = new History<KeyState>()
   for (let i = 0; i < 50_000; i++) write(history, '/hot')
   history.forget(history.newest)
   let dropped = 0
@@ -67,7 +67,7 @@ test('a key written very often is forgotten in small steps', () => {
 })
 
 test('a revision lost to damage is passed over', () => {
-  const history = new History<Version>()
+  const history = new History<KeyState>()
   history.append('/a', { modified: 2, created: 2, deleted: false })
   history.append('/b', { modified: 9, created: 9, deleted: false })
   const { revision, found } = history.changes('/', 1, 100)
@@ -84,14 +84,14 @@ test('a revision lost to damage is passed over', () => {
 test('a history loaded at once is the same as one written', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(300), fc.boolean()), { maxLength: 1_000 }), steps => {
-      const written = new History<Version>()
+      const written = new History<KeyState>()
       const writes = steps.map(([n, deletes]) => {
         const key = `/k/${n}`
         const before = written.latest(key)
         const modified = written.newest + 1
-        const version = { modified, created: before?.created ?? modified, deleted: deletes && before !== undefined }
-        written.append(key, version)
-        return { key, version }
+        const state = { modified, created: before?.created ?? modified, deleted: deletes && before !== undefined }
+        written.append(key, state)
+        return { key, state }
       })
       const loaded = History.load(1, writes)
       assert.equal(loaded.newest, written.newest)

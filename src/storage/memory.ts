@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { deadlineOf, Expiry } from './expiry.ts'
 import { Feed } from './feed.ts'
-import { History, type Version } from './history.ts'
+import { History, type KeyState } from './history.ts'
 import { checkKey } from './key-order.ts'
 import { type Limits, Quota } from './quota.ts'
 import {
@@ -22,7 +22,7 @@ import {
   type Swap,
 } from './store.ts'
 
-type Kept = Version & { readonly entry: Entry | undefined }
+type Kept = KeyState & { readonly entry: Entry | undefined }
 
 const EVENTS_PER_CHUNK = 512
 const SWEEP_REVISIONS = 1_024
@@ -36,7 +36,7 @@ export class MemoryStore implements Store, AsyncDisposable {
   readonly #feed: Feed
   readonly #expiry: Expiry
   readonly #quota: Quota
-  /** Bytes of all versions, and of those that are current. */
+  /** Bytes of all states, and of those that are current. */
   #bytes = 0
   #currentBytes = 0
   #closed = false
@@ -50,8 +50,8 @@ export class MemoryStore implements Store, AsyncDisposable {
 
   async get(key: string, at?: Revision): Promise<Read> {
     this.#assertOpen()
-    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
-    return { revision: at ?? this.#history.newest, entry: version?.entry }
+    const state = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
+    return { revision: at ?? this.#history.newest, entry: state?.entry }
   }
 
   readBack(key: string, modified: Revision): Entry | undefined {
@@ -61,7 +61,7 @@ export class MemoryStore implements Store, AsyncDisposable {
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
     this.#assertOpen()
     const { found, remaining } = this.#history.page(prefix, page)
-    return { revision: page.at ?? this.#history.newest, entries: found.map(({ version }) => version.entry!), remaining }
+    return { revision: page.at ?? this.#history.newest, entries: found.map(({ state }) => state.entry!), remaining }
   }
 
   swap(key: string, change: Change): Promise<Swap> {
@@ -92,7 +92,7 @@ export class MemoryStore implements Store, AsyncDisposable {
     for (;;) {
       const dropped = this.#history.sweep(SWEEP_REVISIONS)
       if (!dropped) return
-      for (const { key, version } of dropped) this.#bytes -= bytesIn(key, version)
+      for (const { key, state } of dropped) this.#bytes -= bytesIn(key, state)
       this.#quota.freed()
       await new Promise(setImmediate)
     }
@@ -129,10 +129,10 @@ export class MemoryStore implements Store, AsyncDisposable {
     const revision = this.#history.newest + 1
     const created = current?.created ?? revision
     const after = bytes === null ? undefined : { key, value: bytes, created, modified: revision }
-    const version = { modified: revision, created, deleted: value === null, entry: after }
-    this.#history.append(key, version)
-    this.#bytes += bytesIn(key, version)
-    this.#currentBytes += (after ? bytesIn(key, version) : 0) - (current ? bytesIn(key, current) : 0)
+    const state = { modified: revision, created, deleted: value === null, entry: after }
+    this.#history.append(key, state)
+    this.#bytes += bytesIn(key, state)
+    this.#currentBytes += (after ? bytesIn(key, state) : 0) - (current ? bytesIn(key, current) : 0)
     this.#expiry.written(key, revision, after && deadline)
     this.#feed.publish({ revision, events: [{ key, after, revision }] })
     return { ok: true, revision }
@@ -140,7 +140,7 @@ export class MemoryStore implements Store, AsyncDisposable {
 
   #changes(prefix: string, after: Revision): Batch {
     const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
-    const events = found.map(({ key, version }) => ({ key, after: version.entry, revision: version.modified }))
+    const events = found.map(({ key, state }) => ({ key, after: state.entry, revision: state.modified }))
     return { revision, events }
   }
 

@@ -151,7 +151,7 @@ export class Engine {
       // LMDB refuses transactions once it could not write the page that makes a commit count.
       root.transactionSync(() => {})
       const [last] = log.getKeys({ reverse: true, limit: 1 })
-      return !last || !this.#ordered || decodeHeader(last).version.modified <= newest
+      return !last || !this.#ordered || decodeHeader(last).state.modified <= newest
     } catch {
       return false
     }

@@ -1,5 +1,5 @@
 /** Builds the index of a store from the headers of its records. */
-import { History, type Versioned } from '../history.ts'
+import { History, type KeyedState } from '../history.ts'
 import type { Revision } from '../store.ts'
 import type { LogFile } from './log-file.ts'
 import { decodeHeader, encodeHeader, type Stored } from './record.ts'
@@ -7,29 +7,10 @@ import { decodeHeader, encodeHeader, type Stored } from './record.ts'
 /** The header of a damaged record, and the revision that it counts as. */
 export type DamagedRecord = { readonly header: Uint8Array; readonly revision: Revision }
 
-/** A database whose headers can be read. */
-type Headers = Pick<LogFile, 'compacted' | 'headers'>
-
-export type Loaded = {
-  readonly history: History<Stored>
-  /** Headers of records that an unfinished compaction has left. */
-  readonly garbage: Uint8Array[]
-  readonly damaged: readonly DamagedRecord[]
-}
-
-/** The history in a database. A process that joins another one is told which revisions damaged records have there. */
-export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Loaded {
-  const damaged: DamagedRecord[] = []
-  const compacted = file.compacted() ?? 1
-  const noted = function* (writes: Iterable<Versioned<Stored>>) {
-    for (const write of writes) {
-      const { damage, modified } = write.version
-      if (damage) damaged.push({ header: damage.header, revision: modified })
-      yield write
-    }
-  }
-  const history = History.load(compacted, noted(known ? asKnown(file, known) : inOrder(file, compacted)))
-  const garbage = history.sweepAll().map(({ key, version }) => encodeHeader(key, version))
+/** The history in a database, and the headers of records that an unfinished compaction has left there. */
+export function loadHistory(engine: Headers): { history: History<Stored>; garbage: Uint8Array[] } {
+  const history = History.load(engine.compacted, inOrder(engine))
+  const garbage = history.sweepAll().map(({ key, state }) => encodeHeader(key, state))
   return { history, garbage, damaged }
 }
 
@@ -37,30 +18,30 @@ export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Lo
 const WIDEST_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
-function* inOrder(file: Headers, compacted: Revision): Generator<Versioned<Stored>> {
+function* inOrder(engine: Headers): Generator<KeyedState<Stored>> {
   let last: Revision = 0
-  let damaged: Versioned<Stored>[] = []
+  let damaged: KeyedState<Stored>[] = []
   for (const header of file.headers()) {
     const found = decodeHeader(header)
-    if (found.version.damage) {
+    if (found.state.damage) {
+      engine.expectDisorder()
       damaged.push(found)
       continue
     }
-    yield* withRevisionsBetween(damaged, last, found.version.modified)
+    yield* withRevisionsBetween(damaged, last, found.state.modified)
     damaged = []
-    last = found.version.modified
+    last = found.state.modified
     yield found
   }
   yield* withRevisionsBetween(damaged, last, Math.max(last, compacted) + WIDEST_GAP)
 }
 
-function* withRevisionsBetween(damaged: Versioned<Stored>[], low: Revision, high: Revision): Generator<Versioned<Stored>> {
+function* withRevisionsBetween(damaged: KeyedState<Stored>[], low: Revision, high: Revision): Generator<KeyedState<Stored>> {
   let last = low
-  for (const found of damaged) {
-    const { modified } = found.version
-    const believable = modified > last && modified < high
-    last = believable ? modified : last + 1
-    yield countedAs(found, last)
+  for (const { key, state } of damaged) {
+    const believable = state.modified > last && state.modified < high
+    last = believable ? state.modified : last + 1
+    yield { key, state: { ...state, modified: last, created: last } }
   }
 }
 

@@ -1,13 +1,13 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
-import type { Version } from '../history.ts'
+import type { KeyState } from '../history.ts'
 import { type Entry, type Revision, undecodable } from '../store.ts'
 import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */
 export const FORMAT = 1
 
-/** A version whose header could not be read keeps the bytes it was found under, so that it can be removed. */
-export type Stored = Version & { readonly damage?: Damage }
+/** A state whose header could not be read keeps the bytes it was found under, so that it can be removed. */
+export type Stored = KeyState & { readonly damage?: Damage }
 export type Damage = { readonly fault: string; readonly header: Uint8Array }
 
 const DELETED = 1
@@ -22,23 +22,23 @@ const BODY_START = 1 + SUM_BYTES
  *
  *     revision 8 | flags 1 | created 8 | deadline 8, if it expires | key, UTF-8 | CRC-32 of all before 4
  */
-export function encodeHeader(key: string, version: Stored): Uint8Array {
-  if (version.damage) return version.damage.header
-  const expires = version.deadline !== undefined
+export function encodeHeader(key: string, state: Stored): Uint8Array {
+  if (state.damage) return state.damage.header
+  const expires = state.deadline !== undefined
   const keyStart = FIXED_BYTES + (expires ? DEADLINE_BYTES : 0)
   const end = keyStart + Buffer.byteLength(key)
   const header = Buffer.allocUnsafe(end + SUM_BYTES)
-  writeSafeInteger(header, version.modified, 0)
-  header[8] = (version.deleted ? DELETED : 0) | (expires ? EXPIRES : 0)
-  writeSafeInteger(header, version.created, 9)
-  if (expires) writeSafeInteger(header, version.deadline, FIXED_BYTES)
+  writeSafeInteger(header, state.modified, 0)
+  header[8] = (state.deleted ? DELETED : 0) | (expires ? EXPIRES : 0)
+  writeSafeInteger(header, state.created, 9)
+  if (expires) writeSafeInteger(header, state.deadline, FIXED_BYTES)
   header.write(key, keyStart)
   header.writeUInt32BE(sumOfHeader(header, end), end)
   return header
 }
 
 /** Reads a header; one that does not fit its checksum still says what it seems to be, with the damage noted. */
-export function decodeHeader(header: Uint8Array): { key: string; version: Stored } {
+export function decodeHeader(header: Uint8Array): { key: string; state: Stored } {
   const bytes = Buffer.from(header.buffer, header.byteOffset, header.length)
   const end = bytes.length - SUM_BYTES
   const sound = end > FIXED_BYTES && sumOfHeader(bytes, end) === bytes.readUInt32BE(end)
@@ -48,10 +48,10 @@ export function decodeHeader(header: Uint8Array): { key: string; version: Stored
   const modified = readSafeInteger(bytes, 0)
   if (!sound) {
     const damage = { fault: 'the header of the stored record does not match its checksum', header: bytes }
-    return { key, version: { modified, created: modified, deleted: false, damage } }
+    return { key, state: { modified, created: modified, deleted: false, damage } }
   }
-  const version = { modified, created: readSafeInteger(bytes, 9), deleted: (flags & DELETED) !== 0 }
-  return { key, version: expires ? { ...version, deadline: readSafeInteger(bytes, FIXED_BYTES) } : version }
+  const state = { modified, created: readSafeInteger(bytes, 9), deleted: (flags & DELETED) !== 0 }
+  return { key, state: expires ? { ...state, deadline: readSafeInteger(bytes, FIXED_BYTES) } : state }
 }
 
 /** What headers of a revision begin with; it sorts before all of them. */
@@ -74,13 +74,13 @@ export function encodeBody(header: Uint8Array, value: Uint8Array): Uint8Array {
 }
 
 /**
- * The entry of a version from the body found under its header, with a copy of the value; what does not fit its checksum becomes a
+ * The entry of a state from the body found under its header, with a copy of the value; what does not fit its checksum becomes a
  * fault, never a value.
  */
-export function decodeEntry(key: string, version: Stored, stored: { header: Uint8Array; body: Uint8Array | undefined }): Entry {
-  const { created, modified } = version
+export function decodeEntry(key: string, state: Stored, stored: { header: Uint8Array; body: Uint8Array | undefined }): Entry {
+  const { created, modified } = state
   const value = stored.body?.subarray(BODY_START) ?? new Uint8Array()
-  const fault = version.damage?.fault ?? faultOf(stored, value)
+  const fault = state.damage?.fault ?? faultOf(stored, value)
   // A copy of its own comes from Node's pool, which takes a fraction of the time of separate memory.
   return fault
     ? { key, value: new Uint8Array(), created, modified, fault: undecodable(modified, fault) }
