@@ -13,7 +13,7 @@ import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { addQuantity, type Quantity } from '../lib/quantity.ts'
 import { type Amounts, CapacityError, consumedCapacity, fits } from './capacity.ts'
-import { AllocationError, MAX_DEVICES, type PreparedClaim, type Request, type Wanted } from './claim-requests.ts'
+import { AllocationError, type DeviceAlternative, MAX_DEVICES, type PreparedClaim, type Request } from './claim-requests.ts'
 import { CompatibilityGroups } from './compatibility-groups.ts'
 import { type Constraint, constraintOf } from './constraints.ts'
 import { consumptionOf, giveBack, isLeft, takeFrom } from './counters.ts'
@@ -25,14 +25,14 @@ import type { DeviceNode, DevicePools, NodePool } from './pools.ts'
 import type { DeviceUsage } from './usage.ts'
 
 export type Chosen = {
-  readonly wanted: Wanted
+  readonly alternative: DeviceAlternative
   readonly device: PoolDevice
   /** The consumed capacity, for a device that allows multiple allocations. */
   readonly consumed: Amounts | undefined
 }
 
 /** The allocation of a claim: its devices, and the chosen alternative of each request. */
-export type Choice = { readonly devices: readonly Chosen[]; readonly alternatives: readonly Wanted[] }
+export type Choice = { readonly devices: readonly Chosen[]; readonly alternatives: readonly DeviceAlternative[] }
 
 export type Outcome =
   | { readonly type: 'found'; readonly choices: readonly Choice[] }
@@ -69,12 +69,12 @@ class Search {
   readonly #pools: readonly NodePool[]
   readonly #candidates: readonly PoolDevice[]
   readonly #chosen: Chosen[][]
-  readonly #alternatives: Wanted[][]
+  readonly #alternatives: DeviceAlternative[][]
   readonly #constraints: readonly (readonly Constraint[])[]
   /** The consumption of shared devices and of the counters of pools in the current trial. Most pods need neither. */
   #sharing: Map<string, Amounts> | undefined
   #states: Map<string, PoolState> | undefined
-  #all: Map<Wanted, readonly PoolDevice[]> | undefined
+  #all: Map<DeviceAlternative, readonly PoolDevice[]> | undefined
   #steps = 0
   #isGivenUp = false
   /** Why not all devices could be had that a request for all of them means. */
@@ -111,28 +111,29 @@ class Search {
   #checkSize({ name, requests }: PreparedClaim): void {
     let least = 0
     for (const { alternatives } of requests)
-      least += Math.min(...alternatives.map(wanted => wanted.count ?? this.#allFor(wanted, name).length))
+      least += Math.min(...alternatives.map(alternative => alternative.count ?? this.#allFor(alternative, name).length))
     if (least > MAX_DEVICES)
       throw new AllocationError(`claim ${name}: number of requested devices ${least} exceeds the claim limit of ${MAX_DEVICES}`)
   }
 
   /** The devices that a request for all of them means: whether they can be had shows later. */
-  #allFor(wanted: Wanted, claim: string): readonly PoolDevice[] {
-    const known = this.#all?.get(wanted)
+  #allFor(alternative: DeviceAlternative, claim: string): readonly PoolDevice[] {
+    const known = this.#all?.get(alternative)
     if (known) return known
     const found: PoolDevice[] = []
     const fail = (id: string, state: string): never => {
       throw new AllocationError(
-        `claim ${claim}, request ${ownName(wanted)}: asks for all devices, but resource pool ${id} is currently ${state}`,
+        `claim ${claim}, request ${ownName(alternative)}: asks for all devices, but resource pool ${id} is currently ${state}`,
       )
     }
     for (const { id, state, devices } of this.#pools) {
       if (state === 'incomplete') fail(id, 'being updated')
       if (state === 'invalid') fail(id, 'invalid')
-      for (const device of devices) if (this.#isSelectable(device, wanted) && this.#isLargeEnough(device, wanted, claim)) found.push(device)
+      for (const device of devices)
+        if (this.#isSelectable(device, alternative) && this.#isLargeEnough(device, alternative, claim)) found.push(device)
     }
     this.#all ??= new Map()
-    this.#all.set(wanted, found)
+    this.#all.set(alternative, found)
     return found
   }
 
@@ -145,18 +146,18 @@ class Search {
   #request(claim: number, index: number): boolean {
     const request: Request | undefined = this.#claims[claim]!.requests[index]
     if (!request) return this.#claim(claim + 1)
-    for (const wanted of request.alternatives) {
-      this.#alternatives[claim]![index] = wanted
-      if (this.#fill({ claim, request: index, wanted }, 0, 0)) return true
+    for (const alternative of request.alternatives) {
+      this.#alternatives[claim]![index] = alternative
+      if (this.#fill({ claim, request: index, alternative }, 0, 0)) return true
     }
     return false
   }
 
   /** Finds the device at a position of a request, among the candidates from one on, and all that comes after it. */
   #fill(current: CurrentRequest, position: number, from: number): boolean {
-    const { claim, request, wanted } = current
-    const all = wanted.count === undefined ? this.#allFor(wanted, this.#claims[claim]!.name) : undefined
-    const needed = wanted.count ?? all!.length
+    const { claim, request, alternative } = current
+    const all = alternative.count === undefined ? this.#allFor(alternative, this.#claims[claim]!.name) : undefined
+    const needed = alternative.count ?? all!.length
     if (needed === 0) return false
     if (position === needed) return this.#request(claim, request + 1)
     if (this.#chosen[claim]!.length + needed - position > MAX_DEVICES) return false
@@ -165,9 +166,9 @@ class Search {
     for (let i = from; i <= this.#candidates.length - (needed - position); i++) {
       if (!this.#step()) return false
       const device = this.#candidates[i]!
-      if (this.#isTaken(device, current) || !this.#isSelectable(device, wanted)) continue
+      if (this.#isTaken(device, current) || !this.#isSelectable(device, alternative)) continue
       // Devices in use or shared differ from free ones even where their attributes are equal.
-      const isAlike = !wanted.isAdmin && !device.isShared
+      const isAlike = !alternative.isAdmin && !device.isShared
       if (tried && isAlike && tried.has(this.#shapeOf(device))) continue
       const outcome = this.#tryDevice(current, device, { position, next: i + 1, isMust: false })
       if (outcome === 'found') return true
@@ -203,8 +204,8 @@ class Search {
   // Tests of one device
 
   /** Whether others have a device, or it is chosen already. With adminAccess only devices of the same claim count. */
-  #isTaken(device: PoolDevice, { claim, wanted }: CurrentRequest): boolean {
-    if (wanted.isAdmin) return this.#isChosen(device, claim)
+  #isTaken(device: PoolDevice, { claim, alternative }: CurrentRequest): boolean {
+    if (alternative.isAdmin) return this.#isChosen(device, claim)
     if ((this.#parts.usage.of(device.id)?.exclusive ?? 0) > 0) return true
     for (let i = 0; i <= claim; i++) if (this.#isChosen(device, i)) return true
     return false
@@ -216,17 +217,17 @@ class Search {
     return false
   }
 
-  #isSelectable(device: PoolDevice, wanted: Wanted): boolean {
+  #isSelectable(device: PoolDevice, alternative: DeviceAlternative): boolean {
     if (!this.#parts.features.bindingConditions && device.spec.bindingConditions?.length) return false
-    let fits = device.results.get(wanted.selection) as boolean | undefined
+    let fits = device.results.get(alternative.selection) as boolean | undefined
     if (fits === undefined) {
-      fits = this.#satisfies(device, wanted)
-      device.remember(wanted.selection, fits)
+      fits = this.#satisfies(device, alternative)
+      device.remember(alternative.selection, fits)
     }
     return fits
   }
 
-  #satisfies(device: PoolDevice, { selectors }: Wanted): boolean {
+  #satisfies(device: PoolDevice, { selectors }: DeviceAlternative): boolean {
     for (const { expression, origin } of selectors) {
       try {
         if (!expression.of(device)) return false
@@ -241,9 +242,14 @@ class Search {
   }
 
   /** The consumption of the capacities of a device by a request; undefined when too little is left. */
-  #consumed(device: PoolDevice, wanted: Wanted, claim: string, taken: readonly (Amounts | undefined)[]): Amounts | undefined {
+  #consumed(
+    device: PoolDevice,
+    alternative: DeviceAlternative,
+    claim: string,
+    taken: readonly (Amounts | undefined)[],
+  ): Amounts | undefined {
     const capacities = device.spec.capacity ?? {}
-    const requests = wanted.spec.capacity?.requests
+    const requests = alternative.spec.capacity?.requests
     // A device that one claim has for itself is as large as it is.
     if (!device.isShared && !requests) return NO_AMOUNTS
     try {
@@ -252,16 +258,18 @@ class Search {
       return amounts && fits(capacities, amounts, taken) ? amounts : undefined
     } catch (error) {
       if (!(error instanceof CapacityError)) throw error
-      throw new AllocationError(`claim ${claim}, request ${ownName(wanted)}: checking capacity for device ${device.id}: ${error.message}`)
+      throw new AllocationError(
+        `claim ${claim}, request ${ownName(alternative)}: checking capacity for device ${device.id}: ${error.message}`,
+      )
     }
   }
 
   /** Whether an unused device has the capacity that the request needs. */
-  #isLargeEnough(device: PoolDevice, wanted: Wanted, claim: string): boolean {
-    return !this.#parts.features.consumableCapacity || this.#consumed(device, wanted, claim, []) !== undefined
+  #isLargeEnough(device: PoolDevice, alternative: DeviceAlternative, claim: string): boolean {
+    return !this.#parts.features.consumableCapacity || this.#consumed(device, alternative, claim, []) !== undefined
   }
 
-  #isTolerated(device: PoolDevice, { spec }: Wanted): boolean {
+  #isTolerated(device: PoolDevice, { spec }: DeviceAlternative): boolean {
     if (!this.#parts.features.deviceTaints) return true
     return this.#parts.pools.taintsOf(device).every(taint => !keepsAway(taint) || isTolerated(taint, spec.tolerations))
   }
@@ -272,7 +280,7 @@ class Search {
     return this.#parts.features.optionalNodeOperations && (this.#node.features?.has('DRAOptionalNodeOperations') ?? false)
   }
 
-  #attributeOf(device: PoolDevice, { derived }: Wanted, name: string): DeviceAttribute | undefined {
+  #attributeOf(device: PoolDevice, { derived }: DeviceAlternative, name: string): DeviceAttribute | undefined {
     const expression = derived.get(name)
     if (expression === undefined) return publishedAttribute(device, name)
     try {
@@ -291,16 +299,16 @@ class Search {
 
   /** Takes a device that fits the request if it can be had. */
   #take(current: CurrentRequest, device: PoolDevice, isMust: boolean): Taken | undefined {
-    const { claim, wanted } = current
+    const { claim, alternative } = current
     const { features, usage } = this.#parts
     const isShared = features.consumableCapacity && device.isShared
     // Others have been asked about already.
-    if (isMust && !(isShared && wanted.isAdmin) && this.#isTaken(device, current)) return undefined
-    if (!this.#isOperable(device) || !this.#isTolerated(device, wanted)) return undefined
+    if (isMust && !(isShared && alternative.isAdmin) && this.#isTaken(device, current)) return undefined
+    if (!this.#isOperable(device) || !this.#isTolerated(device, alternative)) return undefined
     const { name } = this.#claims[claim]!
     const shared = isShared ? this.#sharing?.get(device.id) : undefined
     const taken = isShared ? [usage.of(device.id)?.capacity, shared] : NOBODY
-    const consumed = features.consumableCapacity ? this.#consumed(device, wanted, name, taken) : NO_AMOUNTS
+    const consumed = features.consumableCapacity ? this.#consumed(device, alternative, name, taken) : NO_AMOUNTS
     if (!consumed) return undefined
     // A further share of a device that is given out takes no more from counters.
     const isCounted = isShared && ((usage.of(device.id)?.shares ?? 0) > 0 || shared !== undefined)
@@ -310,11 +318,11 @@ class Search {
     if (joined < 0) {
       counters.giveBack?.()
       if (isMust)
-        this.#unsatisfiable = `claim ${name}, request ${ownName(wanted)}: cannot add device ${device.id} because a claim constraint would not be satisfied`
+        this.#unsatisfiable = `claim ${name}, request ${ownName(alternative)}: cannot add device ${device.id} because a claim constraint would not be satisfied`
       return undefined
     }
     if (isShared) this.#share(device, consumed, shared)
-    this.#chosen[claim]!.push({ wanted, device, consumed: isShared ? consumed : undefined })
+    this.#chosen[claim]!.push({ alternative, device, consumed: isShared ? consumed : undefined })
     return { counters, shared, isShared }
   }
 
@@ -338,11 +346,11 @@ class Search {
 
   /** Adds a device to all constraints that are about its request. Negative when one of them does not allow it; then it is in none. */
   #join(current: CurrentRequest, device: PoolDevice): number {
-    const { claim, wanted } = current
+    const { claim, alternative } = current
     const constraints = this.#constraints[claim]!
     for (let i = 0; i < constraints.length; i++) {
       const constraint = constraints[i]!
-      if (!isAbout(constraint, wanted) || constraint.add(this.#attributeOf(device, wanted, constraint.attribute))) continue
+      if (!isAbout(constraint, alternative) || constraint.add(this.#attributeOf(device, alternative, constraint.attribute))) continue
       this.#leave(current, i)
       return -1
     }
@@ -350,9 +358,9 @@ class Search {
   }
 
   /** Takes the last device back from the first constraints. */
-  #leave({ claim, wanted }: CurrentRequest, count: number): void {
+  #leave({ claim, alternative }: CurrentRequest, count: number): void {
     const constraints = this.#constraints[claim]!
-    for (let i = 0; i < count; i++) if (isAbout(constraints[i]!, wanted)) constraints[i]!.remove()
+    for (let i = 0; i < count; i++) if (isAbout(constraints[i]!, alternative)) constraints[i]!.remove()
   }
 
   /** Consumes the counters of the pool for a device; undefined when too little is left. */
@@ -389,16 +397,17 @@ class Search {
   }
 }
 
-type CurrentRequest = { readonly claim: number; readonly request: number; readonly wanted: Wanted }
+type CurrentRequest = { readonly claim: number; readonly request: number; readonly alternative: DeviceAlternative }
 /** The consumption to give back with a device. */
 type Taken = { readonly counters: TakenCounters; readonly shared: Amounts | undefined; readonly isShared: boolean }
 type TakenCounters = { readonly giveBack?: () => void }
 type Attempt = { readonly position: number; readonly next: number; readonly isMust: boolean }
 
 /** Messages name a subrequest without its request. */
-const ownName = ({ name }: Wanted): string => name.slice(name.indexOf('/') + 1)
+const ownName = ({ name }: DeviceAlternative): string => name.slice(name.indexOf('/') + 1)
 
-const isAbout = ({ requests }: Constraint, { names }: Wanted): boolean => requests.size === 0 || names.some(name => requests.has(name))
+const isAbout = ({ requests }: Constraint, { names }: DeviceAlternative): boolean =>
+  requests.size === 0 || names.some(name => requests.has(name))
 
 const NONE: readonly Constraint[] = []
 const NO_AMOUNTS: Amounts = new Map()

@@ -3,7 +3,7 @@ import type { AllocationResult, DeviceRequestAllocationResult } from '../kinds/r
 import type { DeviceAllocationConfiguration } from '../kinds/resource/claim-shapes.ts'
 import type { NodeSelector, NodeSelectorRequirement } from '../kinds/rules/pod/scheduling/node-selector.ts'
 import type { Choice, Chosen } from './allocate.ts'
-import type { PreparedClaim, Wanted } from './claim-requests.ts'
+import type { DeviceAlternative, PreparedClaim } from './claim-requests.ts'
 
 export type ResultParts = {
   readonly node: string
@@ -18,17 +18,17 @@ export function allocationResult(claim: PreparedClaim, { devices, alternatives }
   return { devices: { results, ...(config.length > 0 && { config }) }, ...(nodeSelector && { nodeSelector }) }
 }
 
-function deviceResult({ wanted, device, consumed }: Chosen, uuid: () => string): DeviceRequestAllocationResult {
+function deviceResult({ alternative, device, consumed }: Chosen, uuid: () => string): DeviceRequestAllocationResult {
   const { driver, pool, skipNodeOperations } = device.slice.spec
   const { name, bindingConditions, bindingFailureConditions } = device.spec
   const amounts = [...(consumed ?? [])].map(([capacity, { text }]): [string, string] => [capacity, text])
   return {
-    request: wanted.name,
+    request: alternative.name,
     driver,
     pool: pool.name,
     device: name,
-    ...(wanted.isAdmin && { adminAccess: true }),
-    ...(wanted.spec.tolerations?.length && { tolerations: wanted.spec.tolerations }),
+    ...(alternative.isAdmin && { adminAccess: true }),
+    ...(alternative.spec.tolerations?.length && { tolerations: alternative.spec.tolerations }),
     ...(bindingConditions?.length && { bindingConditions }),
     ...(bindingFailureConditions?.length && { bindingFailureConditions }),
     ...(consumed && { shareID: uuid() }),
@@ -38,27 +38,27 @@ function deviceResult({ wanted, device, consumed }: Chosen, uuid: () => string):
 }
 
 /** The configuration of classes, each once, and then that of the claim, as far as it applies to the chosen requests. */
-function configurationOf({ claim, requests }: PreparedClaim, alternatives: readonly Wanted[]): DeviceAllocationConfiguration[] {
-  const ofClass = new Map<string, { readonly wanted: Wanted; readonly requests: string[] }>()
-  for (const wanted of alternatives) {
-    const name = wanted.class.metadata.name ?? ''
+function configurationOf({ claim, requests }: PreparedClaim, alternatives: readonly DeviceAlternative[]): DeviceAllocationConfiguration[] {
+  const ofClass = new Map<string, { readonly alternative: DeviceAlternative; readonly requests: string[] }>()
+  for (const alternative of alternatives) {
+    const name = alternative.class.metadata.name ?? ''
     const known = ofClass.get(name)
-    if (known) known.requests.push(wanted.name)
-    else ofClass.set(name, { wanted, requests: [wanted.name] })
+    if (known) known.requests.push(alternative.name)
+    else ofClass.set(name, { alternative, requests: [alternative.name] })
   }
-  const fromClasses = [...ofClass.values()].flatMap(({ wanted, requests: about }) =>
-    (wanted.class.spec.config ?? []).map(({ opaque }) => ({ source: 'FromClass', requests: about, ...(opaque && { opaque }) })),
+  const fromClasses = [...ofClass.values()].flatMap(({ alternative, requests: about }) =>
+    (alternative.class.spec.config ?? []).map(({ opaque }) => ({ source: 'FromClass', requests: about, ...(opaque && { opaque }) })),
   )
-  const isAbout = (names: readonly string[], wanted: Wanted) => wanted.names.some(name => names.includes(name))
+  const isAbout = (names: readonly string[], alternative: DeviceAlternative) => alternative.names.some(name => names.includes(name))
   const fromClaim = (claim.spec.devices.config ?? []).flatMap(({ requests: about = [], opaque }) =>
-    about.length === 0 || alternatives.some(wanted => isAbout(about, wanted))
+    about.length === 0 || alternatives.some(alternative => isAbout(about, alternative))
       ? [{ source: 'FromClaim', requests: about, ...(opaque && { opaque }) }]
       : [],
   )
   // Configuration for all requests need not name them.
   return [...fromClasses, ...fromClaim].map(({ requests: about, ...rest }) => {
     const isAboutAll =
-      about.length === 0 || (alternatives.length === requests.length && alternatives.every(wanted => isAbout(about, wanted)))
+      about.length === 0 || (alternatives.length === requests.length && alternatives.every(alternative => isAbout(about, alternative)))
     return isAboutAll ? rest : { ...rest, requests: [...about] }
   })
 }

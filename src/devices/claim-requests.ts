@@ -18,7 +18,7 @@ export class AllocationError extends Error {}
 export const MAX_DEVICES = 32
 
 /** A request, or one of the alternatives of a request. */
-export type Wanted = {
+export type DeviceAlternative = {
   /** `REQUEST` or `REQUEST/SUBREQUEST`. */
   readonly name: string
   /** The names by which constraints and configuration can refer to the request. */
@@ -39,7 +39,7 @@ export type Wanted = {
 export type Selector = { readonly expression: CompiledExpression<boolean>; readonly origin: string }
 
 /** A request with its alternatives, in order of preference; exactly one without any. */
-export type Request = { readonly name: string; readonly alternatives: readonly Wanted[]; readonly isList: boolean }
+export type Request = { readonly name: string; readonly alternatives: readonly DeviceAlternative[]; readonly isList: boolean }
 
 export type PreparedClaim = {
   readonly name: string
@@ -67,8 +67,8 @@ export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): Prepar
       if (sub) throw new AllocationError(`claim ${name}, subrequest ${sub.name}: ${isOff}`)
     }
     const alternatives = exactly
-      ? [wantedOf(name, exactly, { ...parts, own: request.name })]
-      : firstAvailable.map(sub => wantedOf(name, sub, { ...parts, own: sub.name, parent: request.name }))
+      ? [alternativeOf(name, exactly, { ...parts, own: request.name })]
+      : firstAvailable.map(sub => alternativeOf(name, sub, { ...parts, own: sub.name, parent: request.name }))
     return { name: request.name, alternatives, isList: exactly === undefined }
   })
   for (const [i, { matchAttribute, distinctAttribute }] of constraints.entries())
@@ -79,7 +79,11 @@ export function prepareClaim(claim: ClaimToAllocate, parts: Preparation): Prepar
 
 type Names = { readonly own: string; readonly parent?: string }
 
-function wantedOf(claim: string, spec: ExactDeviceRequest, { own, parent, classOf, features, expressions }: Preparation & Names): Wanted {
+function alternativeOf(
+  claim: string,
+  spec: ExactDeviceRequest,
+  { own, parent, classOf, features, expressions }: Preparation & Names,
+): DeviceAlternative {
   const fail = (why: string): never => {
     throw new AllocationError(`claim ${claim}, request ${own}${why}`)
   }

@@ -106,7 +106,7 @@ export function extendedRequests(
 
 const countOf = ({ exactly }: DeviceRequest): number => Number(exactly?.count ?? 0)
 
-type Asked = {
+type ResourceRequest = {
   readonly container: Container
   readonly index: number
   readonly resource: string
@@ -121,7 +121,7 @@ function requestFor({
   resource,
   className,
   reusable,
-}: Asked): { request?: DeviceRequest; mappings: Mapping[] } | undefined {
+}: ResourceRequest): { request?: DeviceRequest; mappings: Mapping[] } | undefined {
   const asked = container.resources?.requests ?? {}
   const text = getOwn(asked, resource)
   const quantity = text === undefined ? undefined : parseQuantity(text)

@@ -79,7 +79,7 @@ export function found(
 ): string[][] | string {
   const outcome = look(world, claims, more)
   if (outcome.type !== 'found') return outcome.type
-  return outcome.choices.map(({ devices }) => devices.map(({ wanted, device }) => `${wanted.name}:${device.spec.name}`))
+  return outcome.choices.map(({ devices }) => devices.map(({ alternative, device }) => `${alternative.name}:${device.spec.name}`))
 }
 
 type Looked = { readonly node: DeviceNode; readonly classes: readonly DeviceClass[] }

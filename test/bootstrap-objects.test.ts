@@ -1,4 +1,4 @@
-// The server writes its own objects as kube-apiserver and its controllers do.
+// The server creates its bootstrap objects as kube-apiserver and its controllers do.
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const managersOf = async (server: Target, path: string) =>
     [manager, operation, subresource].filter(Boolean).join(' '),
   )
 
-test("the server's own objects have the field managers of kube-apiserver", patient, async t => {
+test('bootstrap objects have the field managers of kube-apiserver', patient, async t => {
   const server = await freshServer(t, { controllers: ['none'] })
   const plain = [
     '/api/v1/namespaces/kube-system',
