@@ -140,7 +140,7 @@ async function newestRevision(target: Target): Promise<string> {
   return metadata.resourceVersion
 }
 
-/** The averages of what several passes have found. */
+/** The averages of several passes. */
 function ofPasses(passes: readonly Pass[]): Pass {
   const mean = (of: (pass: Pass) => number) => average(passes.map(of))
   const memory = (of: (pass: Pass) => readonly number[]) => of(passes[0]!).map((_, i) => mean(pass => of(pass)[i]!))

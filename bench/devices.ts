@@ -10,7 +10,7 @@ import { clusterOf, devicesIn, lookupsIn, nodeOf, podOf } from '../test/kits/sch
 export type DeviceFigures = {
   readonly nodes: number
   readonly devicesPerNode: number
-  /** Processor milliseconds of one decision, the median and the 99th percentile, by what is claimed. */
+  /** Processor milliseconds of one decision, the median and the 99th percentile, by the kind of claim. */
   readonly decisions: readonly { readonly what: string; readonly medianMs: number; readonly p99Ms: number; readonly pods: number }[]
 }
 

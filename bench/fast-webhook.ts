@@ -1,4 +1,4 @@
-/** A webhook that allows everything at once: what calls it is what is measured. Prints its port and its CA. */
+/** A webhook that allows everything at once: the benchmark measures its caller. Prints its port and its CA. */
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { issueAuthority, issueServer } from '../src/lib/x509/issue.ts'

@@ -7,7 +7,7 @@ export const rate = (perSecond: number) => `${count(perSecond)}/s`
 export const micros = (number: number) => `${count(number)} µs`
 export const percent = (part: number, whole: number) => `${Math.round((part / whole) * 100)} %`
 
-/** Figures are kept to three digits: what is behind them is noise. */
+/** Figures are kept to three digits: further ones are noise. */
 export function rounded<T>(figures: T): T {
   if (typeof figures === 'number') return Number(figures.toPrecision(3)) as T
   if (Array.isArray(figures)) return figures.map(rounded) as T

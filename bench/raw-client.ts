@@ -1,4 +1,4 @@
-/** A client that costs little: requests are bytes made beforehand, answers are only counted. Its server is then what is measured. */
+/** A client that costs little: requests are bytes made beforehand, answers are only counted. So the benchmark measures the server. */
 import { request } from 'node:https'
 import { connect, type TLSSocket } from 'node:tls'
 

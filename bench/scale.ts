@@ -104,7 +104,7 @@ const QUOTE = '"'.charCodeAt(0)
 /** Longer than the sending time with its prefix. */
 const MAX_MARK_BYTES = 64
 
-/** Finds the time of sending in each event, wherever chunks end. It looks at bytes: what is measured is the server. */
+/** Finds the time of sending in each event, wherever chunks end. It looks at bytes, to cost little: the benchmark measures the server. */
 function read(stream: ClientHttp2Stream, onSent: (sent: number) => void): void {
   let rest: Buffer | undefined
   stream.on('error', () => {})

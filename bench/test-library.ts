@@ -10,7 +10,7 @@ export type TestLibrary = {
   readonly firstStart: readonly Took[]
   readonly start: readonly Took[]
   readonly close: readonly Took[]
-  /** Resets, by what a test has done before. */
+  /** Resets, by the work of the test before. */
   readonly reset: Readonly<Record<'little' | 'typical' | 'much', readonly Took[]>>
   readonly snapshot: readonly Took[]
   readonly restore: readonly Took[]

@@ -1,7 +1,7 @@
 // Which test files `npm test` leaves to `npm run test:all`, and which need a process of their own, each with the reason. Every other test
 // file below src/ and test/ is run by `npm test`, among others in one process.
 
-/** Files that `npm test` leaves out, by what they do that takes long or needs more programs than most machines have. */
+/** Files that `npm test` leaves out, by the reason: they take long, or need more programs than most machines have. */
 export const LEFT_OUT = {
   'kills servers again and again': [
     'src/storage/embedded/crash.test.ts',

@@ -89,7 +89,7 @@ function isWanted(file) {
   return options.includes('--all') || !leftOut.includes(file)
 }
 
-/** The longest first, so that no process works alone at the end: what is left out of `npm test`, end-to-end tests, units. */
+/** The longest first, so that no process works alone at the end: files that `npm test` leaves out, end-to-end tests, units. */
 function inOrder(tests) {
   const rank = file => (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
   return tests.sort((a, b) => rank(a) - rank(b))

@@ -272,7 +272,7 @@ test('a webhook authenticates a token and its audiences, and is called once', pa
   assert.equal(json.status.error, '[invalid bearer token, no such token]')
 })
 
-test('what is null in the answer of a webhook is not there, and what is of another type cannot be read', patient, async t => {
+test('null fields in the response of a webhook are absent, and fields of another type cannot be read', patient, async t => {
   const answers: Record<string, object | null> = {
     // At 6256f0f1 a response without a status could not be read, and values of another type were ignored.
     null: null,

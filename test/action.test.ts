@@ -1,5 +1,5 @@
-// The GitHub Action and the devcontainer feature, as far as a shell can run them: with this repository's command in place of what
-// npm would install.
+// The GitHub Action and the devcontainer feature, as far as a shell can run them: with this repository's command in place of the
+// one that npm would install.
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -133,7 +133,7 @@ test('the action passes every input on, and its outputs are those of a step', ()
 test('the devcontainer feature installs the version that was chosen', patient, async t => {
   const folder = join(ROOT, 'devcontainer/keelson')
   const feature = JSON.parse(readFileSync(join(folder, 'devcontainer-feature.json'), 'utf8'))
-  // At 6256f0f1 it was latest: whoever published last decided what was built into containers.
+  // At 6256f0f1 it was latest: whoever published last decided the content of containers.
   assert.deepEqual([feature.id, feature.options.version.default], ['keelson', VERSION])
   assert.match(feature.version, /^\d+\.\d+\.\d+$/)
   const scratch = temporaryDirectory(t)

@@ -79,7 +79,7 @@ const SECRETS = '/api/v1/namespaces/default/secrets'
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const template = (copies: number) => ({ metadata: { name: 'a', annotations: { 'example.com/copies': String(copies) } }, data: { k: 'v' } })
 
-test('what is to be done is decided by values alone', () => {
+test('a reconcile is decided by values alone', () => {
   const of = (copies: number) => ({ kind: '', apiVersion: '', ...template(copies) }) as never
   const copy = (name: string) => ({ metadata: { name } }) as never
   assert.deepEqual(reconcileCopies(of(2), [copy('a-1'), copy('a-7')]), {

@@ -103,7 +103,7 @@ test('the configuration of PodNodeSelector may be the whole file, as it once was
   assert.deepEqual((await create(server, PODS, pod('p'))).json.spec.nodeSelector, { zone: 'a' })
 })
 
-test('what ResourceQuota limits may be used only where a quota is about it', patient, async t => {
+test('resources that ResourceQuota limits can be used only where a quota covers them', patient, async t => {
   const limitedResources = [
     { resource: 'configmaps', matchContains: ['count/configmaps'] },
     { apiGroup: '', resource: 'pods', matchScopes: [{ scopeName: 'PriorityClass', operator: 'In', values: ['critical'] }] },

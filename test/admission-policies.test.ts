@@ -163,7 +163,7 @@ test('parameters may be objects of the cluster and of custom kinds', patient, as
   assert.equal((await create(server, 'c', { x: '' })).status, 201)
 })
 
-test('expressions see the namespace, the request and what its user may do', patient, async t => {
+test('expressions see the namespace, the request and the permissions of its user', patient, async t => {
   const server = await freshServer(t)
   await made(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod', labels: { tier: 'high' } } })
   await validating(server, 'p', {
@@ -283,7 +283,7 @@ test('a policy cannot move an object to another namespace or rename one that is 
     assert.equal((await send(server, 'GET', path)).status, 404)
 })
 
-test('what the server alone sets cannot be set by a policy', patient, async t => {
+test('a policy cannot set fields that the server alone sets', patient, async t => {
   const server = await freshServer(t)
   await mutating(server, 'p', {
     mutations: [
@@ -299,7 +299,7 @@ test('what the server alone sets cannot be set by a policy', patient, async t =>
   assert.equal(json.metadata.managedFields[0].operation, 'Update')
 })
 
-test('the status of a policy tells what is wrong with the types in its expressions', patient, async t => {
+test('the status of a policy lists type errors in its expressions', patient, async t => {
   const server = await freshServer(t)
   const schema = {
     type: 'object',

@@ -426,7 +426,7 @@ test('a webhook that lists it first is asked with a v1beta1 review', patient, as
   assert.equal(hook.calls[0]!.review.apiVersion, 'admission.k8s.io/v1beta1')
 })
 
-test('a webhook for one version of a custom kind sees what was sent in another', patient, async t => {
+test('a webhook for one version of a custom kind sees objects that were sent in another', patient, async t => {
   const server = await freshServer(t)
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
   const version = (name: string, storage: boolean) => ({ name, served: true, storage, schema })

@@ -263,7 +263,7 @@ test(
   },
 )
 
-test('default roles are restored at the next start, and what was added to them is kept', patient, async t => {
+test('default roles are restored at the next start, and additions to them are kept', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
   const first = await startProcess(t, { dataDir })
   await arrange(first, 'DELETE', `${RBAC}/clusterrolebindings/system:discovery`)

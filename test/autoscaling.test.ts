@@ -111,7 +111,7 @@ test('simulated nodes tell what they and their pods use', patient, async t => {
   assert.equal((await read(server, `${METRICS}/nodes`)).items.length, 1)
   const own = await read(server, `${APISERVICES}/v1beta1.metrics.k8s.io`)
   assert.equal(own.status.conditions[0].reason, 'Local')
-  // A kube-apiserver on the same etcd deletes what is managed always and it does not serve.
+  // A kube-apiserver on the same etcd deletes managed objects that it does not serve.
   assert.equal(own.metadata.labels['kube-aggregator.kubernetes.io/automanaged'], 'onstart')
 })
 

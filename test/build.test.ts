@@ -1,4 +1,4 @@
-// Builds replace what is there file by file: nobody who uses it meanwhile finds half of it, or nothing.
+// Builds replace files one by one: nobody who uses them meanwhile finds half of one, or none.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

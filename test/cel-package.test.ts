@@ -163,7 +163,7 @@ export const a = compile('1', { variables: { a: 'text' } })
 export const b = a.evaluate().value
 `
 
-/** Packs a copy of what the package is made of. */
+/** Packs a copy of the package's files. */
 async function pack(t: Scope): Promise<{ tarball: string; files: string[] }> {
   const copy = temporaryDirectory(t)
   for (const name of ['packages/cel', 'src/cel', 'src/lib', 'LICENSE', 'package.json'])

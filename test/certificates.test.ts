@@ -327,7 +327,7 @@ test('requests are deleted an hour after they were issued or denied, and a day a
   assert.equal(await left(), '')
 })
 
-test('other authorities sign where files name them, and what they sign lasts no longer than is allowed', patient, async t => {
+test('other authorities sign where files name them, and their certificates last no longer than is allowed', patient, async t => {
   const directory = temporaryDirectory(t)
   const authority = (name: string) => {
     const made = issueAuthority(name, { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + 800 * DAY_MS) })

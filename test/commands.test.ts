@@ -49,7 +49,7 @@ testWith('kubectl', 'run gives a command a server of its own and ends with its e
   assert.deepEqual(leftovers(), before)
 })
 
-test('run says what is wrong: no command, a command that is not there, manifests that cannot be applied', patient, async t => {
+test('run names the mistake: no command, a command that is not there, manifests that cannot be applied', patient, async t => {
   const folder = temporaryDirectory(t)
   assert.deepEqual(await keelson('run', '--nodes=0').then(r => [r.code, r.stderr]), [
     2,

@@ -371,7 +371,7 @@ const childrenOf = async (isNamed: boolean): Promise<number> => {
   return (await names(MAPS)).filter(name => name.startsWith('child')).length
 }
 for (const way of ['wrong', 'right'] as const)
-  test(`what was just written is expected in the cache: ${way}`, patient, async () => {
+  test(`a write is awaited in the cache: ${way}`, patient, async () => {
     assert.equal(await childrenOf(way === 'right'), 1)
     await server.reset()
     server.faults.add({ verb: 'watch', resource: 'configmaps', events: { delayMs: 60_000 } })

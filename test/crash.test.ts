@@ -230,7 +230,7 @@ class Mirror {
     }
   }
 
-  /** Waits for the rest of what a dead server had sent. */
+  /** Waits for the last bytes of a dead server. */
   async end(): Promise<void> {
     await this.#watching?.end()
     await this.#reading

@@ -128,7 +128,7 @@ testWith('etcd', 'every record of a kube-apiserver is served as it serves it, an
     const { key, path, value } = line
     if (path === undefined || isKeptUp(line) || path.includes('/apis/events.k8s.io/')) continue
     const { json } = await ask(server, path)
-    // Any change that a client makes, and undoes: what is stored then is what kube-apiserver had stored.
+    // Any change that a client makes, and undoes: the record is then the same that kube-apiserver had written.
     const annotated = await ask(server, path, {
       method: 'PATCH',
       body: { metadata: { annotations: { a: 'b' } } },
@@ -174,7 +174,7 @@ function contentOf(key: string, bytes: Buffer) {
   return { as: `${apiVersion} ${kind}`, ...object, metadata: others }
 }
 
-testWith('etcd', 'what is not known is left alone, and what cannot be read stops nothing else', patient, async (t, program) => {
+testWith('etcd', 'unknown records are left alone, and an unreadable one stops nothing else', patient, async (t, program) => {
   const bench = await openBench(t, program)
   const [record] = recorded
   const good = Buffer.from(record!.value, 'base64')

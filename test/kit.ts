@@ -143,7 +143,7 @@ const kept = new Map<string, Kept[]>()
 
 /**
  * A server inside this process with the state of a fresh one. After the test it is reset and kept for the next test with the same options,
- * since a start costs more than a reset. Not for tests of starts and ends, of the clock, or of what the server counts.
+ * since a start costs more than a reset. Not for tests of starts and ends, of the clock, or of metrics.
  */
 export async function freshServer(t: Scope, options: StartOptions = {}): Promise<RunningServer & Target> {
   const key = JSON.stringify(options)

@@ -110,7 +110,7 @@ test('exec over WebSocket reaches the kubelet with its protocol and without toke
   webSocket.terminate()
 })
 
-/** Upgrades a connection by hand, and returns what was answered and the first bytes on it. */
+/** Upgrades a connection by hand, and returns the response and the first bytes on it. */
 const upgrade = (server: Target, path: string, headers: Record<string, string> = {}) =>
   new Promise<{ status: number; text: string; protocol: string | undefined }>((resolve, reject) => {
     const sent = request(new URL(server.url), {

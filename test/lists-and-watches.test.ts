@@ -54,7 +54,7 @@ test('pages go on after a restart, as of the first one', patient, async t => {
   assert.equal(rest.metadata.resourceVersion, page.metadata.resourceVersion)
 })
 
-test('what can be listed but not watched is rejected with a clear error', patient, async t => {
+test('a watch of a resource that can only be listed is rejected with a clear error', patient, async t => {
   const server = await freshServer(t)
   const { status, json } = await ask(server, '/api/v1/componentstatuses?watch=true')
   assert.deepEqual([status, json.message], [405, 'watch is not supported on resources of kind "componentstatuses"'])

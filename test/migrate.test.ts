@@ -264,7 +264,7 @@ async function killAfterFirstLine({ child, finished, output }: ReturnType<typeof
   assert.equal(signal, 'SIGKILL', `it was done before it could be killed: ${output.stdout}`)
 }
 
-testWith('etcd', 'what cannot be read is named, and left behind where that is asked for', patient, async (t, program) => {
+testWith('etcd', 'unreadable records are named, and left behind on request', patient, async (t, program) => {
   const cluster = await inEtcd(t, program)
   const plain = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: plainFormat })
   await put(plain, '/secrets/default/sealed', Buffer.from('k8s:enc:aesgcm:v1:key1:x'))

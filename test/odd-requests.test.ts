@@ -1,4 +1,4 @@
-// Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of what is not there.
+// Requests that ask for something odd: names that no object has, an empty namespace, logs and proxies of missing objects.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, eventually, patient, serverOfFile } from './kit.ts'
@@ -35,7 +35,7 @@ test('an empty namespace means all of them where a collection is read', patient,
   assert.equal((await ask(server, '/api/v1/namespaces//configmaps/here/nothing')).status, 404)
 })
 
-test('what is asked of a log is checked before the pod is looked for', patient, async () => {
+test('parameters of a log are checked before the pod is looked for', patient, async () => {
   const log = (query: string) => told('GET', `${DEFAULT}/pods/none/log?${query}`)
   assert.equal(await log(''), '404 pods "none" not found')
   const about = '422 PodLogOptions "none" is invalid:'
@@ -53,7 +53,7 @@ test('what is asked of a log is checked before the pod is looked for', patient, 
   assert.match(await log('sinceTime=x'), /^400 parsing time "x"/)
 })
 
-test('a proxy passes every method on, and says what is missing', patient, async () => {
+test('a proxy passes every method on, and names the missing object', patient, async () => {
   const none = '503 no endpoints available for service "none"'
   for (const method of ['GET', 'POST', 'OPTIONS']) assert.equal(await told(method, `${DEFAULT}/services/none/proxy/a`), none)
   assert.equal((await ask(server, `${DEFAULT}/services/none/proxy/a`, { method: 'HEAD' })).status, 503)
@@ -117,7 +117,7 @@ test('an object is named whole: its path leaves out neither its name nor its nam
   assert.equal(await told('GET', '/apis/apps/v1//'), '200 APIResourceList')
 })
 
-test('what a group has is told whatever the method', patient, async () => {
+test('a group is described whatever the method', patient, async () => {
   for (const method of ['GET', 'POST', 'DELETE']) assert.equal(await told(method, '/apis/apps'), '200 APIGroup', method)
   assert.equal((await ask(server, '/apis/apiregistration.k8s.io', { method: 'POST' })).status, 405)
 })
@@ -141,7 +141,7 @@ test('the uid of another object is refused with the key under which kube-apiserv
   assert.match(await refusal('?dryRun=All'), /^409 .* Key: \/minions\/held, /)
 })
 
-test('a custom kind is served by what a path names, and says of what it does not do', patient, async () => {
+test('a custom kind is served under the path of its resource, and refuses verbs that it lacks', patient, async () => {
   const name = 'oddities.odd.example.com'
   const schema = {
     type: 'object',

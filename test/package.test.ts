@@ -43,7 +43,7 @@ test('the packed package installs into an empty folder and works there', { timeo
     assert.ok(!text.includes(ROOT) && !text.includes(folder), `${file} names a path of this machine`)
   }
 
-  await t.test('npx finds it, and what npx runs serves', async t => {
+  await t.test('npx finds it, and runs a server', async t => {
     assert.match(await succeed('npx', ['--no-install', 'keelson', 'version'], folder), /^keelson \d/)
     const server = await startProcess(t, { command: [process.execPath, join(folder, 'node_modules/.bin/keelson')], cwd: folder })
     assert.equal((await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('installed') })).status, 201)

@@ -15,7 +15,7 @@ type Program = {
   readonly commands: readonly string[]
   /** Its path among the packages installed from npm. */
   readonly installed?: string
-  /** Finds what is no program. */
+  /** Finds files that are no programs. */
   readonly find?: () => readonly string[]
   /** How to get it. */
   readonly hint: string

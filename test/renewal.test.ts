@@ -1,4 +1,4 @@
-// Certificates that near their end are replaced under a running server: who comes sees the new one, who is there stays.
+// Certificates that near their end are replaced under a running server: new connections see the new one, open ones stay.
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
@@ -57,7 +57,7 @@ test('a server that runs for most of a year changes its certificate without anyb
   assert.equal(Object.values(agent.freeSockets).flat()[0], socket)
   await watching.until(({ object }) => object.metadata.name === 'after')
 
-  // Whoever reads the kubeconfig again comes in for another year; who does not, until the old certificate ends.
+  // A client that reads the kubeconfig again is accepted for another year; others until the old certificate ends.
   const renewed = await eventually('the new kubeconfig', () => {
     const now = targetOf(readFileSync(kubeconfig, 'utf8'))
     return now.credentials.cert === target.credentials.cert ? undefined : now

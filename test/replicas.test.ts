@@ -77,34 +77,38 @@ test('a write that shortly follows another does not ask the store how new the ca
   })
 })
 
-test('a server that is a little behind neither rejects what is possible by now nor does what is not any more', patient, async t => {
-  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
-  await create(a, '/api/v1/namespaces', { metadata: { name: 'going' } })
-  const made = await create(a, CONFIG_MAPS, configMap('same', { a: '1' }))
-  // Its own write shows that the server is up to date; from here on it learns of nothing.
-  await create(b, CONFIG_MAPS, configMap('recent'))
-  b.view.hold()
-  await create(a, '/api/v1/namespaces', { metadata: { name: 'coming' } })
-  assert.equal((await ask(a, '/api/v1/namespaces/going', { method: 'DELETE' })).status, 200)
-  const changed = await ask(a, `${CONFIG_MAPS}/same`, { method: 'PUT', body: { ...made, data: { a: '2' } } })
-  const answers = Promise.all([
-    ask(b, '/api/v1/namespaces/coming/configmaps', { method: 'POST', body: configMap('new') }),
-    ask(b, '/api/v1/namespaces/going/configmaps', { method: 'POST', body: configMap('late') }),
-    // For this server's cache the write changes nothing.
-    ask(b, `${CONFIG_MAPS}/same`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/merge-patch+json' },
-      body: { data: { a: '1' } },
-    }),
-  ])
-  b.view.release()
-  const [coming, going, same] = await answers
-  assert.equal(coming.status, 201, coming.text)
-  assert.ok(going.status === 403 || going.status === 404, going.text)
-  assert.deepEqual((await ask(a, '/api/v1/namespaces/going/configmaps')).json.items, [])
-  assert.equal(same.json.data.a, '1')
-  assert.ok(Number(same.json.metadata.resourceVersion) > Number(changed.json.metadata.resourceVersion), 'it was changed back')
-})
+test(
+  'a server that is a little behind neither rejects a write that is possible by now nor makes one that no longer is',
+  patient,
+  async t => {
+    const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+    await create(a, '/api/v1/namespaces', { metadata: { name: 'going' } })
+    const made = await create(a, CONFIG_MAPS, configMap('same', { a: '1' }))
+    // Its own write shows that the server is up to date; from here on it learns of nothing.
+    await create(b, CONFIG_MAPS, configMap('recent'))
+    b.view.hold()
+    await create(a, '/api/v1/namespaces', { metadata: { name: 'coming' } })
+    assert.equal((await ask(a, '/api/v1/namespaces/going', { method: 'DELETE' })).status, 200)
+    const changed = await ask(a, `${CONFIG_MAPS}/same`, { method: 'PUT', body: { ...made, data: { a: '2' } } })
+    const answers = Promise.all([
+      ask(b, '/api/v1/namespaces/coming/configmaps', { method: 'POST', body: configMap('new') }),
+      ask(b, '/api/v1/namespaces/going/configmaps', { method: 'POST', body: configMap('late') }),
+      // For this server's cache the write changes nothing.
+      ask(b, `${CONFIG_MAPS}/same`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { data: { a: '1' } },
+      }),
+    ])
+    b.view.release()
+    const [coming, going, same] = await answers
+    assert.equal(coming.status, 201, coming.text)
+    assert.ok(going.status === 403 || going.status === 404, going.text)
+    assert.deepEqual((await ask(a, '/api/v1/namespaces/going/configmaps')).json.items, [])
+    assert.equal(same.json.data.a, '1')
+    assert.ok(Number(same.json.metadata.resourceVersion) > Number(changed.json.metadata.resourceVersion), 'it was changed back')
+  },
+)
 
 test('counters that all servers increment lose no increment', patient, async t => {
   const replicas = await startReplicas(t, 3)
@@ -292,7 +296,7 @@ test('exact versions and pages from before the history of a server are read from
   }
 })
 
-test('what a server shows never goes backwards, however far behind it falls', patient, async t => {
+test('the revision of a server never goes backwards, however far behind it falls', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   const path = `${CONFIG_MAPS}/counter`
   const { metadata } = await create(a, CONFIG_MAPS, configMap('counter', { value: '0' }))

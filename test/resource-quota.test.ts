@@ -243,7 +243,7 @@ test('quota of failed writes is released, and a dry run uses none', patient, asy
   assert.match(await outcome(server, `${path}?dryRun=All`, configMap('c')), /^403 .* exceeded quota/)
 })
 
-test('changed limits of a quota are in its status, and what it no longer limits is no longer counted', patient, async t => {
+test('changed limits of a quota are in its status, and resources that it no longer limits are no longer counted', patient, async t => {
   const server = await open(t)
   await limit(server, { secrets: '1', 'count/leases.coordination.k8s.io': '9' })
   await patch(server, `${QUOTAS}/quota`, { spec: { hard: { secrets: '2', 'count/leases.coordination.k8s.io': null } } })

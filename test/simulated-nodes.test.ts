@@ -203,7 +203,7 @@ test('commands see the environment and the files of their container', async t =>
     volumes: [{ name: 'settings', configMap: { name: 'settings', items: [{ key: 'color', path: 'paint' }] } }],
   })
   const script = 'echo "$POD is $(cat /etc/app/paint)"; if [ "$COLOR" = blue ]; then exit 3; fi'
-  // The kubelet replaces what is in brackets, unless it is written with two dollars.
+  // The kubelet expands names in brackets, unless it is written with two dollars.
   await createPod(server, { name: 'told', spec: specOf({ command: ['sh', '-c'], args: [script.replace('$(cat', '$$(cat')] }) })
   const { status } = await podIn(server, 'told', phase('Failed'))
   assert.equal(status.containerStatuses[0].state.terminated.exitCode, 3)
@@ -272,7 +272,7 @@ test('a log that is followed ends with the run', async t => {
   assert.equal((await following).text, 'on\n')
 })
 
-test('what needs a process is refused with a reason', async t => {
+test('commands that need a process are refused with a reason', async t => {
   const server = await startInProcess(t, { nodes: 1 })
   await nodeReady(server)
   await createPod(server, { name: 'p' })

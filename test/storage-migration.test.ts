@@ -134,7 +134,7 @@ test('objects of a definition are converted by its webhook and stored in the new
   assert.deepEqual(items.map(({ spec }: any) => spec.paint).sort(), Array.from({ length: 30 }, (_, i) => `w${i}`).sort())
 })
 
-test('migrations of one resource run one after another, and what cannot be migrated fails', patient, async t => {
+test('migrations of one resource run one after another, and those that are impossible fail', patient, async t => {
   const server = await freshServer(t)
   await send(server, 'POST', CONFIG_MAPS, configMap('a'))
   for (const name of ['first', 'second']) await send(server, 'POST', MIGRATIONS, migrationOf(name, 'configmaps'))
@@ -150,7 +150,7 @@ test('migrations of one resource run one after another, and what cannot be migra
   assert.equal(condition(reviews, 'Succeeded'), undefined)
 })
 
-test('what controllers write of an object that is stored in an older version keeps all that it says', patient, async t => {
+test('the write of a controller to an object that is stored in an older version keeps all its fields', patient, async t => {
   const hook = await painting(t)
   const server = await freshServer(t)
   const conversion = { strategy: 'Webhook', webhook: { clientConfig: hook.clientConfig, conversionReviewVersions: ['v1'] } }

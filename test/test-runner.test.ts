@@ -76,7 +76,7 @@ test('files share a process and not their hooks, unless one is to be alone', pat
   assert.notEqual(a, c)
 })
 
-test('what npm test leaves out is run by itself, and a name in the lists that no file has is an error', patient, async t => {
+test('files that npm test leaves out are run by themselves, and a name in the lists that no file has is an error', patient, async t => {
   const { write, test } = smallCheckout(t, {
     'src/a.test.ts': `${IMPORTS} test('a unit', () => {})`,
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,

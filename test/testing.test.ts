@@ -133,7 +133,7 @@ test('clients for other users have their identity and permissions', patient, asy
   assert.equal(JSON.parse(made?.body ?? '').metadata.name, 'by-joe')
 })
 
-test('waitFor tells what it waited for, and what there was instead', patient, async t => {
+test('waitFor names its condition and the last state', patient, async t => {
   const server = await serverFor(t, { controllers: ['*'], nodes: 1 })
   const waiting = server.waitFor(deployment('web'), 'Available')
   await server.apply(deployment('web'))
@@ -152,7 +152,7 @@ test('waitFor tells what it waited for, and what there was instead', patient, as
   assert.equal(await gone, undefined)
 })
 
-test('changes are recorded with what was there before', patient, async t => {
+test('changes are recorded with the previous objects', patient, async t => {
   const server = await serverFor(t)
   await server.apply(configMap('a', { v: '1' }))
   await server.apply(configMap('a', { v: '2' }))

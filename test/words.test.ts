@@ -14,6 +14,9 @@ const NOT_OURS = /(?:^|\/)(?:node_modules|dist)\/|^test\/programs\//
 /** Words with which a comment would begin in the middle of a thought. */
 const BEGINNINGS = /^(?:What|Who|Whom|Whose|That|Of|By)\b/
 
+/** Clauses in place of a noun. Code in comments is not prose. */
+const CLAUSES = /\b(?:what (?:is|was)|that what|of what|by what|that which)\b/i
+
 const FILES = FOLDERS.flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `${folder}/${path.replaceAll('\\', '/')}`),
 ).filter(path => SOURCE.test(path) && !NOT_OURS.test(path))
@@ -27,6 +30,28 @@ test('no comment begins with What, Who, Whom, Whose, That, Of or By', () => {
   )
   assert.equal(found.length, 0, found.join('\n'))
 })
+
+test('no comment has a clause in place of a noun', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    text.split('\n').flatMap((line, i) => {
+      const [comment = ''] = COMMENT.exec(line) ?? []
+      return path !== 'test/words.test.ts' && CLAUSES.test(comment) ? [`${path}:${i + 1}: ${comment.trim()}`] : []
+    }),
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+/** The part of a line that is a comment: the whole line, or the rest of it behind code. */
+const COMMENT = /^\s*(?:\/\/|\/?\*).*|\s(?:\/\/|\/\*\*) .*/
+
+test('no title of an end-to-end test has such a clause', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    path.startsWith('test/')
+      ? [...text.matchAll(TITLE)].flatMap(([, title = '']) => (CLAUSES.test(title) ? [`${path}: ${title}`] : []))
+      : [],
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+const TITLE = /\btest(?:With)?\((?:'[a-z-]+', )?(['"`].*?['"`]), /g
 
 test('every source file begins with a comment', () => {
   // Unit tests stand beside their subject, and their titles are sentences.

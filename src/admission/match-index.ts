@@ -1,5 +1,5 @@
 /**
- * Webhooks or policies in force, found by what a request is: by its resource and operation first, then by its labels. What requires a
+ * Webhooks or policies in force, found by the properties of a request: by its resource and operation first, then by its labels. What requires a
  * label that neither the namespace nor the object has is never looked at, so that a thousand of them cost a request next to nothing.
  */
 import type { Resource } from '../schema/resource.ts'

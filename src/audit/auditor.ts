@@ -50,7 +50,7 @@ export class Auditor {
     this.#rejected++
   }
 
-  /** Delivers what is still held. */
+  /** Delivers the events that it still holds. */
   close(): Promise<void> {
     return this.#sink.close()
   }

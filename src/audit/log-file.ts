@@ -123,7 +123,7 @@ export class LogFile {
   }
 }
 
-/** Replaces a file by its compressed form; what is half written is not taken for one. */
+/** Replaces a file by its compressed form; a half-written one is not taken for it. */
 async function compress(file: string): Promise<void> {
   const draft = `${file}${COMPRESSED}.tmp`
   await pipeline(createReadStream(file), createGzip(), createWriteStream(draft, { mode: MODE }))

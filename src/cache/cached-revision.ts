@@ -103,12 +103,12 @@ export class CachedRevision implements ObjectRevision {
     return json ?? NOTHING
   }
 
-  /** The same, for whoever reads many: what is not in memory is not kept there either. Empty when it cannot be read. */
+  /** The same, for readers of many objects: bytes that are not in memory are not kept there either. Empty when it cannot be read. */
   peek(): Buffer {
     return this.#json ?? (this.deleted || this.fault !== undefined ? this.json : (this.#readBack() ?? NOTHING))
   }
 
-  /** The bytes for a list: what is not in memory is read when it is sent, and not kept. */
+  /** The bytes for a list: those that are not in memory are read when they are sent, and not kept. */
   get item(): ListItem {
     if (this.#json || this.deleted || this.fault !== undefined) return this.json
     return new StoredItem(this, this.size, () => this.#readBack())
@@ -154,7 +154,7 @@ export class CachedRevision implements ObjectRevision {
     return this.bytesInMemory + (this.#object && this.size >= LARGE_OBJECT ? this.size : 0)
   }
 
-  /** Lets go of what can be read, or made, again. */
+  /** Drops everything that can be read, or made, again. */
   evict(): void {
     if (this.deleted ? !this.previous : !this.#source) return
     const held = this.#heldBytes

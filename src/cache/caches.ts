@@ -31,7 +31,7 @@ import type { Watch, WatchRequest } from './watch.ts'
 /** How many past writes are read back at start, so that watches opened before a restart can go on. */
 const REPLAYED = 10_000
 const BOOKMARK_MS = 30_000
-/** How often history is looked through for what is too old, where nothing is written. */
+/** How often old history is searched for while nothing is written. */
 const MAX_AGING_MS = 5_000
 const MIN_AGING_MS = 100
 /** How long a read waits for the cache to get to where the store is; as in kube-apiserver. */
@@ -122,7 +122,7 @@ export class Caches implements AsyncDisposable {
     return caches
   }
 
-  /** All objects as they were a little while ago, so that what has happened since is history to those who watch. */
+  /** All objects as they were a little while ago, so that later changes are history that can be watched. */
   static async #loadAll(options: CachesOptions): Promise<{ caches: Caches; newest: Revision }> {
     const { store, resources, history = DEFAULT_HISTORY, objectBytes = Number.POSITIVE_INFINITY, now } = options
     const { oldest, newest } = await store.extent()
@@ -138,7 +138,7 @@ export class Caches implements AsyncDisposable {
       }
       return { caches, newest }
     } catch (error) {
-      // Another process has compacted what was being read.
+      // Another process has compacted the revision that was being read.
       if (error instanceof Compacted) return Caches.#loadAll(options)
       throw error
     }
@@ -159,7 +159,7 @@ export class Caches implements AsyncDisposable {
     return this.#made.readBack?.budget.bytes
   }
 
-  /** A store that other processes write to may forget what is evicted here before this server hears of it. */
+  /** A store that other processes write to may forget revisions that are evicted here before this server hears of it. */
   #readBackWithin(bytes: number): ReadBack | undefined {
     const store = this.#store
     if (!store.readBack || store.isShared || bytes === Number.POSITIVE_INFINITY) return undefined
@@ -205,7 +205,7 @@ export class Caches implements AsyncDisposable {
     return this.#join(resource, REPLAYED, ready)
   }
 
-  /** Reads all objects again, as after a restart. Watches end, and what was before can no longer be watched. */
+  /** Reads all objects again, as after a restart. Watches end, and earlier revisions can no longer be watched. */
   async reload(): Promise<void> {
     const loaded = Array.from(this.#byPrefix.values(), ({ resource }) => resource).filter(({ prefix }) => !this.#joining.has(prefix))
     await Promise.all(loaded.map(resource => this.#join(resource, 0)))

@@ -29,7 +29,7 @@ export type WriteRequest = {
   readonly manager: string
   /** An object is handed over as it is; patches are JSON texts. */
   readonly body: { readonly mediaType: string; readonly bytes: Uint8Array; readonly object?: HandedOver }
-  /** Asked before an update or an apply creates what is not there; throws when the user may not. */
+  /** Called before an update or an apply creates a missing object; throws when the user may not. */
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */
   readonly beforeStore?: () => void

@@ -20,7 +20,7 @@ import type { Named } from './change.ts'
 import type { Identity } from './identity.ts'
 import type { AllHandler, ChangeHandler, IndexDefinition, Informer, Informers } from './informer.ts'
 
-/** An object as it is sent: what is left out gets its default. */
+/** An object as it is sent: absent fields get their defaults. */
 export type Draft<O> = O extends readonly (infer E)[] ? Draft<E>[] : O extends object ? { [K in keyof O]?: Draft<O[K]> | undefined } : O
 
 export type PatchType = 'merge' | 'strategic' | 'json'
@@ -171,7 +171,7 @@ export class ResourceClient<O extends Envelope> {
     return count
   }
 
-  /** Delivers what is there as `added`, then every change. Resolves when all that was there has been delivered. */
+  /** Delivers the stored objects as `added`, then every change. Resolves when all stored objects have been delivered. */
   watch(handler: ChangeHandler<O>, signal: AbortSignal): Promise<void> {
     return this.#parts.informer().watch(handler, signal)
   }

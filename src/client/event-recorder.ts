@@ -1,6 +1,6 @@
 /**
  * Events about objects, as kube-controller-manager records them: the same event again counts up the first one, many that differ
- * in their message alone are combined, and who has too much to tell about one object is cut short.
+ * in their message alone are combined, and a source with too many events about one object is throttled.
  *
  *     recorder.event(object, 'Warning', 'FailedCreate', 'the quota is used up')
  */
@@ -28,7 +28,7 @@ export interface EventRecorder {
   flushed(): Promise<void>
 }
 
-/** Records what was decided to say about an object. */
+/** Records all notices about an object. */
 export function recordAll(recorder: EventRecorder, object: Involved, notices: Iterable<Notice>): void {
   for (const { type, reason, message } of notices) recorder.event(object, type, reason, message)
 }

@@ -1,6 +1,6 @@
 /**
  * The one way to observe changes. An informer delivers the objects of a resource that are there as `added`, then every change in
- * the order of revisions, and keeps indexes of what is current:
+ * the order of revisions, and keeps indexes of the current objects:
  *
  *     informer.watch(onChange, signal)      added a, added b … synced │ updated a, deleted b, added c …
  *     informer.byIndex(OWNER_INDEX, uid)    the objects that have this owner
@@ -112,14 +112,14 @@ export class Informer<O = AnyObject> {
   /** The current objects that have a value in an index, which is made at the first question. */
   *byIndex(definition: IndexDefinition<O>, value: string): Iterable<ObjectRevision<O>> {
     this.addIndex(definition)
-    // The handler that asks may change what is indexed before it has read all.
+    // The handler that asks may change the index before it has read all.
     for (const key of [...this.#indexes.get(definition.name)!.keys(value)]) {
       const found = this.#backend.get(this.resource, key)
       if (found) yield found as ObjectRevision<O>
     }
   }
 
-  /** Delivers what is there, then what changes, until the signal ends it. Resolves when all that was there has been delivered. */
+  /** Delivers the stored objects, then every change, until the signal ends it. Resolves when all stored objects have been delivered. */
   async watch(handler: ChangeHandler<O>, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     /** Objects that changed before they were delivered: their newer state has been delivered already. */
@@ -203,7 +203,7 @@ export class Informers implements Observer {
     })
   }
 
-  /** A handler that fails must not keep the cache from taking in what was written. */
+  /** A handler that fails must not keep the cache from taking in a write. */
   #guard(deliver: () => void): void {
     try {
       deliver()

@@ -17,7 +17,7 @@ export type WorkQueueOptions<K> = {
   readonly reconcile: (key: K) => Promise<Again | undefined | void>
   /** Told of every failure that is no conflict; the key is tried again. */
   readonly onError: (error: unknown, key: K) => void
-  /** Ends the queue: nothing more is begun, what is under way is not interrupted. */
+  /** Ends the queue: no further reconcile begins, and none is interrupted. */
   readonly signal: AbortSignal
   /** How many keys are reconciled at the same time; one unless told. */
   readonly workers?: number

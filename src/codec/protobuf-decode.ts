@@ -51,7 +51,7 @@ type Slots = any[]
 type ReadField = (reader: ProtobufReader, slots: Slots) => void
 /** Reads one value; undefined for an empty one that stands for nothing, such as an empty time. */
 type ReadValue = (reader: ProtobufReader) => any
-/** Makes the final value from what was read; undefined when it is left out. */
+/** Makes the final value from a slot; undefined when it is left out. */
 type Build = (read: any) => any
 
 const codecs = new WeakMap<MessageShape, MessageCodec>()
@@ -96,7 +96,7 @@ class MessageCodec {
     reader.leave(outer)
   }
 
-  /** Replaces what was read. */
+  /** Replaces values in the slots. */
   give(slots: Slots, given: Given): void {
     for (const name in given) {
       const slot = this.#names.indexOf(name)

@@ -2,7 +2,7 @@
  * From JSON values to Kubernetes protobuf, compiled once per type, in one of two encodings that mean the same. To a reader of protobuf a
  * plain field that is left out and one that is zero are the same, and of the others JSON says which it is:
  *
- *   sparse     only what is present is written, which is shorter: what clients are sent
+ *   sparse     only present fields are written, which is shorter: for clients
  *   complete   plain fields are written even when zero, and maps in the order of their keys, byte by byte as Go writes them: what
  *              is stored where kube-apiserver reads it
  */

@@ -75,7 +75,7 @@ function countValues(bytes: Uint8Array): number {
 export function encodeObject(object: AnyObject, resourceVersion: string | undefined = object.metadata.resourceVersion): Buffer {
   const { kind, apiVersion, metadata } = object
   const { name, generateName, namespace, uid } = metadata
-  // Undefined fields are not written. Loops, as V8 takes long for what is left of an object without some of its fields.
+  // Undefined fields are not written. Loops, as V8 takes long to make an object from the other fields of another one.
   const ordered: Record<string, unknown> = {
     name,
     generateName: generateName || undefined,

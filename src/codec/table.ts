@@ -61,7 +61,7 @@ export function* tableRows(resource: Resource, items: readonly ListItem[], optio
   for (const { json, object } of rows.sort((a, b) => rowOrder(a.object, b.object))) yield rowOf(resource, json, { ...options, object, ctx })
 }
 
-/** The work that the cells may cost grows with what is shown, so that columns at worst double what a table costs. */
+/** The work that the cells may cost grows with the shown objects, so that columns at worst double the cost of a table. */
 function tableBudget(items: readonly ListItem[]): Budget {
   let bytes = 0
   for (const { byteLength } of items) bytes += byteLength

@@ -4,7 +4,7 @@ import { type JobOptions, programFromSource, WorkerPool } from '../lib/worker-po
 import { tooManyRequests } from '../schema/status-error.ts'
 import type { Transcoded, TranscodeJob } from './transcode.ts'
 
-/** Turns bodies into JSON for those who may wait for it. */
+/** Turns bodies into JSON for callers that may wait for it. */
 export interface Transcoder {
   /** Rejects with a StatusError when too many bodies of the user wait, and with the signal's reason when that aborts. */
   transcode(job: TranscodeJob, options: JobOptions): Promise<Transcoded>

@@ -48,7 +48,7 @@ const REASONS: readonly (readonly [RegExp, (line: string, source: string) => Pro
   ],
 ]
 
-/** An entry where none can be: a value that is a mapping, on its line or below it, or the end of what came before. */
+/** An entry where none can be: a value that is a mapping, on its line or below it, or the end of the entry before. */
 function misplaced(line: string, source: string): Problem {
   if (/:\s+[@`%]/.test(line)) return NO_TOKEN
   const indent = (text: string) => text.length - text.trimStart().length
@@ -60,7 +60,7 @@ function misplaced(line: string, source: string): Problem {
     : { text: 'did not find expected key', by: 'parser' }
 }
 
-/** A list or mapping in brackets that does not end: what is missing depends on what comes last. */
+/** A list or mapping in brackets that does not end: the missing character depends on the last one. */
 function unclosed(source: string): Problem {
   const last = source.trimEnd().at(-1) ?? ''
   if ('[{,:'.includes(last)) return { text: 'did not find expected node content', by: 'parser', later: 1 }

@@ -131,8 +131,8 @@ function inline(value: string): string {
 /** Numbers in base sixty are text here, but numbers to other parsers. */
 const SEXAGESIMAL = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/
 
-/** Characters that only a double-quoted scalar can hold: control characters, tabs among them, and what is outside the basic plane. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
+/** Characters that only a double-quoted scalar can hold: control characters, tabs among them, and characters outside the basic plane. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters.
 const SPECIAL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\ud800-\udfff\ufeff\ufffe\uffff]/
 
 /** Texts that would mean something else without quotes: indicators at the start, document marks, a colon or hash beside a space. */
@@ -170,7 +170,7 @@ const ESCAPES = new Map([
 ])
 
 function doubleQuoted(value: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it escapes control characters.
   return `"${value.replace(/["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]|[\u{10000}-\u{10ffff}]|[\ud800-\udfff]/gu, escapeCharacter)}"`
 }
 

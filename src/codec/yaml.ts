@@ -144,7 +144,7 @@ class Conversion {
     }
   }
 
-  /** Begins to read what is inside a list or mapping that has just been opened. */
+  /** Begins to read the inside of a list or mapping that has just been opened. */
   #enter(): void {
     if (++this.#depth > LIMITS.yamlDepth) throw tooDeep()
   }
@@ -157,7 +157,7 @@ class Conversion {
     return true
   }
 
-  /** Sets the entries of a mapping one after the other: a merged mapping is overridden by what follows it and overrides what precedes it. */
+  /** Sets the entries of a mapping one after the other: later entries override a merged mapping, which overrides earlier ones. */
   #fill(object: JsonObject): void {
     this.#enter()
     while (!this.#isLeft()) {

@@ -120,7 +120,7 @@ function hasSegments(path: string, counts: readonly number[]): boolean {
   return counts.includes(segments.length) && segments.every(segment => segment !== '')
 }
 
-/** Copied when read: a part of what etcd sent would keep all of it in memory. */
+/** Copied when read: a part of a response of etcd would keep all of it in memory. */
 const AS_IS: StoredKind = { encode: bytesOf, decode: value => ({ value: Buffer.from(value) }) }
 
 const NODE_PORT_RANGE = storedKind(

@@ -1,5 +1,5 @@
 /**
- * Where kube-apiserver keeps the objects of each kind in etcd, in which version and encoding. What is not listed is the rule: a
+ * Where kube-apiserver keeps the objects of each kind in etcd, in which version and encoding. Kinds that are not listed follow the rule: a
  * built-in kind is under its plural name, as protobuf, in its stored version; custom kinds are under group and plural, as JSON.
  */
 import { isServedApart, type Resource, recordsPath } from '../schema/resource.ts'

@@ -45,7 +45,7 @@ export function storedKind(described: Described, options: StoredKindOptions): St
   return layout.encoding === 'json' ? new JsonKind(described, options) : new ProtobufKind(described, options)
 }
 
-/** Runs a reader of a record; what is wrong with the record becomes its fault. */
+/** Runs a reader of a record; an error in the record becomes its fault. */
 function decodedBy(read: () => Decoded): Decoded {
   try {
     return read()
@@ -190,7 +190,7 @@ function readJson(stored: Uint8Array, described: Described, options: StoredKindO
   return storedFrom(isOld ? fromV1beta1(value) : value, described, options)
 }
 
-/** The other served version that a record is in; undefined when it is in the stored one. Refuses what is neither. */
+/** The other served version that a record is in; undefined when it is in the stored one. Refuses other versions. */
 function versionOf(
   { kind, apiVersion }: Pick<Enveloped, 'kind' | 'apiVersion'>,
   described: Described,
@@ -206,7 +206,7 @@ function versionOf(
 
 function convertedFrom(version: Resource, value: JsonObject): JsonObject {
   const object = conform(version.type, value).value as AnyObject
-  // Through text: what is undefined is absent there.
+  // Through text, where undefined fields are absent.
   return JSON.parse(stringifyJson(version.conversion!.toStored(object) as unknown as Json)) as JsonObject
 }
 

@@ -3,7 +3,7 @@ import { LIMITS } from '../lib/limits.ts'
 import { didYouMean } from '../lib/nearest-name.ts'
 import type { Fault } from '../public.d.ts'
 
-/** An invalid fault; the message says what is wrong and what to write instead. */
+/** An invalid fault; the message names the mistake and its correction. */
 export class FaultError extends TypeError {}
 
 type Check = { readonly takes: string; readonly fits: (value: any) => boolean }

@@ -125,7 +125,7 @@ function decodePath(path: string): string | undefined {
       return undefined
     }
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it refuses them.
   return !decoded.startsWith('/') || /[\u0000-\u001f\u007f]/.test(decoded) ? undefined : decoded
 }
 

@@ -29,5 +29,5 @@ export function warningHeaders(warnings: readonly string[]): string[] {
 /** Header values are Latin-1 on the wire: the UTF-8 bytes of the string are sent as such. */
 const quoted = (text: string) => Buffer.from(`299 - "${text.replace(/[\\"]/g, '\\$&')}"`, 'utf8').toString('latin1')
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them.
 const CONTROL = /[\u0000-\u001f\u007f]/

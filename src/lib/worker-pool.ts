@@ -108,7 +108,7 @@ export class WorkerPool<J, R> implements AsyncDisposable {
     return thread
   }
 
-  /** The next job of the user who has waited longest; then the other users take their turn. */
+  /** The next job of the user who has waited longest; then the other users follow. */
   #takeNext(): Pending<J, R> {
     const [[user, queue]] = this.#waiting as unknown as [[string, Pending<J, R>[]]]
     const next = queue.shift()!

@@ -201,7 +201,7 @@ export function itemFault(list: ListStructure, item: Json | undefined): string {
 const blanks = new WeakMap<AnyType, JsonObject>()
 
 /**
- * The object of a type before anything is set: what is always written is there as zero, messages that are never absent
+ * The object of a type before anything is set: fields that are always written are there as zero, messages that are never absent
  * are there empty. A create is compared with it, so that only what differs from it has a manager. It is shared and frozen.
  */
 export function emptyValueOf(type: AnyType): JsonObject {

@@ -25,7 +25,7 @@ export function fieldSetOf(type: AnyType, value: Json): FieldSet {
 
 /**
  * The fields that are there, messages, lists and maps among them; the root counts as there. Items of a list that have the same
- * fields as the one before share its set, here and in what is named: it is written only once.
+ * fields as the one before share its set, here and among names: it is written only once.
  */
 export function presenceOf(structure: Structure, value: Json): FieldSet {
   if (structure.atomic || value === null || typeof value !== 'object') return LEAF
@@ -55,7 +55,7 @@ export class Repeated {
   readonly items: Json[] = []
 }
 
-/** The items of a set or keyed list by what tells them apart. */
+/** The items of a set or keyed list by their keys. */
 export function itemsByIdentity(list: ListStructure, items: readonly Json[]): Map<ItemIdentity, Json | Repeated> {
   const found = new Map<ItemIdentity, Json | Repeated>()
   for (const item of items) {

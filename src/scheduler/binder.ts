@@ -27,7 +27,7 @@ export type BinderParts = {
   readonly failures: Pick<FailureReporter, 'fail'>
   readonly observe: (result: AttemptResult, begun: number) => void
   readonly onBound: (queued: QueuedPod) => void
-  /** Called when reservations were given back: other pods may use what was reserved. */
+  /** Called when reservations were given back: other pods may use them. */
   readonly onReleased: () => void
   readonly onError: (error: unknown) => void
   /** Repeats a binding that waits. */

@@ -87,7 +87,7 @@ test('in a large cluster a share of the nodes is looked at, and every node has i
   assert.equal(parts.rotation.next, 230)
 })
 
-// Whatever comes, what was promised holds.
+// Whatever comes, the promise holds.
 
 const zones = ['z1', 'z2', 'z3']
 const anyPod = fc.record({

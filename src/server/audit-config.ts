@@ -1,4 +1,4 @@
-/** The settings of the audit, their defaults, and what is wrong with them: as kube-apiserver has them. */
+/** The settings of the audit, their defaults and errors, as kube-apiserver has them. */
 import { EVENT_VERSION } from '../audit/event.ts'
 import { LOG_FORMATS } from '../audit/log-sink.ts'
 import type { AuditBackendOptions, AuditLogOptions, AuditWebhookOptions } from '../public.d.ts'
@@ -51,7 +51,7 @@ export const AUDIT_DEFAULTS: AuditConfig = {
   },
 }
 
-/** Whether there is anything to open: without a policy nothing is recorded, but somebody who named a log is told so. */
+/** Whether there is anything to open: without a policy nothing is recorded, but whoever names a log gets a message. */
 export const isAudited = ({ policyFile, policy, log, webhook }: AuditConfig): boolean =>
   (policyFile ?? policy ?? log.path ?? webhook.configFile) !== undefined
 

@@ -16,7 +16,7 @@ export type CompactionPolicy = {
   readonly isPressed?: () => boolean
   /** The oldest revision that somebody still reads. It is kept unless the store is pressed for space. */
   readonly held?: () => Revision | undefined
-  /** Called before the store forgets what is before a revision. */
+  /** Called before the store forgets all revisions before one. */
   readonly onCompact?: (before: Revision) => void
   readonly clock?: Clock
   /** Called when a compaction fails; it is retried at the next check. */

@@ -4,7 +4,7 @@
  *
  *     0 ────────────── limit − 1/20 ─── limit ──────── + 1/40 ──────────── + 1/20
  *     everything       ends the alarm   raises it      small growth of     deletions, and updates
- *                                                      what is there       that do not grow
+ *                                                      stored objects      that do not grow
  *
  * Deletions always go on. So do updates that do not grow their object: controllers renew leases, finalizers are removed. What adds
  * little (a status, a finalizer, the time of a deletion) may use a reserve behind the limit, and the second half of that is for

@@ -3,7 +3,7 @@ import type { Fence } from '../lib/fence.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 
 export interface Store {
-  /** Whether other processes write to it as well: a watch may then be behind what was acknowledged to clients. */
+  /** Whether other processes write to it as well: a watch may then be behind acknowledged writes. */
   readonly isShared?: boolean
   /**
    * Counts how often it has gone back to an earlier state or become another one, as etcd can that is restored from a backup. Watches end
@@ -73,7 +73,7 @@ export type Page = { readonly revision: Revision; readonly entries: readonly Ent
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
 
 export type StoreSize = {
-  /** The bytes taken from the disk or from memory, the part in use, and the least part of that which is history, where known. */
+  /** The bytes taken from the disk or from memory, the part in use, and the least size of history in it, where known. */
   readonly bytes: number
   readonly usedBytes: number
   readonly historyBytes?: number
@@ -102,7 +102,7 @@ export class LateBytes {
   readonly #make: () => Uint8Array
   #made: Uint8Array | undefined
 
-  /** `make` may refuse what is too large. */
+  /** `make` may refuse a value that is too large. */
   constructor(make: () => Uint8Array) {
     this.#make = make
   }

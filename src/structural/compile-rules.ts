@@ -39,7 +39,7 @@ export type RulesOf = { readonly type: RuleType; readonly root?: RuleType; reado
 
 /**
  * Compiles the rules of one schema for values of a type, each when it is asked for: there can be very many. `root` is a type that has it
- * as a part, whose names it uses. What was compiled once for a schema is not compiled again.
+ * as a part, whose names it uses. Rules are compiled once per schema.
  */
 export function* compiledRules(schema: JsonSchema, { type, root = type, ageOf = STORED }: RulesOf): Iterable<CompiledRule> {
   const compiler = compilerFor(schema, type, root)

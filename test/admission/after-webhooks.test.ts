@@ -63,7 +63,7 @@ test('managedFields that a webhook breaks are restored, with a warning', patient
   assert.deepEqual(patched.json.metadata.managedFields, json.metadata.managedFields)
 })
 
-test('a webhook is told how long it has: its own time, or what is left of that of the request', patient, async t => {
+test('a webhook is told its timeout: its own, or the rest of that of the request', patient, async t => {
   const server = await freshServer(t)
   const hook = await webhook(t, allow)
   for (const type of ['mutating', 'validating'] as const)
@@ -188,7 +188,7 @@ for (const { what, priorityClassName, webhooks, calls, labels, error } of reinvo
     )
   })
 
-test('what a webhook adds gets its defaults and is validated like the rest', patient, async t => {
+test('fields that a webhook adds get their defaults and are validated like the rest', patient, async t => {
   const server = await freshServer(t)
   const hook = await webhook(
     t,

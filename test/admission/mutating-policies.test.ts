@@ -336,7 +336,7 @@ test('a mutating policy about a custom kind', patient, async t => {
       assert.equal(status, 201, text)
       assert.deepEqual(json.spec, expected)
     })
-  await t.test('matches what is sent in another version', async () => {
+  await t.test('matches objects that are sent in another version', async () => {
     const resourceRules = [{ ...ruleFor(['pandas'], { group: 'bears.example.com', version: 'v1' }), resourceNames: ['first', 'second'] }]
     const mutation = applied('Object{ metadata: Object.metadata{ labels: {"mutated-panda": object.apiVersion.replace("/", ".")} } }')
     await makePolicy(server, 'Mutating', 'p', { spec: { matchConstraints: { resourceRules }, mutations: [mutation] } })

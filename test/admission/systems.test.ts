@@ -111,7 +111,7 @@ testWith('kubectl', 'certificates: a conversion webhook, and webhooks whose CA i
   await kubectl(['create', '-f', '-'], good)
   assert.equal(await kubectl(['get', 'cert', 'web', '-o', 'jsonpath={.spec.duration}']), '2160h')
   assert.equal(await kubectl(['get', 'certificates.v1alpha1.certs.example.com', 'web', '-o', 'jsonpath={.spec.commonName}']), 'example.com')
-  // The webhooks are for v1, and are asked in v1 about what is sent in v1alpha1.
+  // The webhooks are for v1, and are called in v1 about objects that are sent in v1alpha1.
   await kubectl(['replace', '-f', '-'], certificate('v1alpha1', { secretName: 's', duration: '1h', commonName: 'other.example' }))
   const last = hook.seen.filter(request => request.operation === 'UPDATE').at(-1)
   assert.deepEqual([last.requestKind.version, last.kind.version], ['v1alpha1', 'v1'])

@@ -280,7 +280,7 @@ test('a policy about one version of a kind is evaluated for the others, unless i
   assert.match(await tried('v1'), /denied request/)
 })
 
-test('the types of expressions are checked, and what is wrong is told in the status', patient, async t => {
+test('the types of expressions are checked, and the status lists the errors', patient, async t => {
   const server = await freshServer(t)
   const deployments = {
     matchConstraints: { resourceRules: [ruleFor(['deployments'], { group: 'apps', version: 'v1', operations: ['CREATE'] })] },

@@ -32,7 +32,7 @@ export async function costs(server: ServerProcess): Promise<Costs> {
 /** Compiling and collecting garbage fall into some request or other, and take as long again. */
 const NOISE = 2
 
-/** Fails if something took longer than it may. The machine is measured only then: what is quick enough on any machine is in order. */
+/** Fails if something took longer than it may. The machine is measured only then: a quick request is in order on any machine. */
 export function assertWithin(what: string, ms: number, most: number): void {
   if (ms < most) return
   const slow = slowness() * NOISE

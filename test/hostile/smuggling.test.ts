@@ -124,7 +124,7 @@ for (const [reader, { first, during, pieces = (text: string) => [text] }] of Obj
         const expected = [...read, ...(after === 'kept' ? ['GET /after 0'] : [])]
         assert.deepEqual(received.requests, expected, received.text.slice(0, 1000))
         const refusals = received.statuses.slice(expected.length)
-        // Once the earlier request has been answered, there is room for a refusal of what follows it.
+        // Once the earlier request has been answered, there is room for a refusal of the next one.
         if (after === 'closed' && pieces(text).length > 1) assert.ok(refusals.length <= 1 && refusals.every(status => status === 400))
         else assert.deepEqual(refusals, typeof after === 'number' ? [after] : [])
         assert.deepEqual(

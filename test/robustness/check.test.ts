@@ -133,7 +133,7 @@ test('a history that a correct server can produce has nothing wrong with it', ()
   assert.match(summary(history(...good)), /^9 writes \(1 without an answer\), 3 reads, 5 lists and pages, \d+ events in 5 watches/)
 })
 
-test('a write without an answer is settled by what is seen of it', () => {
+test('a write without a response is settled by later reads', () => {
   const unknown = put(a2, { outcome: { is: 'unknown' } })
   assert.deepEqual(promises(unknown, watch(1, [event('ADDED', a2)])), [])
   assert.deepEqual(promises(unknown, watch(1, [bookmark(2)])), [])
@@ -166,7 +166,7 @@ test('a watch with a selector must send objects that begin or cease to match', (
   assert.deepEqual(promises(...WRITES, watch(1, [...RED_EVENTS.slice(0, 3), event('MODIFIED', a5)], red)), ['watches tell what happened'])
 })
 
-test('a bookmark ahead of what was delivered is found', () => {
+test('a bookmark ahead of the delivered events is found', () => {
   assert.deepEqual(promises(...WRITES, watch(1, [...EVENTS.slice(0, 2), bookmark(4)])), ['bookmarks do not run ahead'])
   assert.deepEqual(promises(...WRITES, watch(3, [bookmark(2)])), ['watches are ordered'])
   assert.deepEqual(promises(...WRITES, watch(1, [...RED_EVENTS.slice(0, 3), bookmark(5)], { selection: RED })), [
@@ -174,7 +174,7 @@ test('a bookmark ahead of what was delivered is found', () => {
   ])
 })
 
-test('a watch must begin with one snapshot that is not older than what was observed before', () => {
+test('a watch must begin with one snapshot that is not older than earlier observations', () => {
   const begin = (events: WatchEvent[], more: Partial<Session> = {}) =>
     promises(...WRITES, watch(1, EVENTS), watch(undefined, events, { start: 41, ...more }))
   const broken = ['a watch begins with a snapshot']
@@ -292,7 +292,7 @@ test('a violation is shown with the few lines of history around it', () => {
   assert.ok(text.split('\n').length < 30)
 })
 
-test('what a reader sees of the time before the record is not taken for what was there when it began', () => {
+test('a read from before the record is not taken for the state at its beginning', () => {
   const again = object(A, 11, 'a11', { uid: 'another' })
   const acts = [
     page(9, [a5], { ...at(10, { start: 101, end: 102 }), exactly: 9 }),

@@ -320,7 +320,7 @@ async function startResolving(t: Scope, resolveName: ResolveName, options: Start
 }
 
 // At 6256f0f1 names were not looked at.
-test('a name is judged by what it means when it is connected to, and by all of its addresses', patient, async t => {
+test('a name is judged by all addresses that it resolves to when the connection is made', patient, async t => {
   const { port, connections } = await canary(t)
   let answers: string[] = []
   let questions = 0

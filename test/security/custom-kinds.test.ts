@@ -296,7 +296,7 @@ async function prepare({ admin }: Arena): Promise<void> {
   )
 }
 
-test('no definition of a custom kind takes what is not its own', patient, async t => {
+test('no definition of a custom kind takes resources of others', patient, async t => {
   const arena = await startArena(t, ROWS, { controllers: ['none'] })
   await prepare(arena)
   await runAttacks(t, arena, ROWS)

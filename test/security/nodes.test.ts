@@ -1,4 +1,4 @@
-// Tricks of a node: it reads what its own pods use and writes what is its own, and nothing else.
+// Tricks of a node: it reads objects that its own pods use, writes its own objects, and nothing else.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
@@ -536,7 +536,7 @@ async function populate({ admin }: Arena): Promise<(row: Attack) => Attack> {
   return row => (row.body === undefined ? row : { ...row, body: inPlace(row.body) })
 }
 
-test('a node gets nothing but what is its own', patient, async t => {
+test('a node gets nothing but its own objects', patient, async t => {
   const options = { controllers: ['none'], authorizationMode: ['Node', 'RBAC'], enableAdmissionPlugins: ['NodeRestriction'] }
   const arena = await startArena(t, ROWS, options)
   const prepared = await populate(arena)

@@ -1,4 +1,4 @@
-// Servers that this server calls are trusted as Go trusts them: by signatures, not by what certificates are called.
+// Servers that this server calls are trusted as Go trusts them: by signatures, not by the names of certificates.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ const as = (token: string) => ({ ...anonymous, headers: { authorization: `Bearer
 
 // At 6256f0f1 each of these was refused: `certificate signed by unknown authority`, since OpenSSL said DEPTH_ZERO_SELF_SIGNED_CERT.
 for (const [what, issued] of Object.entries(CERTIFICATES)) {
-  test(`OpenSSL refuses what is made with ${what}, which is why it is not asked`, async t => {
+  test(`OpenSSL refuses certificates made with ${what}, which is why it is not asked`, async t => {
     const hook = await webhook(t, () => {}, { issued })
     const refused = new Promise<string>(resolve =>
       connect({ host: '127.0.0.1', port: hook.port, ca: issued.ca }).on('error', error =>

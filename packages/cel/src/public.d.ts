@@ -73,7 +73,7 @@ export interface Program {
   readonly expression: string
   /** The type of its value as CEL writes it: `bool`, `list(int)`. */
   readonly type: string
-  /** The bounds of what an evaluation costs, from the declared maxima; `max` is 2^64 - 1 where nothing bounds it. */
+  /** The bounds of the cost of an evaluation, from the declared maxima; `max` is 2^64 - 1 where nothing bounds it. */
   readonly estimatedCost: { readonly min: bigint; readonly max: bigint }
   evaluate(variables?: { readonly [name: string]: JsonValue }, limits?: Limits): Outcome
 }

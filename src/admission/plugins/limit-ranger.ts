@@ -49,7 +49,7 @@ export function limitRanger(reader: Reader): Plugin {
   }
 }
 
-/** Pods when they are created or resized, and claims; not what is being deleted anyway. */
+/** Pods when they are created or resized, and claims; not objects that are being deleted anyway. */
 function limitedKind({ operation, resource, subresource, oldObject }: Attributes): 'pods' | 'persistentvolumeclaims' | undefined {
   if ((operation !== 'CREATE' && operation !== 'UPDATE') || resource.group !== '' || oldObject?.metadata.deletionTimestamp) return undefined
   const isResize = subresource === 'resize' && operation === 'UPDATE'

@@ -68,7 +68,7 @@ function* checkBinding(
 ): Step<FieldError | undefined> {
   const { policyName = '', paramRef } = object!['spec'] as Binding
   const before = oldObject?.['spec'] as Binding | undefined
-  // kube-apiserver compares addresses of what is the same, and so asks at every update; nothing is read then that was not before.
+  // kube-apiserver compares the addresses of equal values, and so asks at every update; nothing is read then that was not before.
   if (!paramRef || (policyName === before?.policyName && deepEqual(paramRef, before.paramRef))) return undefined
   const policy = parts.reader.get({ group, version, plural: policies }, policyName)
   const paramKind = (policy?.['spec'] as Policy | undefined)?.paramKind

@@ -59,7 +59,7 @@ export class PolicyCompiler {
   }
 }
 
-/** A value, or the message of what went wrong. */
+/** A value, or an error message. */
 export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly type: 'compile_error' | 'invalid_error' }
 
 /** One pass over expressions that share a limit of cost and the values of variables. */

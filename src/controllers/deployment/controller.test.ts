@@ -59,7 +59,7 @@ test('a Deployment is rolled out, updated, scaled and rolled back, with events',
     new Set(status.conditions!.map(({ type, status, reason }) => `${type} ${status} ${reason}`)),
     new Set(['Available True MinimumReplicasAvailable', 'Progressing True NewReplicaSetAvailable']),
   )
-  // Neither revisions nor counts are a change of what is asked for.
+  // Neither revisions nor counts change the desired state.
   assert.equal(metadata.generation, 4)
   for (const each of running) await each.idle()
   const messages = Array.from(events.list(), ({ reason, message = '' }) => `${reason} ${message.replace(/web-\w+/, 'SET')}`)

@@ -48,7 +48,7 @@ class FarCollector {
   readonly #context: ControllerContext
   /** Objects of this server with an owner of a kind that another server serves, by key. */
   readonly #near = new Map<string, Near>()
-  /** Owners of what other servers have. */
+  /** Owners of objects on other servers. */
   #owners: ReadonlySet<string> = new Set()
   /** Objects whose owner was missing at the last list. */
   #suspects: ReadonlySet<string> = new Set()

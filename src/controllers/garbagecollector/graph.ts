@@ -1,6 +1,6 @@
 /**
- * The graph of owners and dependents, from the ownerReferences of objects. Only objects that have such references are in it, and only what is
- * needed to find them again:
+ * The graph of owners and dependents, from the ownerReferences of objects. Only objects that have such references are in it, with only the
+ * fields that are needed to find them again:
  *
  *     pod ──owner──→ replicaset ──owner──→ deployment          dependentsOf(replicaset's uid) = pod
  *

@@ -144,7 +144,7 @@ test('whatever is recommended, the size stays between its bounds and moves no fu
         assert.equal(able.status, 'True')
         assert.equal(limited.status === 'True', limited.reason !== 'DesiredWithinRange')
         assert.deepEqual(after.recommendations.at(-1), { replicas: recommended, atMs: NOW })
-        // Deciding again at the same moment with what is remembered now changes nothing but what is remembered.
+        // Deciding again at the same moment with the new memory changes nothing but the memory.
         assert.equal(normalize(recommended, after, given).desired, desired)
       },
     ),

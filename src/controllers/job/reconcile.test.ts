@@ -163,7 +163,7 @@ test('after failures a job waits twice as long each time', () => {
   assert.equal(second.plan.waitMs, 20_000)
   const ok = round({ ...work, status: second.status }, [pod({ phase: 'Succeeded', ended: 20 })], { seconds: 20, record: second.record })
   assert.deepEqual([ok.plan.create.length, ok.plan.waitMs], [1, undefined])
-  // Without a memory, what is there tells.
+  // Without a memory, the pods tell.
   const restarted = round(work, [pod({ phase: 'Failed', tracked: false }), pod({ phase: 'Failed', tracked: false, ended: 5 })], {
     seconds: 5,
   })

@@ -1,4 +1,4 @@
-// Claims and volumes over a registry: what is bound, and that nothing is bound twice whatever happens at the same time.
+// Claims and volumes over a registry: which are bound, and that none is bound twice whatever happens at the same time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

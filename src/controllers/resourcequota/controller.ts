@@ -1,5 +1,5 @@
 /**
- * Keeps the status of quotas: the limits in force, and the amounts in use. Admission counts what is created; here everything is counted when a
+ * Keeps the status of quotas: the limits in force, and the amounts in use. Admission counts creates; here everything is counted when a
  * quota is created or changed, and again when objects of a kind that the quota is about are gone or use something else.
  */
 import type { Evaluator } from '../../admission/plugins/resource-quota/evaluator.ts'

@@ -24,7 +24,7 @@ test('a script may take so many steps', () => {
   assert.equal(run(`for i in ${words(90)}; do for j in ${words(120)}; do false && echo no; done; done`), '10000 steps')
 })
 
-// At 6256f0f1 only what was printed or expanded was counted: each of these read as much as two thousand steps could.
+// At 6256f0f1 only printed and expanded bytes counted: each of these read as much as two thousand steps could.
 for (const reading of [
   'grep -q zz /f',
   'grep -c a /f',

@@ -54,7 +54,7 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
   const isAdmitted = old.startTime === undefined && !isEnding
   const rejection = isAdmitted ? world.rejection() : undefined
   if (rejection) return rejected(pod, rejection, startTime)
-  // Annotations can change at any time, so every look says what is wrong with them now.
+  // Annotations can change at any time, so every reconcile reports their current mistakes.
   if (!isEnding)
     for (const problem of scriptProblems(metadata.annotations, new Set(draft.roles.keys())))
       report(draft, 'Warning', 'InvalidScript', problem, { repeats: true })

@@ -2,7 +2,7 @@
  * The resource usage of simulated containers: scripted by annotations of their pod, or a part of their requests.
  *
  *     sim.keelson.dev/cpu-usage: 250m                          always a quarter of a processor
- *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of what the container web requests, more after a minute
+ *     web.sim.keelson.dev/cpu-usage: 20%, 150% after 1m        of the requests of the container web, more after a minute
  */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'

@@ -264,7 +264,7 @@ function extendedDraft({ metadata: { namespace = '', name = '', uid = '' } }: Po
   return { metadata, spec: { devices: { requests } } } as ClaimDraft
 }
 
-/** How much of what the pod prefers a node has. */
+/** How many of the pod's preferences a node satisfies. */
 function preference({ claims, verdicts }: State, node: string): number {
   const verdict = verdicts.get(node)
   if (!verdict || !('found' in verdict)) return 0

@@ -47,7 +47,7 @@ test('plugins are on by default and in the order of kube-apiserver 1.37', () => 
   const off = `AlwaysAdmit NamespaceAutoProvision NamespaceExists LimitPodHardAntiAffinityTopology NodeRestriction AlwaysPullImages
     ImagePolicyWebhook PodNodeSelector PodTolerationRestriction EventRateLimit ExtendedResourceToleration
     OwnerReferencesPermissionEnforcement DenyServiceExternalIPs AlwaysDeny`.split(/\s+/)
-  // The first has nothing to protect; those that are added are part of what kinds do themselves in kube-apiserver.
+  // The first has nothing to protect; the others are done by the kinds themselves in kube-apiserver.
   const expected = ALL_PLUGINS.filter(name => !off.includes(name) && name !== 'PodGroupProtection')
   const added = ['PolicyParamsAccess', 'RoleEscalation', 'ResourceClaimStatus', 'PodCertificateSigning']
   assert.deepEqual(

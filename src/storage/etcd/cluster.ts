@@ -39,7 +39,7 @@ export class Cluster {
   readonly #tls: Tls
   readonly #onChange: (message: string) => void
   readonly #retired = new Set<Connection>()
-  /** Ends what is waited for, when the cluster is closed. */
+  /** Ends all waiting, when the cluster is closed. */
   readonly #endings = new Set<() => void>()
   #current: Connection | undefined
   #dialing: Promise<Connection> | undefined

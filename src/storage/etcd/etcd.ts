@@ -74,7 +74,7 @@ const EXTENT_MS = 5_000
 /** The value of a record of this size is made after the record has been sent. */
 const SHORT_RECORD = 16 << 10
 
-/** Connects to etcd. Rejects with `StoreUnavailable`, saying in one line what is wrong. */
+/** Connects to etcd. Rejects with `StoreUnavailable`, with one line that names the cause. */
 export async function openEtcdStore(options: EtcdOptions): Promise<EtcdStore> {
   const cluster = new Cluster(options)
   try {
@@ -129,7 +129,7 @@ export class EtcdStore implements Store, AsyncDisposable {
   readonly #writes = new Set<Promise<unknown>>()
   /** The oldest revision as far as is known. */
   #oldest: Revision = 1
-  /** The question that is under way, and the one that those who have asked since then wait for. */
+  /** The question that is under way, and the one that later callers wait for. */
   #asked: Promise<Revision> | undefined
   #askedNext: Promise<Revision> | undefined
   #closing: Promise<void> | undefined
@@ -318,7 +318,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     // Checked as every store does; etcd counts the time.
     deadlineOf(ttlSeconds, systemClock)
     if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
-    // Nothing is waited for that is there: with one writer, what is waited for is latency.
+    // Present data is not waited for: with one writer, every wait is latency.
     const encoded = value && this.#format.encode(key, value, object)
     const stored = encoded instanceof Promise ? await encoded : encoded
     const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
@@ -415,7 +415,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     return answer
   }
 
-  /** A linearizable write. One that was made after etcd went back was decided by what is no more; nobody can take that back. */
+  /** A linearizable write. One that was made after etcd went back was decided by data that is lost; nobody can undo it. */
   async #write(request: SwapRequest): Promise<SwapResponse> {
     const mark = this.#lineage.mark()
     const answer = await this.#cluster.write(swap, request)

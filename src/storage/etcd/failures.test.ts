@@ -55,10 +55,10 @@ async function follow(store: Store, after: Revision, until: Promise<Revision>): 
 
 type Made = { readonly key: string; readonly value: string; readonly outcome: 'made' | 'not made' | 'unknown' }
 
-/** Time between two writes: what is done to the members is tested, not how many writes they take. */
+/** Time between two writes: the test is about failures of members, not about the number of writes. */
 const BREATH_MS = 2
 
-/** Creates keys one after the other, and notes what was said of each, until told to stop. */
+/** Creates keys one after the other, and notes the outcome of each, until it is stopped. */
 async function writeUntil(store: Store, name: string, isOver: () => boolean): Promise<Made[]> {
   const made: Made[] = []
   for (let i = 0; !isOver(); i++) {
@@ -216,7 +216,7 @@ testWith('etcd', 'a swap that lost is known to have lost even if the answer was 
   const next = await put(other, '/a', '2')
   proxy.loseAnswers()
   const writing = store.swap('/a', { expect: base, value: bytes('3') })
-  // The proxy has passed it on when what is sent after it has an effect.
+  // The proxy has passed it on when a later request has an effect.
   setTimeout(() => proxy.mend(), 200)
   const swap = await writing
   assert.ok(!swap.ok && swap.current!.modified === next && text(swap.current!.value) === '2')

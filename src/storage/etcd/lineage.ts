@@ -3,7 +3,7 @@
  *
  * Every request of the store is linearizable: whichever member answers it has first applied all that was committed before, so that its
  * revision and term are not below those of any answer that had come before the request was sent. A member that lags behind makes such a
- * request wait, and does not answer with an earlier revision. So an answer below what was known when the request was sent is one of
+ * request wait, and does not answer with an earlier revision. So an answer below the revision that was known when the request was sent is one of
  * another history. Headers of watches tell where one member is, which may be behind, and are not looked at; their events are committed.
  */
 

@@ -9,7 +9,7 @@ import type { Value } from '../store.ts'
 export interface RecordFormat {
   /** The place of a key. */
   placeOf(key: string): string
-  /** The key at a place; undefined for what is unknown, which is ignored wherever it appears. `placeOf` of it is the place again. */
+  /** The key at a place; undefined for an unknown one, which is ignored wherever it appears. `placeOf` of it is the place again. */
   keyAt(place: string): string | undefined
   /** The longest beginning that the places of all keys with a prefix have. Keys of one resource are in the order of their places. */
   placesBelow(prefix: string): string

@@ -95,7 +95,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
     return Promise.resolve(DONE)
   }
 
-  /** Ends the watch once it has handed out what is queued. */
+  /** Ends the watch once it has delivered the queued events. */
   end(): void {
     this.#state = 'ended'
     this.#stream?.close()
@@ -270,7 +270,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
     return batch
   }
 
-  /** Ends the watch with an error; what is queued is of no use any more. */
+  /** Ends the watch with an error; queued events are of no use any more. */
   fail(error: unknown): void {
     this.#queue.length = 0
     this.#fail(error)
@@ -289,7 +289,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
     return new RpcError(reason.includes('permission denied') ? CODES.permissionDenied : CODES.unavailable, reason)
   }
 
-  /** Asks for the progress of the watch until it has reached what is wanted. */
+  /** Asks for the progress of the watch until it has reached the requested revision. */
   #ask(): void {
     this.#asking = undefined
     if (this.#state !== 'running' || this.#position >= this.#wanted) return

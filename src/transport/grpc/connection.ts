@@ -257,7 +257,7 @@ export class Connection {
     if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
   }
 
-  /** Finds out whether the server still answers, if there is somebody who waits for it. */
+  /** Finds out whether the member still answers, if a call waits for it. */
   #look(): void {
     const now = performance.now()
     const isLate = now - this.#lookedAt > 2 * LOOK_MS

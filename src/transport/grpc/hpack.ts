@@ -13,7 +13,7 @@ export function encodeHeaders(headers: Iterable<readonly [name: string, value: s
   return Buffer.concat(parts)
 }
 
-/** Reads header blocks. Throws a RangeError for what is none. */
+/** Reads header blocks. Throws a RangeError for other bytes. */
 export class HeaderReader {
   /** Nearly all answers begin and end alike. */
   readonly #known = new Map<string, Headers>()

@@ -117,7 +117,7 @@ test('the first request of a tick is sent at once, all others of the tick togeth
   assert.deepEqual(sent(), [])
   await tick()
   assert.deepEqual(sent(), [2 * one!])
-  // Those who have waited for an answer go on in the tick in which it comes.
+  // Callers that wait for a response go on in the tick in which it comes.
   socket.once('data', request)
   socket.once('data', request)
   socket.push(frame(1, 0x5, 1, Buffer.from([0x88])))

@@ -156,7 +156,7 @@ export class Http2Session {
   readonly #streamWindow: number
   readonly #sessionWindow: number
   readonly #headers = new HeaderReader()
-  /** Those with an id. What is closed has lost its handler, as maps keep what was removed for a while; see CONTRIBUTING.md. */
+  /** Those with an id. A closed one has lost its handler, as maps keep removed entries for a while; see CONTRIBUTING.md. */
   readonly #streams = new Map<number, Stream>()
   /** Requests that the server has no room for yet. */
   readonly #unopened: Stream[] = []
@@ -341,7 +341,7 @@ export class Http2Session {
   #streamEnded(stream: Stream, how: StreamEnd): void {
     // Its handler has canceled it while it took the last frame.
     if (!this.#streams.has(stream.id)) return
-    // The server wants no more of what we have to say.
+    // The server wants no more of the request.
     if (how.isComplete && !stream.hasEnded) this.#reset(stream)
     if (how.isComplete && stream.kept.length > 0) stream.endAfterKept = how
     else stream.end(how)
@@ -380,7 +380,7 @@ export class Http2Session {
 
   #take(chunk: Buffer): void {
     this.heardAt = performance.now()
-    // Those who have waited for what comes go on in this tick, and may have something to send.
+    // Callers that waited for this go on in this tick, and may have something to send.
     this.#isGathering = true
     this.#flushLater()
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])

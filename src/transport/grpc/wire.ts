@@ -99,7 +99,7 @@ const NOTHING = Buffer.alloc(0)
 
 /**
  * Calls back for every field of a message, in its order. The field is the same object each time. Throws a RangeError for
- * what is not a message.
+ * bytes that are no message.
  */
 export function readFields(message: Buffer, take: (field: Field) => void): void {
   const current = { field: 0, number: 0, bytes: NOTHING as Buffer }

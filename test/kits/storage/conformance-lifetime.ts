@@ -8,7 +8,7 @@ import { ManualClock } from './manual-clock.ts'
 
 /** Tests of compaction. */
 export function describeCompaction(open: Opener): void {
-  test('compaction refuses what is before it and keeps everything from there on', async t => {
+  test('compaction refuses earlier revisions and keeps everything from there on', async t => {
     const store = await open(t)
     const first = await put(store, '/a', 'first')
     const kept = await put(store, '/b', 'kept')
@@ -143,7 +143,7 @@ export function describeExpiry(open: Opener, { reopen, remote = false }: Subject
   })
 }
 
-/** Tests of closing, and of opening again what is kept. */
+/** Tests of closing, and of opening a kept store again. */
 export function describeClosing(open: Opener, { reopen }: Subject): void {
   test('a close waits for writes in flight, ends watches and can be repeated', async t => {
     const store = await open(t)
@@ -174,7 +174,7 @@ export function describeClosing(open: Opener, { reopen }: Subject): void {
   })
 
   if (!reopen) return
-  test('what was written, forgotten and deleted is the same after a restart', async t => {
+  test('written, forgotten and deleted keys are the same after a restart', async t => {
     const first = await open(t)
     await put(first, '/a', 'old')
     const a = await put(first, '/a', 'new')

@@ -29,7 +29,7 @@ export function describeQuota({ open, reopen, remote, hasQuota = !remote }: Subj
     assert.ok((await store.swap('/k/0', { expect: entry!.modified, value: null })).ok)
   })
 
-  test('a full store takes updates that do not grow, and a little for what is being deleted', async t => {
+  test('a full store takes updates that do not grow, and small ones of objects that are being deleted', async t => {
     const store = await full(t)
     await update(store, '/k/1', VALUE)
     await update(store, '/k/1', VALUE - 1000)

@@ -32,7 +32,7 @@ export type CheckedWrite = EvaluatedWrite & {
 
 const hardOf = (quota: AnyObject): ResourceList => listOf(quota['status']?.hard)
 
-/** Whether a quota counts an object: by what is in force, which its status says. */
+/** Whether a quota counts an object, by the limits in force, which are in its status. */
 const counts = (evaluator: Evaluator, quota: AnyObject, object: AnyObject): boolean =>
   Object.keys(quota['status']?.hard ?? {}).some(name => evaluator.limits(name)) && inScopes(evaluator, quota, object)
 

@@ -35,7 +35,7 @@ export function persistentVolumeClaims(groupDomain: string): Evaluator {
   }
 }
 
-/** Whole bytes: what is asked for, or what has been allocated where that is more. */
+/** Whole bytes: the requested ones, or the allocated ones where those are more. */
 function storageOf(claim: AnyObject): Quantity | undefined {
   const asked = quantityIn(claim['spec']?.resources?.requests)
   if (!asked) return undefined

@@ -1,11 +1,11 @@
 /**
  * Amounts that have been taken of quotas for objects that are not stored yet. A write is counted in the status of its quotas before its object
- * is stored; whoever counts the objects meanwhile adds what is reserved, so that the same room is not given away twice:
+ * is stored; whoever counts the objects meanwhile adds the reservations, so that the same room is not given away twice:
  *
  *     reserve ─→ status.used + 1 ─→ object is stored ─→ settled          counting: objects + reservations whose object is not visible
  *                                 └→ object is not   ─→ status.used - 1
  *
- * Everybody in this process who writes the status of quotas does so one at a time in a namespace. Servers over one store note what they
+ * In this process the status of quotas is written by one writer at a time in a namespace. Servers over one store note what they
  * reserve where the others find it, before they count it in the status: whoever counts the objects reads the status, then the notes, then
  * the objects, and writes the status only if it is still the same. A write that was counted before is then found as a note or as an object.
  */

@@ -18,7 +18,7 @@ const CONFLICT = new StatusError(409, 'Conflict', 'the object has been modified'
 /** The resource of a quota: its name tells it, or it is configmaps. */
 const limitedBy = (name: string) => (name === 'secrets' ? 'secrets' : 'configmaps')
 
-/** The plugin over quotas, given as what is used and what is the most. */
+/** The plugin over quotas, given as usage and limit. */
 function open(given: Record<string, readonly [used: number, hard: number]>) {
   const amounts = (name: string, [used, hard]: readonly [number, number]): AnyObject =>
     ({

@@ -132,7 +132,7 @@ class QuotaAdmission {
     return new Map(quotas.map(quota => [quota.metadata.name!, { quota, used: listOf(quota['status']?.used) }]))
   }
 
-  /** Those that take something of quotas, which is added to what is used; all others are decided. */
+  /** Those that take something of quotas, which is added to the usage; all others are decided. */
   async #check(quotas: Map<string, RunningQuota>, all: readonly Waiting[], limited: readonly LimitedResource[]) {
     const admitted: Admitted[] = []
     for (const waiting of all) {

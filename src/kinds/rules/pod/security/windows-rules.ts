@@ -22,7 +22,7 @@ export function* validateWindowsOptions(
   if (runAsUserName !== undefined) yield* invalidEach(at.runAsUserName, userNameFaults(runAsUserName))
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them.
 const CONTROL = /[\x00-\x1f\x7f]/
 const NETBIOS_DOMAIN = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
 const DNS_LABEL = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/
