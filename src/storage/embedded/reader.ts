@@ -1,6 +1,6 @@
 /**
  * Reads the store in a directory without changing it: no lock, no fence, nothing expires. Other processes may use the store meanwhile, as
- * all reads are of one transaction of LMDB. It sees what was committed when it was opened.
+ * all reads are of one transaction of LMDB. It sees the data that was committed when it was opened.
  */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -68,17 +68,17 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
   }
 
   async get(key: string, at?: Revision): Promise<Read> {
-    const version = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
-    return { revision: at ?? this.#history.newest, entry: version && this.#entry(key, version) }
+    const state = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
+    return { revision: at ?? this.#history.newest, entry: state && this.#entry(key, state) }
   }
 
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
     const { found, remaining } = this.#history.page(prefix, page)
     const entries: Entry[] = []
     let bytes = 0
-    for (const { key, version } of found) {
+    for (const { key, state } of found) {
       if (page.limit !== undefined && bytes > BYTES_PER_PAGE) break
-      const entry = this.#entry(key, version)
+      const entry = this.#entry(key, state)
       bytes += entry.value.length
       entries.push(entry)
     }
@@ -110,10 +110,10 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
   /** Every record, past ones included, in the order of revisions; each is compared with its checksum. */
   *records(): Generator<LogRecord> {
     for (const header of this.#log.getKeys({ transaction: this.#snapshot.transaction })) {
-      const { key, version } = decodeHeader(header)
+      const { key, state } = decodeHeader(header)
       const body = this.#body(header)
-      const { fault } = decodeEntry(key, version, { header, body })
-      const { modified, created, deleted, deadline } = version
+      const { fault } = decodeEntry(key, state, { header, body })
+      const { modified, created, deleted, deadline } = state
       yield {
         key,
         modified,
@@ -140,9 +140,9 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
     return this.close()
   }
 
-  #entry(key: string, version: Stored): Entry {
-    const header = encodeHeader(key, version)
-    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.#body(header) })
+  #entry(key: string, state: Stored): Entry {
+    const header = encodeHeader(key, state)
+    return decodeEntry(key, state, { header, body: state.damage ? undefined : this.#body(header) })
   }
 
   #body(header: Uint8Array): Uint8Array | undefined {
