@@ -14,7 +14,7 @@ export const objectsIn = (path: string): Written[] =>
   parseAllDocuments(readFileSync(path, 'utf8'), { merge: true }).map(document => document.toJS() as Written)
 
 /**
- * Applies manifests twice on the client side and twice on the server side; the second time of each changes nothing, and what was applied is
+ * Applies manifests twice on the client side and twice on the server side; the second time of each changes nothing, and the manifest is
  * read back. kubectl gets all of them at once: most of its processor time it spends before the first object.
  */
 export async function applyEachWay(kubectl: Kubectl, ...paths: readonly string[]): Promise<void> {

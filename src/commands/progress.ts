@@ -11,7 +11,7 @@ export class Progress {
   #tenths = 0
   #isDirty = false
 
-  /** With `linesElsewhere`, what is no terminal gets a line for each tenth; otherwise nothing. */
+  /** With `linesElsewhere`, an output that is no terminal gets a line for each tenth; otherwise nothing. */
   constructor(out: NodeJS.WriteStream, { linesElsewhere }: { readonly linesElsewhere: boolean }) {
     this.#out = out
     this.#linesElsewhere = linesElsewhere

@@ -66,7 +66,7 @@ export type PageRequest = {
   readonly limit?: number
   readonly after?: string
   readonly at?: Revision
-  /** Values as they lie in the store: what is encrypted at rest stays so, and is no fault. For copies of the store. */
+  /** Values as they lie in the store: encrypted records stay encrypted, and are no fault. For copies of the store. */
   readonly asStored?: true
 }
 export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }

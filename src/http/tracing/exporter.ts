@@ -78,7 +78,7 @@ export class Exporter {
     this.#isClosing = true
     const timer = setTimeout(() => this.#closing.abort(), CLOSING_MS)
     this.#wake()
-    // What came while the last batch was sent is in a further one.
+    // Spans that came while the last batch was sent are in a further one.
     for (let i = 0; i < 2; i++) {
       this.#begin()
       await this.#sending

@@ -1,6 +1,6 @@
 /**
  * Traces requests as kube-apiserver does: a span for each request that is sampled, below it those of its steps. Clients with certain groups
- * may continue a trace of theirs, and so decide what is recorded; those of all others are linked to.
+ * may continue a trace of theirs, and so decide which spans are recorded; those of all others are linked to.
  */
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { RequestTrace, type Span, type SpanAttributes } from '../../lib/request-trace.ts'

@@ -16,7 +16,7 @@ export type KeyParts = {
 }
 
 /**
- * What a text names:
+ * The meanings of a name:
  *
  *     /registry/pods/default/a   the key in etcd
  *     /core/pods/default/a       the key in an embedded store
