@@ -100,7 +100,7 @@ export class History<S extends KeyState> {
   }
 
   /** The first write of a key after a revision, deletions included, among those that are known. */
-  firstAfter(key: string, modified: Revision): V | undefined {
+  firstAfter(key: string, modified: Revision): S | undefined {
     const timeline = this.#timelines.get(key)
     if (!timeline || timeline.latest.modified <= modified) return undefined
     const { older = [], latest } = timeline

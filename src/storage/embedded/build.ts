@@ -31,8 +31,8 @@ export async function buildEmbeddedStore(dir: string, newest: Revision, records:
     engine.expectDisorder()
     let puts: Work['puts'][number][] = []
     let bytes = 0
-    for await (const { key, value, ...version } of records) {
-      const header = encodeHeader(key, { ...version, deleted: false })
+    for await (const { key, value, ...state } of records) {
+      const header = encodeHeader(key, { ...state, deleted: false })
       const body = encodeBody(header, value)
       puts.push({ header, body, isFreeing: false })
       bytes += body.length

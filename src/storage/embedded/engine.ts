@@ -157,24 +157,6 @@ export class Engine {
     }
   }
 
-  /** Writes a copy of the committed data, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
-  async copyTo(file: string): Promise<void> {
-    // The copy is written to a private file, and renamed only when it is complete.
-    const folder = mkdtempSync(`${file}.`)
-    try {
-      const draft = join(folder, 'copy')
-      await this.#parts.root.backup(draft, true)
-      chmodSync(draft, 0o600)
-      sync(draft, 'r+')
-      linkSync(draft, file)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      throw new StoreUnavailable(`cannot save the store to ${file}: it already exists`)
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
-  }
-
   /** Closes the database and lets other processes in. No operation may be running. */
   async close(): Promise<void> {
     await this.file.close()

@@ -7,9 +7,28 @@ import { decodeHeader, encodeHeader, type Stored } from './record.ts'
 /** The header of a damaged record, and the revision that it counts as. */
 export type DamagedRecord = { readonly header: Uint8Array; readonly revision: Revision }
 
-/** The history in a database, and the headers of records that an unfinished compaction has left there. */
-export function loadHistory(engine: Headers): { history: History<Stored>; garbage: Uint8Array[] } {
-  const history = History.load(engine.compacted, inOrder(engine))
+/** A database whose headers can be read. */
+type Headers = Pick<LogFile, 'compacted' | 'headers'>
+
+export type Loaded = {
+  readonly history: History<Stored>
+  /** Headers of records that an unfinished compaction has left. */
+  readonly garbage: Uint8Array[]
+  readonly damaged: readonly DamagedRecord[]
+}
+
+/** The history in a database. A process that joins another one is told which revisions damaged records have there. */
+export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Loaded {
+  const damaged: DamagedRecord[] = []
+  const compacted = file.compacted() ?? 1
+  const noted = function* (writes: Iterable<KeyedState<Stored>>) {
+    for (const write of writes) {
+      const { damage, modified } = write.state
+      if (damage) damaged.push({ header: damage.header, revision: modified })
+      yield write
+    }
+  }
+  const history = History.load(compacted, noted(known ? asKnown(file, known) : inOrder(file, compacted)))
   const garbage = history.sweepAll().map(({ key, state }) => encodeHeader(key, state))
   return { history, garbage, damaged }
 }
@@ -18,13 +37,12 @@ export function loadHistory(engine: Headers): { history: History<Stored>; garbag
 const WIDEST_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
-function* inOrder(engine: Headers): Generator<KeyedState<Stored>> {
+function* inOrder(file: Headers, compacted: Revision): Generator<KeyedState<Stored>> {
   let last: Revision = 0
   let damaged: KeyedState<Stored>[] = []
   for (const header of file.headers()) {
     const found = decodeHeader(header)
     if (found.state.damage) {
-      engine.expectDisorder()
       damaged.push(found)
       continue
     }
@@ -38,27 +56,28 @@ function* inOrder(engine: Headers): Generator<KeyedState<Stored>> {
 
 function* withRevisionsBetween(damaged: KeyedState<Stored>[], low: Revision, high: Revision): Generator<KeyedState<Stored>> {
   let last = low
-  for (const { key, state } of damaged) {
-    const believable = state.modified > last && state.modified < high
-    last = believable ? state.modified : last + 1
-    yield { key, state: { ...state, modified: last, created: last } }
+  for (const found of damaged) {
+    const { modified } = found.state
+    const believable = modified > last && modified < high
+    last = believable ? modified : last + 1
+    yield countedAs(found, last)
   }
 }
 
 /** Damaged headers where the other process has them; one that is damaged since then is left out. */
-function* asKnown(file: Headers, known: readonly DamagedRecord[]): Generator<Versioned<Stored>> {
+function* asKnown(file: Headers, known: readonly DamagedRecord[]): Generator<KeyedState<Stored>> {
   const damaged = known.map(({ header, revision }) => countedAs(decodeHeader(header), revision))
-  damaged.sort((a, b) => b.version.modified - a.version.modified)
+  damaged.sort((a, b) => b.state.modified - a.state.modified)
   for (const header of file.headers()) {
     const found = decodeHeader(header)
-    if (found.version.damage) continue
-    while (damaged.length > 0 && damaged.at(-1)!.version.modified < found.version.modified) yield damaged.pop()!
+    if (found.state.damage) continue
+    while (damaged.length > 0 && damaged.at(-1)!.state.modified < found.state.modified) yield damaged.pop()!
     yield found
   }
   yield* damaged.reverse()
 }
 
-const countedAs = ({ key, version }: Versioned<Stored>, revision: Revision): Versioned<Stored> => ({
+const countedAs = ({ key, state }: KeyedState<Stored>, revision: Revision): KeyedState<Stored> => ({
   key,
-  version: { ...version, modified: revision, created: revision },
+  state: { ...state, modified: revision, created: revision },
 })

@@ -1,7 +1,7 @@
 /** The reading half of an embedded store: an index of the log in memory, values from the mapped file, watches. */
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { Feed } from '../feed.ts'
-import type { History, Versioned } from '../history.ts'
+import type { History, KeyedState } from '../history.ts'
 import type { FromStorage, RecordTransformer } from '../record-transformer.ts'
 import {
   type Batch,
@@ -99,29 +99,29 @@ export class LogReader {
 
   latest(key: string): MaybePromise<Entry | undefined> {
     this.follow()
-    const version = this.history.latest(key)
-    const entry = version && this.entry(key, version)
+    const state = this.history.latest(key)
+    const entry = state && this.entry(key, state)
     this.release()
     return entry
   }
 
   get(key: string, at?: Revision): MaybePromise<Read> {
     const newest = this.follow()
-    const version = at === undefined ? this.history.latest(key) : this.history.at(key, at)
-    const found = version && this.entry(key, version)
+    const state = at === undefined ? this.history.latest(key) : this.history.at(key, at)
+    const found = state && this.entry(key, state)
     this.release()
     return whenDone(found, entry => ({ revision: at ?? newest, entry }))
   }
 
   readBack(key: string, modified: Revision): Entry | undefined {
-    const version = this.history.exact(key, modified)
-    if (!version || version.deleted) return undefined
-    if (this.#isFollowing && !version.damage && !this.file.body(encodeHeader(key, version))) {
+    const state = this.history.exact(key, modified)
+    if (!state || state.deleted) return undefined
+    if (this.#isFollowing && !state.damage && !this.file.body(encodeHeader(key, state))) {
       // It was removed by a compaction that was not noticed yet, or else is damaged.
       this.follow()
-      if (this.history.exact(key, modified) !== version || modified < this.history.oldest) return undefined
+      if (this.history.exact(key, modified) !== state || modified < this.history.oldest) return undefined
     }
-    const entry = this.entry(key, version)
+    const entry = this.entry(key, state)
     this.release()
     // The key of a record that was read before is known.
     return entry instanceof Promise ? undefined : entry
@@ -130,8 +130,8 @@ export class LogReader {
   isStale(key: string): MaybePromise<boolean> {
     if (!this.#transformer?.mayBeStale(key)) return false
     this.follow()
-    const version = this.history.latest(key)
-    const stored = version && this.stored(key, version)
+    const state = this.history.latest(key)
+    const stored = state && this.stored(key, state)
     this.release()
     if (!stored || stored.fault !== undefined) return false
     return whenDone(this.#transformer.fromStorage({ key, place: key }, stored.value), read => read.fault === undefined && read.isStale)
@@ -171,14 +171,14 @@ export class LogReader {
     }
   }
 
-  entry(key: string, version: Stored): MaybePromise<Entry> {
-    return this.#opened(this.stored(key, version))
+  entry(key: string, state: Stored): MaybePromise<Entry> {
+    return this.#opened(this.stored(key, state))
   }
 
   /** An entry with the value as it is stored. */
-  stored(key: string, version: Stored, snapshot?: Snapshot): Entry {
-    const header = encodeHeader(key, version)
-    return decodeEntry(key, version, { header, body: version.damage ? undefined : this.file.body(header, snapshot) })
+  stored(key: string, state: Stored, snapshot?: Snapshot): Entry {
+    const header = encodeHeader(key, state)
+    return decodeEntry(key, state, { header, body: state.damage ? undefined : this.file.body(header, snapshot) })
   }
 
   /** Ends watches and waits for reads. */
@@ -195,12 +195,12 @@ export class LogReader {
 
   #takeUp(): void {
     const { file, history, feed } = this
-    const found: Versioned<Stored>[] = []
+    const found: KeyedState<Stored>[] = []
     for (const header of file.headers(history.newest)) {
       const write = decodeHeader(header)
       // Damaged ones were there when the file was loaded; they may sort behind all others.
-      if (write.version.damage) continue
-      history.append(write.key, write.version)
+      if (write.state.damage) continue
+      history.append(write.key, write.state)
       found.push(write)
     }
     if (found.length === 0 || !feed.isWatched) return
@@ -228,13 +228,13 @@ export class LogReader {
   }
 
   /** The events of changes, as many as have so many bytes; one at least. */
-  #events(found: readonly Versioned<Stored>[]): OpenedEvent[] {
+  #events(found: readonly KeyedState<Stored>[]): OpenedEvent[] {
     const events: OpenedEvent[] = []
     let size = 0
-    for (const { key, version } of found) {
+    for (const { key, state } of found) {
       if (size > BYTES_PER_CHUNK) break
-      const stored = version.deleted ? undefined : this.stored(key, version)
-      events.push({ key, after: stored && this.#opened(stored), revision: version.modified })
+      const stored = state.deleted ? undefined : this.stored(key, state)
+      events.push({ key, after: stored && this.#opened(stored), revision: state.modified })
       size += stored?.value.length ?? 0
     }
     return events
@@ -248,12 +248,12 @@ export class LogReader {
   }
 
   /** The entries found, as many as have so many bytes; one at least. */
-  #entries(found: readonly Versioned<Stored>[], mostBytes: number, snapshot?: Snapshot): MaybePromise<Entry>[] {
+  #entries(found: readonly KeyedState<Stored>[], mostBytes: number, snapshot?: Snapshot): MaybePromise<Entry>[] {
     const entries: MaybePromise<Entry>[] = []
     let bytes = 0
-    for (const { key, version } of found) {
+    for (const { key, state } of found) {
       if (bytes > mostBytes) break
-      const entry = this.stored(key, version, snapshot)
+      const entry = this.stored(key, state, snapshot)
       bytes += entry.value.length
       entries.push(this.#opened(entry))
     }
@@ -264,7 +264,7 @@ export class LogReader {
    * Yields now and then. Where this process alone has the file open, a snapshot keeps the records even if a compaction removes them
    * meanwhile; in one that follows, it would keep the pages of all from being reused if the process was stopped.
    */
-  async #entriesYielding(found: readonly Versioned<Stored>[], revision: Revision, mostBytes: number): Promise<Entry[]> {
+  async #entriesYielding(found: readonly KeyedState<Stored>[], revision: Revision, mostBytes: number): Promise<Entry[]> {
     const snapshot = this.#isFollowing ? undefined : this.file.snapshot()
     try {
       const entries: Entry[] = []

@@ -30,7 +30,7 @@ export type WriterOptions = Limits & {
 /** A swap that was decided but is not durable yet; only later swaps know of it. */
 type Pending = Write & {
   readonly key: string
-  readonly version: Stored
+  readonly state: Stored
   readonly after: Entry | undefined
   readonly result: Promise<Swap>
   resolve(swap: Swap): void
@@ -87,7 +87,7 @@ export class Writer {
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
     this.#first = setTimeout(() => void this.probe().catch(() => {}), RESERVE_AFTER_MS).unref()
     if (reader.damaged.length > 0) engine.expectDisorder()
-    for (const { key, version } of history.current()) this.#expiry.written(key, version.modified, version.deadline)
+    for (const { key, state } of history.current()) this.#expiry.written(key, state.modified, state.deadline)
   }
 
   get #history(): History<Stored> {
@@ -183,13 +183,13 @@ export class Writer {
     const stored = value && this.#transformer ? this.#transformer.toStorage({ key, place: key }, value) : value
     const modified = this.#assigned + 1
     const created = current?.created ?? modified
-    const version =
+    const state =
       value && deadline !== undefined ? { modified, created, deleted: false, deadline } : { modified, created, deleted: value === null }
-    const header = encodeHeader(key, version)
+    const header = encodeHeader(key, state)
     const body = encodeBody(header, stored ?? new Uint8Array())
     const after = value ? { key, value, created, modified } : undefined
     const { result, resolve, reject } = deferred<Swap>()
-    const write: Pending = { key, version, after, header, body, isFreeing, result, resolve, reject }
+    const write: Pending = { key, state, after, header, body, isFreeing, result, resolve, reject }
     this.#assigned = modified
     if (slot) slot.write = write
     else this.#pending.set(key, { write })
@@ -208,19 +208,19 @@ export class Writer {
   /** Watches are notified of a write before it is acknowledged. */
   #committed(writes: readonly Pending[]): void {
     for (const write of writes) {
-      const { key, version, after } = write
+      const { key, state, after } = write
       this.#quota.settle(after?.value.length ?? 0, true)
-      this.#history.append(key, version)
-      this.#expiry.written(key, version.modified, version.deadline)
+      this.#history.append(key, state)
+      this.#expiry.written(key, state.modified, state.deadline)
       const slot = this.#pending.get(key)
       if (slot?.write !== write) continue
       slot.write = undefined
       this.#pending.delete(key)
     }
-    const events = writes.map(({ key, after, version }) => ({ key, after, revision: version.modified }))
+    const events = writes.map(({ key, after, state }) => ({ key, after, revision: state.modified }))
     this.#reader.feed.publish({ revision: this.#history.newest, events })
     this.onCommitted()
-    for (const { resolve, version } of writes) resolve({ ok: true, revision: version.modified })
+    for (const { resolve, state } of writes) resolve({ ok: true, revision: state.modified })
   }
 
   #noSpace(): StoreUnavailable {
@@ -253,7 +253,7 @@ export class Writer {
     for (;;) {
       if (this.#garbage.length < REMOVES_AT_ONCE) {
         const dropped = this.#history.sweep(SWEEP_REVISIONS)
-        for (const { key, version } of dropped ?? []) this.#garbage.push(encodeHeader(key, version))
+        for (const { key, state } of dropped ?? []) this.#garbage.push(encodeHeader(key, state))
         if (!dropped && this.#garbage.length === 0) return
       }
       // The rest is found again when the store is next opened.
@@ -270,10 +270,10 @@ export class Writer {
       const after = this.#searched
       let looked = 0
       for (const header of this.#reader.file.headers(after)) {
-        const { key, version } = decodeHeader(header)
-        if (version.modified > this.#history.oldest || looked++ === HEADERS_AT_ONCE) break
-        this.#searched = Math.max(this.#searched, version.modified)
-        if (!version.damage && !this.#history.exact(key, version.modified)) this.#garbage.push(encodeHeader(key, version))
+        const { key, state } = decodeHeader(header)
+        if (state.modified > this.#history.oldest || looked++ === HEADERS_AT_ONCE) break
+        this.#searched = Math.max(this.#searched, state.modified)
+        if (!state.damage && !this.#history.exact(key, state.modified)) this.#garbage.push(encodeHeader(key, state))
       }
       if (this.#searched === after) break
       await new Promise(setImmediate)

@@ -257,7 +257,7 @@ export class Connection {
     if (this.#calls.size === 0 && this.#streams === 0) this.#session.unref()
   }
 
-  /** Finds out whether the member still answers, if a call waits for it. */
+  /** Finds out whether the server still answers, if a call waits for it. */
   #look(): void {
     const now = performance.now()
     const isLate = now - this.#lookedAt > 2 * LOOK_MS
@@ -316,7 +316,7 @@ class Frames {
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length)
     for (;;) {
       this.#needed = bytes.length < 5 ? 5 : 5 + bytes.readUInt32BE(1)
-      if (this.#needed > MAX_MESSAGE_BYTES) throw new RangeError('etcd sent a message that is too long')
+      if (this.#needed > MAX_MESSAGE_BYTES) throw new RangeError('the server sent a message that is too long')
       if (bytes.length < this.#needed) break
       this.#take(bytes.subarray(5, this.#needed))
       bytes = bytes.length === this.#needed ? NOTHING : bytes.subarray(this.#needed)
