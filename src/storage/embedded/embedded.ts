@@ -29,7 +29,7 @@ export type EmbeddedOptions = Limits & {
   readonly dir: string
   readonly clock?: Clock
   /** Encrypts values at rest; without it they are stored as they are. */
-  readonly transformer?: RecordTransformer | undefined
+  readonly transformer?: RecordTransformer
   /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
 }

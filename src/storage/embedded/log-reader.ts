@@ -25,12 +25,10 @@ const ENTRIES_AT_ONCE = 512
 const SWEEP_REVISIONS = 512
 
 export type LogReaderOptions = {
+  /** Whether another process makes the writes. */
   readonly isFollowing: boolean
-  /** Decrypts values; without it they are stored as they are. */
   readonly transformer?: RecordTransformer | undefined
 }
-
-type OpenedEvent = Omit<Event, 'after'> & { readonly after: MaybePromise<Entry> | undefined }
 
 /** Reads are of what the index has. A process that follows another one brings it up to date before each of them, by `follow`. */
 export class LogReader {
@@ -39,18 +37,18 @@ export class LogReader {
   #history: History<Stored>
   /** Damaged records as they were found when the file was loaded. */
   readonly #damaged: Loaded['damaged']
-  readonly #reads = new Set<Promise<unknown>>()
   readonly #transformer: RecordTransformer | undefined
+  readonly #reads = new Set<Promise<unknown>>()
   #isFollowing: boolean
   #isSweeping = false
   #isClosed = false
 
   constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing, transformer }: LogReaderOptions) {
+    this.#transformer = transformer
     this.file = file
     this.#history = history
     this.#damaged = damaged
     this.#isFollowing = isFollowing
-    this.#transformer = transformer
     this.feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
   }
 
@@ -113,6 +111,18 @@ export class LogReader {
     return whenDone(found, entry => ({ revision: at ?? newest, entry }))
   }
 
+  /** Whether the current record of a key would be stored otherwise today. */
+  isStale(key: string): MaybePromise<boolean> {
+    const transformer = this.#transformer
+    if (!transformer?.mayBeStale(key)) return false
+    this.follow()
+    const state = this.history.latest(key)
+    const stored = state && this.stored(key, state)
+    this.release()
+    if (!stored || stored.fault !== undefined) return false
+    return whenDone(transformer.fromStorage({ key, place: key }, stored.value), read => read.fault === undefined && read.isStale)
+  }
+
   readBack(key: string, modified: Revision): Entry | undefined {
     const state = this.history.exact(key, modified)
     if (!state || state.deleted) return undefined
@@ -125,16 +135,6 @@ export class LogReader {
     this.release()
     // The key of a record that was read before is known.
     return entry instanceof Promise ? undefined : entry
-  }
-
-  isStale(key: string): MaybePromise<boolean> {
-    if (!this.#transformer?.mayBeStale(key)) return false
-    this.follow()
-    const state = this.history.latest(key)
-    const stored = state && this.stored(key, state)
-    this.release()
-    if (!stored || stored.fault !== undefined) return false
-    return whenDone(this.#transformer.fromStorage({ key, place: key }, stored.value), read => read.fault === undefined && read.isStale)
   }
 
   async list(prefix: string, page: PageRequest = {}): Promise<Page> {
@@ -155,9 +155,9 @@ export class LogReader {
     // Whoever reads page by page need not hold more than so many bytes at once.
     const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
     const isShort = found.length <= ENTRIES_AT_ONCE
-    const short = isShort ? this.#entries(found, most) : undefined
+    const reading = isShort ? allOf(this.#entries(found, most)) : this.reading(this.#entriesYielding(found, revision, most))
     if (isShort) this.release()
-    const entries = short ? await allOf(short) : await this.reading(this.#entriesYielding(found, revision, most))
+    const entries = await reading
     return { revision, entries, remaining: remaining + found.length - entries.length }
   }
 
@@ -171,11 +171,12 @@ export class LogReader {
     }
   }
 
+  /** The entry with the value that was written. */
   entry(key: string, state: Stored): MaybePromise<Entry> {
     return this.#opened(this.stored(key, state))
   }
 
-  /** An entry with the value as it is stored. */
+  /** The entry with the value as it is stored. */
   stored(key: string, state: Stored, snapshot?: Snapshot): Entry {
     const header = encodeHeader(key, state)
     return decodeEntry(key, state, { header, body: state.damage ? undefined : this.file.body(header, snapshot) })
@@ -205,8 +206,8 @@ export class LogReader {
     }
     if (found.length === 0 || !feed.isWatched) return
     const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found) : undefined
-    if (events?.length === found.length && areOpened(events)) feed.publish({ revision: history.newest, events })
-    // Too much to hold in memory at once, or a key has to be waited for.
+    // Watches read later what is too much to hold in memory at once, and what has to be waited for.
+    if (events?.length === found.length && !events.some(isWaiting)) feed.publish({ revision: history.newest, events: events as Event[] })
     else feed.fallBehind()
   }
 
@@ -218,18 +219,26 @@ export class LogReader {
 
   #changes(prefix: string, after: Revision): MaybePromise<Batch> {
     this.follow()
-    const { revision: last, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const { revision, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
     const events = this.#events(found)
     this.release()
-    const revision = events.length < found.length ? events.at(-1)!.revision : last
-    if (areOpened(events)) return { revision, events }
-    const opened = Promise.all(events.map(async ({ after, ...event }) => ({ ...event, after: await after })))
-    return opened.then(events => ({ revision, events }))
+    const last = events.length < found.length ? events.at(-1)!.revision : revision
+    if (!events.some(isWaiting)) return { revision: last, events: events as Event[] }
+    return Promise.all(events.map(async ({ after, ...event }) => ({ ...event, after: await after }))).then(events => ({
+      revision: last,
+      events,
+    }))
+  }
+
+  #opened(entry: Entry): MaybePromise<Entry> {
+    if (!this.#transformer || entry.fault !== undefined) return entry
+    const { key, value } = entry
+    return whenDone(this.#transformer.fromStorage({ key, place: key }, value), read => withValue(entry, read))
   }
 
   /** The events of changes, as many as have so many bytes; one at least. */
-  #events(found: readonly KeyedState<Stored>[]): OpenedEvent[] {
-    const events: OpenedEvent[] = []
+  #events(found: readonly KeyedState<Stored>[]): ComingEvent[] {
+    const events: ComingEvent[] = []
     let size = 0
     for (const { key, state } of found) {
       if (size > BYTES_PER_CHUNK) break
@@ -238,13 +247,6 @@ export class LogReader {
       size += stored?.value.length ?? 0
     }
     return events
-  }
-
-  /** The entry with the value that was written. */
-  #opened(entry: Entry): MaybePromise<Entry> {
-    if (!this.#transformer || entry.fault !== undefined) return entry
-    const { key, value } = entry
-    return whenDone(this.#transformer.fromStorage({ key, place: key }, value), read => withValue(entry, read))
   }
 
   /** The entries found, as many as have so many bytes; one at least. */
@@ -271,11 +273,12 @@ export class LogReader {
       let bytes = 0
       while (entries.length < found.length && bytes <= mostBytes) {
         const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
-        for (const entry of await allOf(this.#entries(next, mostBytes - bytes, snapshot))) {
+        const reading = allOf(this.#entries(next, mostBytes - bytes, snapshot))
+        this.release()
+        for (const entry of await reading) {
           entries.push(entry)
           bytes += entry.value.length
         }
-        this.release()
         await new Promise(setImmediate)
         if (this.#isClosed) throw new StoreUnavailable('the store is closed')
         if (snapshot) continue
@@ -289,6 +292,10 @@ export class LogReader {
   }
 }
 
+/** An event whose value may have to be waited for. */
+type ComingEvent = Omit<Event, 'after'> & { readonly after: MaybePromise<Entry> | undefined }
+const isWaiting = ({ after }: ComingEvent): boolean => after instanceof Promise
+
 /** An entry with another value, or with the reason why it has none. */
 function withValue(entry: Entry, read: FromStorage): Entry {
   if (read.fault !== undefined) return { ...entry, value: NO_VALUE, fault: read.fault }
@@ -300,5 +307,3 @@ const NO_VALUE = new Uint8Array()
 function allOf(entries: MaybePromise<Entry>[]): MaybePromise<Entry[]> {
   return entries.some(entry => entry instanceof Promise) ? Promise.all(entries) : (entries as Entry[])
 }
-
-const areOpened = (events: readonly OpenedEvent[]): events is Event[] => !events.some(({ after }) => after instanceof Promise)

@@ -2,7 +2,6 @@
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import type { Fence } from '../../lib/fence.ts'
-import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { deadlineOf, Expiry } from '../expiry.ts'
 import type { History } from '../history.ts'
 import { checkKey } from '../key-order.ts'
@@ -19,8 +18,7 @@ import { RESERVE_AFTER_MS } from './room.ts'
 
 export type WriterOptions = Limits & {
   readonly clock?: Clock
-  /** Encrypts values; without it they are stored as they are. */
-  readonly transformer?: RecordTransformer | undefined
+  readonly transformer?: RecordTransformer
   /** Called for every commit that was synced to disk, with the time that it took. */
   readonly onCommit?: (ms: number) => void
   /** Headers of records that can no longer be read; left out where they have to be looked for. */
@@ -64,8 +62,11 @@ export class Writer {
   /** Called after each commit, before its swaps are answered. */
   onCommitted: () => void = () => {}
 
-  constructor(engine: Engine, reader: LogReader, options: WriterOptions) {
-    const { clock = systemClock, transformer, onCommit = () => {}, garbage, ...limits } = options
+  constructor(
+    engine: Engine,
+    reader: LogReader,
+    { clock = systemClock, transformer, onCommit = () => {}, garbage, ...limits }: WriterOptions,
+  ) {
     this.#engine = engine
     this.#reader = reader
     this.#clock = clock
@@ -171,8 +172,8 @@ export class Writer {
     const slot = this.#pending.get(key)
     const pending = slot?.write
     const committed = pending ? undefined : this.#history.latest(key)
-    const entry = (): MaybePromise<Entry | undefined> => (pending ? pending.after : committed && this.#reader.entry(key, committed))
-    const storedBytes = () => (pending ? pending.after : committed && this.#reader.stored(key, committed))?.value.length
+    const entry = () => (pending ? pending.after : committed && this.#reader.entry(key, committed))
+    const storedBytes = () => (pending ? pending.after?.value.length : committed && this.#reader.stored(key, committed).value.length)
     const current = pending ? pending.after : committed
     if ((current?.modified ?? 0) !== expect || (!current && value === null)) {
       const refuse = async (): Promise<Swap> => ({ ok: false, current: await entry() })

@@ -1,5 +1,6 @@
 /** Errors of the primary as they reach a follower. */
 import type { Fence } from '../../lib/fence.ts'
+import { TransformError } from '../record-transformer.ts'
 import { Compacted, FencedOff, FutureRevision, type Revision, SpaceExceeded, StoreUnavailable, ValueTooLarge } from '../store.ts'
 import { encodeFrame, type Frame } from './frames.ts'
 
@@ -16,6 +17,7 @@ function describe(error: unknown): Sent {
   if (error instanceof SpaceExceeded) return { kind: 'SpaceExceeded', message, problem: error.problem }
   if (error instanceof StoreUnavailable) return { kind: 'StoreUnavailable', message, problem: error.problem }
   if (error instanceof ValueTooLarge) return { kind: 'ValueTooLarge', message }
+  if (error instanceof TransformError) return { kind: 'TransformError', message }
   if (error instanceof FutureRevision) return { kind: 'FutureRevision', message, revision: error.newest }
   if (error instanceof Compacted) return { kind: 'Compacted', message, revision: error.oldest }
   return { kind: error instanceof RangeError ? 'RangeError' : 'Error', message }
@@ -32,6 +34,8 @@ export function decodeFailure({ body }: Frame, asked: Revision = 0): Error {
       return new StoreUnavailable(message, options)
     case 'ValueTooLarge':
       return new ValueTooLarge(message)
+    case 'TransformError':
+      return new TransformError(message)
     case 'FutureRevision':
       return new FutureRevision(asked, revision)
     case 'Compacted':

@@ -312,15 +312,18 @@ class SharedStore implements ProcessStore {
     const { family, onPrimary = () => {}, onStuck = () => {}, clock, transformer, onCommit, quotaBytes, mostKeys } = this.#options
     const writer = new Writer(engine, this.#reader, {
       ...(clock && { clock }),
-      transformer,
+      ...(transformer && { transformer }),
       ...(onCommit && { onCommit }),
       ...(quotaBytes !== undefined && { quotaBytes }),
       ...(mostKeys !== undefined && { mostKeys }),
       ...(garbage && { garbage }),
     })
+    // Nothing is committed before the caller has the store.
+    const resume = await writer.pause()
     const primary = await Primary.listen({ family, reader: this.#reader, writer, onStuck })
     this.#leading = { engine, writer, primary }
     onPrimary()
+    setImmediate(resume)
   }
 
   #follow({ link, isFull }: Joined): void {
@@ -372,14 +375,13 @@ class SharedStore implements ProcessStore {
 
   #answerSwap(request: SwapRequest, frame: Frame): void {
     if (frame.type === 'made') request.resolve({ ok: true, revision: decodeRevision(frame) })
-    else if (frame.type === 'lost') this.#lose(request)
+    else if (frame.type === 'lost') this.#lost(request)
     else if (frame.type === 'fenced') request.reject(new FencedOff(request.change.fences![frame.body[0]!]!))
   }
 
-  /** Another write came first. */
-  #lose({ key, resolve, reject }: SwapRequest): void {
+  #lost({ key, resolve, reject }: SwapRequest): void {
     const current = this.#reader.latest(key)
-    if (current instanceof Promise) current.then(entry => resolve({ ok: false, current: entry }), reject)
+    if (current instanceof Promise) current.then(current => resolve({ ok: false, current }), reject)
     else resolve({ ok: false, current })
   }
 
@@ -391,7 +393,7 @@ class SharedStore implements ProcessStore {
     this.#searching = undefined
     this.#reader.follow()
     for (const request of this.#requests.all()) {
-      if (inDoubt.has(request.id)) this.#resume(request)
+      if (inDoubt.has(request.id)) this.#resume(request).catch(error => this.#requests.settle(request, () => request.reject(error)))
       else this.#send(request)
     }
   }
@@ -425,11 +427,11 @@ class SharedStore implements ProcessStore {
   }
 
   /** A request whose answer was lost with the primary, which cannot act on it any more. */
-  #resume(request: Asked): void {
-    const outcome = request.kind === 'swap' ? this.#outcomeOf(request) : 'not made'
-    if (outcome === 'not made') this.#send(request)
-    else if (outcome === 'unknown') this.#requests.settle(request, () => request.reject(outcomeUnknown()))
-    else if (outcome === 'lost') this.#requests.settle(request, () => this.#lose(request as SwapRequest))
+  async #resume(request: Asked): Promise<void> {
+    const outcome = request.kind === 'swap' ? await this.#outcomeOf(request) : 'not made'
+    if (outcome === 'not made' && this.#requests.find(request.id)) this.#send(request)
+    if (outcome === 'not made') return
+    if (outcome === 'unknown') this.#requests.settle(request, () => request.reject(outcomeUnknown()))
     else this.#requests.settle(request, () => (request as SwapRequest).resolve(outcome))
   }
 
@@ -437,16 +439,16 @@ class SharedStore implements ProcessStore {
    * Read from the log, which has all that the former primary has committed: the first write of the key after the expected one is this
    * swap, or another that won against it. Where both have the same value, nothing tells which it is, unless nobody else writes it.
    */
-  #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Swap | 'lost' | 'not made' | 'unknown' {
+  async #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Promise<Swap | 'not made' | 'unknown'> {
     const { history } = this.#reader
     if (sentAt < history.oldest) return 'unknown'
     const first = history.firstAfter(key, change.expect)
     if (!first) return 'not made'
-    if (first.modified <= sentAt || first.deleted !== (change.value === null)) return 'lost'
+    const lost = async () => ({ ok: false, current: await this.#reader.latest(key) }) as const
+    if (first.modified <= sentAt || first.deleted !== (change.value === null)) return lost()
     if (change.value === null) return 'unknown'
-    const stored = this.#reader.entry(key, first)
-    if (stored instanceof Promise) return 'unknown'
-    if (Buffer.compare(stored.value, change.value) !== 0) return 'lost'
+    const isOurs = Buffer.compare((await this.#reader.entry(key, first)).value, change.value) === 0
+    if (!isOurs) return lost()
     return change.unique ? { ok: true, revision: first.modified } : 'unknown'
   }
 
