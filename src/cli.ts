@@ -47,6 +47,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'save, status, restore: back up a cluster while it runs, and make a data directory of a backup',
     load: async () => (await import('./commands/snapshot.ts')).snapshot,
   },
+  doctor: {
+    usage: 'doctor [--fix]',
+    doc: 'say what is wrong with a server or a data directory, and mend it item by item',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
   inspect: {
     usage: 'inspect [KEY…]',
     doc: 'print records as they are stored, from a data directory, a snapshot or etcd',

@@ -27,7 +27,20 @@ const STRATA_OF_SERVER: readonly Stratum[] = [
   { name: 'the ground of all parts', units: ['destinations.ts', 'context.ts', 'files', 'credentials'] },
   {
     name: 'parts',
-    units: ['data', 'network', 'audit', 'tracing', 'access', 'extensions', 'admission', 'bootstrap-objects', 'controllers', 'validation', 'port'],
+    units: [
+      'data',
+      'doctor',
+      'network',
+      'audit',
+      'tracing',
+      'access',
+      'extensions',
+      'admission',
+      'bootstrap-objects',
+      'controllers',
+      'validation',
+      'port',
+    ],
   },
   { name: 'the composition', units: ['running-server.ts', 'start.ts'] },
 ]

@@ -12,6 +12,8 @@ export type ApiClient = {
   lines<Line>(path: string): Promise<Line[]>
   /** The body of a response in chunks, as fast as they are taken. Throws ConfigError unless the server responds with 200. */
   chunks(path: string): AsyncGenerator<Uint8Array>
+  /** Deletes an object; the message says why that failed. */
+  delete(path: string): Promise<{ readonly ok: boolean; readonly message: string }>
 }
 
 /** A body, or an error: the message of the Status, or the code where there is no Status. */
@@ -23,9 +25,9 @@ export type Answer<Body> =
 export function apiClient({ server, ca, cert, key }: Access): ApiClient {
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '')
   const agent = trustingAgent({ host, ca, servername: '', client: { cert, key }, skipsVerification: false }, { keepAlive: false })
-  const send = (path: string, accept: string) =>
+  const send = (path: string, accept: string, method = 'GET') =>
     new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
-      const sent = request(new URL(path, server), { agent, headers: { accept } }, answer => {
+      const sent = request(new URL(path, server), { agent, method, headers: { accept } }, answer => {
         const parts: Buffer[] = []
         answer.on('data', part => parts.push(part))
         answer.on('error', reject)
@@ -55,6 +57,10 @@ export function apiClient({ server, ca, cert, key }: Access): ApiClient {
         .split('\n')
         .filter(line => line !== '')
         .map(line => JSON.parse(line) as Line)
+    },
+    async delete(path: string) {
+      const { status, text } = await send(path, 'application/json', 'DELETE')
+      return status < 300 ? { ok: true, message: '' } : refusal(status, text)
     },
     async *chunks(path: string): AsyncGenerator<Uint8Array> {
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -51,6 +51,17 @@ For servers on etcd use etcdctl snapshot save; keelson migrate copies a cluster 
       ['--bump-revision N', 'for restore: how far revisions move (default: 1000000000, and 1000 for each millisecond since the snapshot)'],
     ],
   },
+  doctor: {
+    note: `Looks at the store and every record in it, certificates, webhooks, APIServices, deletions that are stuck, slow requests and clocks: of
+the server of a data directory while it runs, with the right to get the nonResourceURL /keelson/v1/doctor, or of a directory without a
+server. Changes nothing without --fix. Exits with 0 when all is well, 3 when something is wrong, 1 when nothing could be examined.`,
+    flags: [
+      ['--fix', 'mend what can be mended, one by one: remove unreadable records, renew certificates, close files'],
+      ['--yes', 'with --fix: remove unreadable records without asking'],
+      ['--output text|json', 'for people or for programs (default text)'],
+      ...SERVER,
+    ],
+  },
   inspect: {
     note: `KEY is a key as it is stored (/registry/pods/default/a, /core/pods/default/a), or kind, namespace and name (pod/default/a, node/a,
 widgets.example.com/default/a). A part of one, such as pods, pods/default or /registry/pods/, lists the keys that begin so; no KEY lists

@@ -35,6 +35,7 @@ import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { SlowRequests } from './observability/slow-requests.ts'
 import { isRead, readBody } from './read-body.ts'
 import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
@@ -53,6 +54,8 @@ export interface Api extends FreshnessApi {
   readonly tracer?: Tracer | undefined
   /** Origins whose pages may use the API in browsers; without it, none. */
   readonly cors?: Cors | undefined
+  /** Remembers the slowest requests. */
+  readonly slowRequests?: SlowRequests
   /** Records requests; without it, none is. */
   readonly auditor?: Auditor | undefined
   /** Without it, requests never wait. */

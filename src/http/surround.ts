@@ -9,18 +9,25 @@ import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import type { Outlet, Response, ResponseHeaders } from './message.ts'
 import type { Fields, Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { SlowRequests } from './observability/slow-requests.ts'
 
-type Wrap = (next: Handler, api: { readonly log: Log; readonly metrics: Metrics }) => Handler
+type WrapParts = { readonly log: Log; readonly metrics: Metrics; readonly slowRequests?: SlowRequests; readonly now: () => Date }
+type Wrap = (next: Handler, api: WrapParts) => Handler
 
 /** Counts and logs every request, and adds the common headers to every response. */
 export const trace: Wrap =
-  (next, { log, metrics }) =>
+  (next, { log, metrics, slowRequests, now }) =>
   exchange => {
     const observed = metrics.begin(exchange.route)
     return whenDone(next(exchange), response => {
       const ms = exchange.stopwatch.total
       observed.answered(response.status, sizeOf(response), { seconds: ms / 1000, elsewhere: exchange.stopwatch.elsewhere / 1000 })
       if (exchange.isTerminated) observed.terminated(response.status)
+      if (slowRequests?.isSlow(ms) && !isLongRunning(exchange)) {
+        const { verb, path } = exchange.route.attributes
+        const user = exchange.user?.name ?? ''
+        slowRequests.note({ at: now().getTime(), verb, path: path.slice(0, LIMITS.cachedTargetLength), user, status: response.status, ms })
+      }
       if (log.enabled('debug')) log.debug(fieldsOf(exchange, response, ms), 'request')
       else if (ms > SLOW_MS && log.enabled('info') && !isLongRunning(exchange)) {
         exchange.stopwatch.lap('encode')

@@ -50,6 +50,8 @@ export const LIMITS = {
   writesAskedFor: 1_000,
   /** Snapshots of the store that are saved at once: each has a page of records in memory, and keeps history from being compacted. */
   snapshotsAtOnce: 2,
+  /** Slow requests that are remembered. */
+  slowRequests: 20,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */
   backgroundWrites: { atOnce: 32, perIteration: 4 },
   /** Pods that one reconcile of a StatefulSet creates: more are created by the next ones. */

@@ -76,6 +76,11 @@ export class ObservedStore {
     }
   }
 
+  /** Free pages of the database, where it has pages. */
+  get freePages(): number | undefined {
+    return this.#parts.freePages?.()
+  }
+
   committed(ms: number): void {
     this.#commits.observe(ms / 1000)
   }

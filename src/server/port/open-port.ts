@@ -13,6 +13,7 @@ import type { Freshness } from '../../http/fresh.ts'
 import { type Listener, listen } from '../../http/listener/listen.ts'
 import { Health, type HealthCheck } from '../../http/observability/health.ts'
 import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
+import { SlowRequests } from '../../http/observability/slow-requests.ts'
 import { type ZPagesParts, zPages } from '../../http/observability/z-pages.ts'
 import { createServe, type Surroundings } from '../../http/serve.ts'
 import type { Tracer } from '../../http/tracing/tracer.ts'
@@ -33,6 +34,7 @@ import { cacheFamilies } from '../data/cache-metrics.ts'
 import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
+import { doctorEndpoint } from './doctor-endpoint.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
 import { serverFamilies } from './server-metrics.ts'
@@ -82,6 +84,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const injection =
     parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
   let address = ''
+  let current = pki
+  const slowRequests = new SlowRequests()
   const health = new Health(healthChecks(context, parts), log)
   const endpoints: EndpointRule[] = [
     ...health.endpoints(),
@@ -92,6 +96,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
     writesEndpoint(parts.writers),
     snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
+    doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
     ...(injection?.endpoints ?? []),
     ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
@@ -138,6 +143,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     endpoints: served,
     aggregated,
     metrics,
+    slowRequests,
     flowControl,
     log,
     groupDomain: config.groupDomain,
@@ -154,7 +160,11 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   onClose(() => listener.drain(0))
   onClose(async () => flowControl[Symbol.dispose]())
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const { loadPki: load, onTrusted, onRenewal, onRenewed, clock } = parts
+  const { loadPki: load, onTrusted, onRenewal, clock } = parts
+  const onRenewed = (renewed: Pki) => {
+    current = renewed
+    parts.onRenewed(renewed)
+  }
   const stop = keepTlsFresh(config, { pki, load, files, listener, onTrusted, onRenewal, onRenewed, url: `https://${address}`, log, clock })
   onClose(async () => stop())
   return listener

@@ -23,6 +23,8 @@ export type LogRecord = {
   /** When it expires, in milliseconds since the epoch. */
   readonly deadline?: number
   readonly bytes: number
+  /** Whether it is the state that its key has now. */
+  readonly isCurrent: boolean
   /** Why it cannot be trusted. */
   readonly fault?: string
 }
@@ -102,9 +104,13 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
     return this.#history.latest(key)?.deadline
   }
 
-  /** Readers of the file, as LMDB lists them: one line for each with process, thread and transaction. */
-  get readers(): string {
-    return this.#root.readerList()
+  /** Other processes that read the file now, and how many transactions ago they began. */
+  get readers(): readonly { readonly pid: number; readonly transactionsBehind: number }[] {
+    const { lastTxnId } = this.#root.getStats() as { lastTxnId: number }
+    // One line for each: process, thread, transaction, which is a dash where none is open.
+    return [...this.#root.readerList().matchAll(/^\s*(\d+) [0-9a-f]+ (\d+)$/gm)]
+      .map(([, pid, transaction]) => ({ pid: Number(pid), transactionsBehind: lastTxnId - Number(transaction) }))
+      .filter(({ pid }) => pid !== process.pid)
   }
 
   /** Every record, past ones included, in the order of revisions; each is compared with its checksum. */
@@ -120,6 +126,7 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
         created,
         deleted,
         bytes: body?.length ?? 0,
+        isCurrent: this.#history.latest(key)?.modified === modified,
         ...(deadline !== undefined && { deadline }),
         ...(fault !== undefined && { fault }),
       }

@@ -1,0 +1,72 @@
+// keelson inspect: the record of an object from a directory, a snapshot and etcd.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parse } from 'yaml'
+import { ask, CONFIG_MAPS, configMap, keelson, patient, type Scope, startProcess, temporaryDirectory } from './kit.ts'
+import { damageData } from './kits/damage.ts'
+import { startEtcd } from './kits/etcd.ts'
+import { testWith } from './programs.ts'
+
+async function withObject(t: Scope, flags: readonly string[] = []) {
+  const server = await startProcess(t, { flags })
+  const made = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a', { text: 'hello there' }) })
+  assert.equal(made.status, 201)
+  return { server, made: made.json }
+}
+
+test('a record is found by its keys and by the name of its object, in a directory in use and in a snapshot', patient, async t => {
+  const { server, made } = await withObject(t)
+  const file = join(temporaryDirectory(t), 'snapshot')
+  await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
+  for (const place of [
+    ['--data-dir', server.dataDir],
+    ['--snapshot', file],
+  ])
+    for (const key of ['/registry/configmaps/default/a', '/core/configmaps/default/a', 'cm/default/a', 'ConfigMap/default/a']) {
+      const { code, stdout, stderr } = await keelson('inspect', key, ...place)
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /^# key: +\/core\/configmaps\/default\/a\n# in etcd: +\/registry\/configmaps\/default\/a\n/)
+      assert.match(stdout, new RegExp(`^# revision: +${made.metadata.resourceVersion}, when it was created$`, 'm'))
+      assert.match(stdout, /^# checksum: +crc32 [0-9a-f]{8}, correct\n# encrypted: +no$/m)
+      const { metadata, data } = parse(stdout)
+      assert.deepEqual([metadata.uid, data], [made.metadata.uid, { text: 'hello there' }])
+    }
+  const json = JSON.parse((await keelson('inspect', 'cm/default/a', '--data-dir', server.dataDir, '--output', 'json')).stdout)
+  assert.deepEqual([json.encoding, json.object.metadata.name, String(json.modified)], ['json', 'a', made.metadata.resourceVersion])
+  const raw = await keelson('inspect', 'cm/default/a', '--data-dir', server.dataDir, '--output', 'raw')
+  assert.deepEqual([raw.stdout.length, JSON.parse(raw.stdout).data], [json.bytes, { text: 'hello there' }])
+})
+
+test('parts of keys list what there is, and what is not there is said', patient, async t => {
+  const { server } = await withObject(t)
+  const at = ['--data-dir', server.dataDir]
+  for (const part of ['configmaps', 'cm/default', '/registry/configmaps/', '/core/configmaps/']) {
+    const { code, stdout } = await keelson('inspect', part, ...at)
+    assert.equal(code, 0)
+    assert.match(stdout, /^KEY +REVISION +BYTES +STORED AS\n[\s\S]*^\/core\/configmaps\/default\/a +\d+ +\d+ +json$/m)
+  }
+  const all = await keelson('inspect', ...at)
+  assert.match(all.stdout, /^\/core\/configmaps\/ +\d+ +[\d.]+ (bytes|KiB)$/m)
+  const events = await keelson('inspect', 'node/none', ...at)
+  assert.deepEqual([events.code, events.stderr], [1, 'keelson: there is no record /core/nodes/none\n'])
+  assert.match((await keelson('inspect', 'gizmo/x', ...at)).stderr, /there is no kind "gizmo"/)
+  assert.match((await keelson('inspect', 'a', '--snapshot', 'x', ...at)).stderr, /name two places/)
+  await server.stop()
+  damageData(server.dataDir, 'hello there')
+  assert.match(
+    (await keelson('inspect', 'cm/default/a', ...at)).stdout,
+    /^# checksum: +wrong$[\s\S]*^# unreadable: .*does not match its checksum$/m,
+  )
+})
+
+testWith('etcd', 'a record of etcd is decoded from what kube-apiserver would write', patient, async (t, program) => {
+  const cluster = await startEtcd({ program })
+  t.after(() => cluster[Symbol.asyncDispose]())
+  const servers = cluster.endpoints.join(',')
+  const { made } = await withObject(t, ['--store', 'etcd', '--etcd-servers', servers])
+  const { code, stdout, stderr } = await keelson('inspect', '/registry/configmaps/default/a', '--etcd-servers', servers)
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^# size: +\d+ bytes, protobuf$/m)
+  assert.deepEqual([parse(stdout).metadata.uid, parse(stdout).data], [made.metadata.uid, { text: 'hello there' }])
+})
