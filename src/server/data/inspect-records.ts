@@ -44,7 +44,7 @@ export type FoundRecord = {
   /** Why it cannot be read. */
   readonly fault?: string
   readonly value: Uint8Array
-  /** Its decoded content, where that could be read. */
+  /** The object in it, where that could be decoded. */
   readonly object?: Json
 }
 
@@ -69,7 +69,7 @@ export class Records {
     this.#decrypt = decrypt
   }
 
-  /** Parses the name of a record. Throws ConfigError. */
+  /** The key or prefix that a text names. Throws ConfigError. */
   wanted(text: string): Wanted {
     return wantedBy(text, { resources: this.#resources, format: this.#format, etcdPrefix: this.#config.etcdPrefix })
   }

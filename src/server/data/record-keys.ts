@@ -16,7 +16,7 @@ export type KeyParts = {
 }
 
 /**
- * The meanings of a name:
+ * The key or prefix that a text names:
  *
  *     /registry/pods/default/a   the key in etcd
  *     /core/pods/default/a       the key in an embedded store

@@ -1,4 +1,4 @@
-/** What a doctor reports: findings that are wrong, and figures to look at. */
+/** The report of a doctor: findings that are wrong, and figures to look at. */
 
 /** A problem is wrong now; a warning will be, or may be. */
 export type Level = 'problem' | 'warning'
@@ -11,7 +11,7 @@ export type Finding = {
   /** The object, record or file. */
   readonly subject: string
   readonly message: string
-  /** What to do about it. */
+  /** The remedy. */
   readonly advice?: string
   /** How `--fix` mends it, where it can. */
   readonly fix?: Fix

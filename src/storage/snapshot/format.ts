@@ -50,7 +50,7 @@ export type SnapshotRecord = {
 export type Amount = { readonly records: number; readonly bytes: number }
 
 export type SnapshotSummary = Amount & {
-  /** Prefixes of keys: `/core/pods/`. */
+  /** The amounts by the beginning of their keys: `/core/pods/`. */
   readonly resources: Readonly<Record<string, Amount>>
 }
 
