@@ -202,6 +202,32 @@ test('Secrets of a data folder are encrypted with the key of its folder pki, whi
   assert.match(Buffer.from((await store.get('/core/secrets/default/a')).entry!.value).toString(), /"name":"a"/)
 })
 
+test('snapshots have records as they are stored, and keelson inspect decrypts them with the key', patient, async t => {
+  const { dataDir, serve, file } = embedded(t)
+  const server = await serve()
+  await send(server, 'POST', SECRETS, secret('a'))
+  await server.close()
+  const snapshot = file('backup', '')
+  rmSync(snapshot)
+  const saved = await keelson('snapshot', 'save', snapshot, '--data-dir', dataDir)
+  assert.equal(saved.code, 0, saved.stderr)
+  const bytes = readFileSync(snapshot)
+  assert.equal(bytes.includes(PASSWORD) || bytes.includes(Buffer.from(PASSWORD).toString('base64')), false)
+  const inspected = async (...flags: string[]) => (await keelson('inspect', '/core/secrets/default/a', '--output', 'json', ...flags)).stdout
+  const password = Buffer.from(PASSWORD).toString('base64')
+  assert.ok((await inspected('--data-dir', dataDir)).includes(password))
+  assert.ok(!(await inspected('--snapshot', snapshot)).includes(password))
+  assert.ok((await inspected('--snapshot', snapshot, '--encryption-provider-config', folderKeyFile(dataDir))).includes(password))
+  const store = await openEmbeddedStore({ dir: join(dataDir, 'store'), transformer: (await openFolderEncryption(dataDir)).transformer })
+  t.after(() => store.close())
+  const [[stored], [read]] = [
+    (await store.list('/core/secrets/', { asStored: true })).entries,
+    (await store.list('/core/secrets/')).entries,
+  ]
+  assert.match(Buffer.from(stored!.value).toString('latin1'), /^k8s:enc:aesgcm:v1:local-/)
+  assert.match(Buffer.from(read!.value).toString(), /^\{/)
+})
+
 test('what cannot be decrypted is deleted by force, whatever its finalizers', patient, async t => {
   const { dataDir, serve } = embedded(t)
   const server = await serve()

@@ -4,6 +4,7 @@ import { stringifyYaml } from '../codec/yaml-writer.ts'
 import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import type { Json } from '../lib/json-value.ts'
+import { openDecrypting } from '../server/data/decrypt-records.ts'
 import { type FoundRecord, Records, type RecordsPlace } from '../server/data/inspect-records.ts'
 import { resourceOf } from '../storage/resource-prefix.ts'
 import { type Arguments, outputOf, readArguments } from './arguments.ts'
@@ -11,13 +12,22 @@ import type { Command } from './command.ts'
 import { sizeText, tableText } from './text.ts'
 
 const USAGE = 'keelson inspect KEY… [--data-dir DIR | --snapshot FILE | --etcd-servers URL,…] [--output yaml|json|raw]'
-const ETCD_FLAGS = ['etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'] as const
+const SERVE_FLAGS = ['encryption-provider-config', 'etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'] as const
 
 export const inspect: Command = async args => {
-  const given = readArguments(args, { flags: ['data-dir', 'snapshot', 'etcd-servers', 'output', ...ETCD_FLAGS], usage: USAGE })
+  const given = readArguments(args, { flags: ['data-dir', 'snapshot', 'etcd-servers', 'output', ...SERVE_FLAGS], usage: USAGE })
   const output = outputOf(given, ['yaml', 'json', 'raw'])
-  const config = readFlags(given.only(ETCD_FLAGS))
-  const records = new Records(placeOf(given), config)
+  const config = readFlags(given.only(SERVE_FLAGS))
+  const place = placeOf(given)
+  const { decrypt, close } = await openDecrypting(place, config)
+  try {
+    return await print(new Records(place, config, decrypt), given, output)
+  } finally {
+    close()
+  }
+}
+
+async function print(records: Records, given: Arguments, output: Output): Promise<number> {
   if (given.rest.length === 0) return await listResources(records, output)
   const wanted = given.rest.map(text => ({ text, ...records.wanted(text) }))
   if (output === 'raw' && (wanted.length > 1 || 'prefix' in wanted[0]!)) throw new UsageError('--output raw takes one whole KEY')

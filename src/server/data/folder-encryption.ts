@@ -32,18 +32,19 @@ export type FolderEncryption = {
 }
 
 /**
- * Opens the transformers for the records of a data directory that no server uses, to read them or to write others. Creates no key.
+ * Opens the transformers for the records of a data directory that no server uses, to read them or to write others; without a directory,
+ * those of a configuration alone. Creates no key.
  * Throws ConfigError when a configuration cannot be used.
  */
-export async function openFolderEncryption(dataDir: string, options: FolderEncryptionOptions = {}): Promise<FolderEncryption> {
+export async function openFolderEncryption(dataDir: string | undefined, options: FolderEncryptionOptions = {}): Promise<FolderEncryption> {
   const { configFile, groupDomain = 'k8s.io' } = options
-  const own = await loadFolderKey(dataDir, groupDomain, new TransformationMetrics())
+  const own = dataDir === undefined ? undefined : await loadFolderKey(dataDir, groupDomain, new TransformationMetrics())
   const configured = configFile === undefined ? undefined : await loadFile(configFile, groupDomain)
   const transformer = configured
     ? new RecordEncryption(configured.transformers, own?.transformers)
     : new RecordEncryption(own?.transformers)
   const missing =
-    own || configured
+    own || configured || dataDir === undefined
       ? undefined
       : `there is no key in ${folderKeyFile(dataDir)}: Secrets that were encrypted with it cannot be read. Put the file of the original directory there`
   return {
