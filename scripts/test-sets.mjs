@@ -45,6 +45,7 @@ export const LEFT_OUT = {
   ],
   'repeats what other tests do once': [
     'src/devices/allocate.property.test.ts',
+    'src/storage/embedded/encrypted.test.ts',
     'src/storage/embedded/faults.test.ts',
     'test/start-stop.test.ts',
     'test/workloads/random.test.ts',
@@ -52,6 +53,7 @@ export const LEFT_OUT = {
   'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
   'waits for an etcd, or for several servers on one store': [
     'src/storage/etcd/etcd.test.ts',
+    'test/encryption.test.ts',
     'test/replica-duties.test.ts',
     'test/replicas.test.ts',
   ],
