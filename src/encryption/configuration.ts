@@ -133,7 +133,7 @@ function* overlaps(resources: readonly string[], at: string): Iterable<string> {
     for (const [j, b] of parsed.entries()) {
       if (i === j) continue
       const isSame = a.group === b.group && a.resource === b.resource
-      // Of a pair that is the same only the first is a repetition; kube-apiserver takes the second for an overlap of wildcards.
+      // kube-apiserver counts the first pair of equal names as a repetition, and any further one as an overlap if it is of wildcards.
       if (isSame && !isRepeated) isRepeated = true
       else if (a.group === '*' && a.resource === '*') isMasked = true
       else if (a.group === b.group && (a.resource === '*' || b.resource === '*')) isMasked = true

@@ -15,7 +15,7 @@ export class RecordEncryption implements RecordTransformer {
   /** The transformers of resources, by the beginning of their keys. */
   #resolved = new Map<string, Resolved>()
 
-  /** What `transformers` cannot read is read with those of `fallback`. */
+  /** Records that `transformers` cannot read are read with those of `fallback`. */
   constructor(transformers: Transformers = new Map(), fallback: Transformers = new Map()) {
     this.#transformers = transformers
     this.#fallback = fallback

@@ -50,7 +50,7 @@ for (const { provider, key, value, served } of recorded)
     const object: any = fromProtobuf(type, openEnvelope(read.value).raw, {})
     assert.deepEqual([object.metadata.name, object.metadata.uid, object.data], [served.metadata.name, served.metadata.uid, served.data])
     assert.equal(read.isStale, false)
-    // What this server writes has the same prefix, and is read again.
+    // Records that this server writes have the same prefix, and are read again.
     const written = encryption.toStorage(record, read.value)
     const prefixOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').split(':').slice(0, 5).join(':')
     assert.equal(prefixOf(written), prefixOf(Buffer.from(value, 'base64')))
