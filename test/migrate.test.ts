@@ -275,7 +275,10 @@ testWith('etcd', 'unreadable records are named, and left behind on request', pat
   const from = `etcd:${cluster.endpoints.join(',')}`
   const refused = await migrate('--from', from, '--to', target)
   assert.equal(refused.code, 1)
-  assert.match(refused.stderr, /\/core\/secrets\/default\/sealed in etcd at .* cannot be read: data from the storage is not transformable revision=0: identity transformer.*; --skip-unreadable/)
+  assert.match(
+    refused.stderr,
+    /\/core\/secrets\/default\/sealed in etcd at .* cannot be read: data from the storage is not transformable revision=0: identity transformer.*; --skip-unreadable/,
+  )
   const skipped = await migrate('--from', from, '--to', target, '--skip-unreadable')
   assert.equal(skipped.code, 0, skipped.stderr)
   assert.match(skipped.stdout, /skipped, because they cannot be read: \/core\/secrets\/default\/sealed/)

@@ -30,6 +30,9 @@ export type LogReaderOptions = {
   readonly transformer?: RecordTransformer | undefined
 }
 
+/** How entries are read: so many bytes of them, and whether as they are stored. */
+type Reading = { readonly mostBytes: number; readonly asStored?: true | undefined; readonly snapshot?: Snapshot | undefined }
+
 /** Reads are of what the index has. A process that follows another one brings it up to date before each of them, by `follow`. */
 export class LogReader {
   readonly file: LogFile
@@ -153,9 +156,10 @@ export class LogReader {
     const { found, remaining } = this.history.page(prefix, page)
     const revision = page.at ?? newest
     // Whoever reads page by page need not hold more than so many bytes at once.
-    const most = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
+    const mostBytes = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
+    const how = { mostBytes, asStored: page.asStored }
     const isShort = found.length <= ENTRIES_AT_ONCE
-    const reading = isShort ? allOf(this.#entries(found, most)) : this.reading(this.#entriesYielding(found, revision, most))
+    const reading = isShort ? allOf(this.#entries(found, how)) : this.reading(this.#entriesYielding(found, revision, how))
     if (isShort) this.release()
     const entries = await reading
     return { revision, entries, remaining: remaining + found.length - entries.length }
@@ -250,14 +254,14 @@ export class LogReader {
   }
 
   /** The entries found, as many as have so many bytes; one at least. */
-  #entries(found: readonly KeyedState<Stored>[], mostBytes: number, snapshot?: Snapshot): MaybePromise<Entry>[] {
+  #entries(found: readonly KeyedState<Stored>[], { mostBytes, asStored, snapshot }: Reading): MaybePromise<Entry>[] {
     const entries: MaybePromise<Entry>[] = []
     let bytes = 0
     for (const { key, state } of found) {
       if (bytes > mostBytes) break
       const entry = this.stored(key, state, snapshot)
       bytes += entry.value.length
-      entries.push(this.#opened(entry))
+      entries.push(asStored ? entry : this.#opened(entry))
     }
     return entries
   }
@@ -266,14 +270,14 @@ export class LogReader {
    * Yields now and then. Where this process alone has the file open, a snapshot keeps the records even if a compaction removes them
    * meanwhile; in one that follows, it would keep the pages of all from being reused if the process was stopped.
    */
-  async #entriesYielding(found: readonly KeyedState<Stored>[], revision: Revision, mostBytes: number): Promise<Entry[]> {
+  async #entriesYielding(found: readonly KeyedState<Stored>[], revision: Revision, { mostBytes, asStored }: Reading): Promise<Entry[]> {
     const snapshot = this.#isFollowing ? undefined : this.file.snapshot()
     try {
       const entries: Entry[] = []
       let bytes = 0
       while (entries.length < found.length && bytes <= mostBytes) {
         const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
-        const reading = allOf(this.#entries(next, mostBytes - bytes, snapshot))
+        const reading = allOf(this.#entries(next, { mostBytes: mostBytes - bytes, asStored, snapshot }))
         this.release()
         for (const entry of await reading) {
           entries.push(entry)
