@@ -38,7 +38,7 @@ test('a record is found by its keys and by the name of its object, in a director
   assert.deepEqual([raw.stdout.length, JSON.parse(raw.stdout).data], [json.bytes, { text: 'hello there' }])
 })
 
-test('parts of keys list what there is, and what is not there is said', patient, async t => {
+test('a part of a key lists the keys below it, and a key that is not stored is named', patient, async t => {
   const { server } = await withObject(t)
   const at = ['--data-dir', server.dataDir]
   for (const part of ['configmaps', 'cm/default', '/registry/configmaps/', '/core/configmaps/']) {

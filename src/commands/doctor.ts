@@ -1,4 +1,4 @@
-/** `keelson doctor`: says what is wrong with a server or a data directory, and mends what can be mended if told to. */
+/** `keelson doctor`: lists the problems of a server or a data directory, and mends those that it can if told to. */
 import { createInterface } from 'node:readline/promises'
 import type { Finding } from '../server/doctor/findings.ts'
 import { fixInFolder, fixThroughApi, type Outcome } from '../server/doctor/fix.ts'

@@ -13,7 +13,7 @@ import type { TransformContext, Transformed, Transformer } from './transformer.t
 const BLOCK = 16
 const NONCE = 12
 const TAG = 16
-/** Bytes of a seed, of what a key is derived from it with, and of the key. */
+/** Bytes of a seed, of the random part from which a key is derived with it, and of the key. */
 export const SEED_BYTES = 32
 const INFO_BYTES = 32
 

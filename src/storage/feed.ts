@@ -5,7 +5,7 @@ import { type Batch, type Event, type Revision, StoreUnavailable } from './store
 /** The history that watches catch up from. */
 export type Source = {
   newest(): Revision
-  /** A bounded batch of what followed a revision; its `revision` is how far it got. Throws `Compacted` or `FutureRevision`. */
+  /** A bounded batch of the events after a revision; its `revision` is the last that it covers. Throws `Compacted` or `FutureRevision`. */
   read(prefix: string, after: Revision): MaybePromise<Batch>
 }
 
@@ -43,7 +43,7 @@ export class Feed {
     for (const watch of this.#watches) watch.fallBehind()
   }
 
-  /** Ends every watch once it has handed out what is queued. */
+  /** Ends every watch once it has delivered the queued events. */
   close(): void {
     this.#closed = true
     for (const watch of this.#watches) watch.end()

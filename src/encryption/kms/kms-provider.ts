@@ -195,7 +195,7 @@ export class KmsProvider implements Transformer {
     return problem
   }
 
-  /** Takes in what the plugin says of itself; returns what is wrong with it. */
+  /** Takes in the plugin's status; returns the problem with it. */
   async #problemOf({ healthz, version, keyId }: KmsStatus): Promise<string | undefined> {
     const { name, metrics } = this.#options
     const problems: string[] = []

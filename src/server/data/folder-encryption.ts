@@ -26,7 +26,7 @@ export type FolderEncryptionOptions = {
 export type FolderEncryption = {
   /** For `openEmbeddedStore`: what it cannot decrypt becomes the fault of an entry. */
   readonly transformer: RecordTransformer
-  /** Undefined where the directory has keys, or needs none; otherwise what is missing. */
+  /** The missing file; undefined where the directory has keys, or needs none. */
   readonly missing: string | undefined
   close(): void
 }

@@ -30,7 +30,7 @@ export type DataEncryption = {
   /** The steps of a start that have health checks, with the names of kube-apiserver. */
   readonly hooks: readonly string[]
   families(): Family[]
-  /** Sets what is called when records that could not be read may be readable, or are to be stored otherwise. */
+  /** Sets the listener for times when unreadable records may have become readable, or are to be stored otherwise. */
   onReadable(call: () => void): void
 }
 

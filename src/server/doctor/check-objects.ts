@@ -1,4 +1,4 @@
-/** Checks objects for what is stuck or fails: deletions, webhooks, APIServices. Values in, findings out. */
+/** Finds stuck deletions, and webhooks and APIServices that fail. Values in, findings out. */
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { certificatesIn, expiryFindings } from './certificates.ts'
 import type { Finding } from './findings.ts'

@@ -113,7 +113,7 @@ export class LogFile {
     return after === 0 ? this.log.getKeys() : this.log.getKeys({ start: startOfRevision(after + 1) })
   }
 
-  /** The revision of the last record, or of what seems to be one. */
+  /** The revision of the last record, damaged or not. */
   newest(): Revision {
     for (const header of this.log.getKeys(LAST)) return revisionIn(header)
     return 0
@@ -153,7 +153,7 @@ export class LogFile {
     return sizeOf(this)
   }
 
-  /** Writes a copy of what is committed, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
+  /** Writes a copy of the committed data, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
   async copyTo(file: string): Promise<void> {
     // The copy is written to a private file, and renamed only when it is complete.
     const folder = mkdtempSync(`${file}.`)

@@ -33,7 +33,7 @@ export type LogReaderOptions = {
 /** How entries are read: so many bytes of them, and whether as they are stored. */
 type Reading = { readonly mostBytes: number; readonly asStored?: true | undefined; readonly snapshot?: Snapshot | undefined }
 
-/** Reads are of what the index has. A process that follows another one brings it up to date before each of them, by `follow`. */
+/** Reads see the writes in the index. A process that follows another one brings it up to date before each of them, by `follow`. */
 export class LogReader {
   readonly file: LogFile
   readonly feed: Feed
@@ -76,7 +76,7 @@ export class LogReader {
     if (!this.#isFollowing) return this.#history.newest
     file.refresh()
     const compacted = file.compacted() ?? 1
-    // Of what was written and compacted while this process was stopped, nothing tells any more which keys were deleted.
+    // Deletions that were made and compacted while this process was stopped have left no trace.
     if (compacted > this.#history.newest) this.#loadAgain()
     else if (file.newest() > this.#history.newest) this.#takeUp()
     if (compacted > this.#history.oldest) {
@@ -210,7 +210,7 @@ export class LogReader {
     }
     if (found.length === 0 || !feed.isWatched) return
     const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found) : undefined
-    // Watches read later what is too much to hold in memory at once, and what has to be waited for.
+    // Watches read later if the events are too many to hold in memory, or have to be waited for.
     if (events?.length === found.length && !events.some(isWaiting)) feed.publish({ revision: history.newest, events: events as Event[] })
     else feed.fallBehind()
   }

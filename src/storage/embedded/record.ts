@@ -54,7 +54,7 @@ export function decodeHeader(header: Uint8Array): { key: string; state: Stored }
   return { key, state: expires ? { ...state, deadline: readSafeInteger(bytes, FIXED_BYTES) } : state }
 }
 
-/** What headers of a revision begin with; it sorts before all of them. */
+/** The beginning of all headers of a revision; it sorts before them. */
 export function startOfRevision(revision: Revision): Uint8Array {
   const start = Buffer.allocUnsafe(8)
   writeSafeInteger(start, revision, 0)

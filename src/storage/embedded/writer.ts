@@ -157,7 +157,7 @@ export class Writer {
     await this.#commits.drained()
   }
 
-  /** Decides against what is committed and what is about to be, at once and in order, so that one commit can hold many swaps. */
+  /** Decides against committed and pending writes, at once and in order, so that one commit can hold many swaps. */
   #decide(key: string, { expect, value: given, ttlSeconds, fences, isEnding = false }: Change): Promise<Swap> {
     this.#assertWritable()
     checkKey(key)
@@ -228,7 +228,7 @@ export class Writer {
     return new StoreUnavailable(`cannot write to the store in ${this.#engine.file.dir}: ${NO_SPACE}`, { problem: NO_SPACE })
   }
 
-  /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows what was. */
+  /** The next swap may try again if nothing of this one was stored; otherwise only a restart shows the outcome. */
   #commitFailed(writes: readonly Pending[], cause: unknown): void {
     let error = explain(cause, `cannot write to the store in ${this.#engine.file.dir}`)
     if (cause instanceof StoreUnavailable) this.#failed = error

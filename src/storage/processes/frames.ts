@@ -117,7 +117,7 @@ export class FrameReader {
   #chunks: Buffer[] = []
   #length = 0
 
-  /** The frames that are complete now; their bodies are parts of what has arrived. */
+  /** The frames that are complete now; their bodies are parts of the received bytes. */
   take(chunk: Buffer): Frame[] {
     const frames: Frame[] = []
     this.#chunks.push(chunk)

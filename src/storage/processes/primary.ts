@@ -69,7 +69,7 @@ export class Primary {
     await closed
   }
 
-  /** What a process sent over a connection that it has given up is decided before it is let in again. */
+  /** Requests over a connection that a process has given up are decided before it is let in again. */
   async #replace(member: Member, hello: Hello): Promise<void> {
     for (const other of this.#members) if (other !== member && other.id === hello.member) await other.replaced()
   }

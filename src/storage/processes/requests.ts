@@ -1,4 +1,4 @@
-/** What a follower has asked of the primary, until it is answered. */
+/** The requests of a follower to the primary, until they are answered. */
 import { type Change, OutcomeUnknown, type Revision, StoreUnavailable, type Swap } from '../store.ts'
 
 type Request = {
