@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Answer, Doubt, Order, Written } from './store-host.ts'
 
-/** A process of a family; `written` counts the writes that were acknowledged in it so far. */
+/** A process of a family; `written` lists the writes that were acknowledged in it so far. */
 export class StoreProcess {
   readonly child: ChildProcess
   readonly written: Written[] = []
