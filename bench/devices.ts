@@ -1,5 +1,6 @@
 /** Devices: what it costs the scheduler to find a node for a pod that claims some, among 1,000 nodes with 8 devices each. */
 
+import { KeptResults } from '../src/scheduler/local-results.ts'
 import { Nominations } from '../src/scheduler/nominations.ts'
 import type { Cycle } from '../src/scheduler/plugin.ts'
 import { podInfoOf } from '../src/scheduler/pod-info.ts'
@@ -71,7 +72,7 @@ function measure({ what, devices, taken }: Claimed, quick: boolean): DeviceFigur
     devices: { slices, classes: { gpu: { selectors: [{ cel: { expression: `device.driver == "${DRIVER}"` } }] } } },
   }
   const lookups = { ...lookupsIn({}), devices: devicesIn(world) }
-  const parts = { plugins: PLUGINS, nominations: new Nominations(), random: Math.random, rotation: { next: 0 } }
+  const parts = { plugins: PLUGINS, nominations: new Nominations(), random: Math.random, rotation: { next: 0 }, kept: new KeptResults() }
   const times: number[] = []
   for (let i = 0; i < pods; i++) {
     const pod = podOf({ name: `pod-${i}`, spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: `claim-${i}` }] } })

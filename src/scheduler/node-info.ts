@@ -16,6 +16,8 @@ export class NodeInfo implements NodeIdentity {
   readonly requested: Used
   readonly nonZero: { cpu: number; memory: number }
   readonly #ports: Map<string, number>
+  /** Another number after each change of the node or of the room on it, and never one that any node has had before. */
+  generation = nextGeneration()
   #node: Node | undefined
   #allocatable = NO_ALLOCATABLE
   #features: ReadonlySet<string> = new Set()
@@ -47,6 +49,7 @@ export class NodeInfo implements NodeIdentity {
     this.#node = node
     this.#allocatable = node ? allocatableOf(node.status?.allocatable) : NO_ALLOCATABLE
     this.#features = new Set(node?.status?.declaredFeatures)
+    this.generation = nextGeneration()
   }
 
   get labels(): Labels {
@@ -67,6 +70,11 @@ export class NodeInfo implements NodeIdentity {
     this.#count(pod, 1)
   }
 
+  /** Takes in a pod that is there and needs as much as before. */
+  replace(pod: PodInfo): void {
+    this.pods.set(pod.uid, pod)
+  }
+
   remove(uid: string): void {
     const pod = this.pods.get(uid)
     if (!pod) return
@@ -84,6 +92,7 @@ export class NodeInfo implements NodeIdentity {
   }
 
   #count({ requests, nonZero, ports }: PodInfo, sign: 1 | -1): void {
+    this.generation = nextGeneration()
     const { requested } = this
     requested.cpu += sign * requests.cpu
     requested.memory += sign * requests.memory
@@ -94,6 +103,9 @@ export class NodeInfo implements NodeIdentity {
     for (const { ip, protocol, port } of ports) bump(this.#ports, portKey(ip, protocol, port), sign)
   }
 }
+
+let generations = 0
+const nextGeneration = (): number => ++generations
 
 const NO_LABELS: Labels = {}
 /** The address ends at the bar, which no address has. */

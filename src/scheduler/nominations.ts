@@ -28,6 +28,10 @@ export class Nominations {
     return this.#nodes.get(uid)
   }
 
+  isAnyOn(node: string): boolean {
+    return this.#byNode.size > 0 && this.#byNode.has(node)
+  }
+
   on(node: string): Iterable<PodInfo> {
     return this.#byNode.get(node)?.values() ?? []
   }

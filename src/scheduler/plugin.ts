@@ -68,6 +68,11 @@ export class PluginError extends Error {}
 
 export type Plugin = {
   readonly name: string
+  /**
+   * Whether the filter and the unnormalized scores depend on nothing but the node with its pods and the room that the pod takes
+   * (`roomOf`): they are kept for the next such pod until the node changes.
+   */
+  readonly isLocal?: boolean
   /** Whether a pod cannot be tried yet. It waits, without a report, for one of the events in the queueing hints. */
   readonly gate?: (pod: Pod, lookups: Lookups) => boolean
   /** Undefined when the plugin does not apply to the pod; a rejection when no node can fit. */

@@ -7,6 +7,7 @@ import type { Binder, PluginReservation } from './binder.ts'
 import type { Cluster } from './cluster.ts'
 import { describe } from './diagnosis.ts'
 import type { FailureReporter } from './failure-reporter.ts'
+import { KeptResults } from './local-results.ts'
 import type { Lookups } from './lookups.ts'
 import type { Nominations } from './nominations.ts'
 import type { Occupancy } from './occupancy.ts'
@@ -47,6 +48,7 @@ export type PodSchedulerParts = {
 export class PodScheduler {
   readonly #parts: PodSchedulerParts
   readonly #rotation = { next: 0 }
+  readonly #kept = new KeptResults()
 
   constructor(parts: PodSchedulerParts) {
     this.#parts = parts
@@ -83,7 +85,7 @@ export class PodScheduler {
     const stored = podInfoOf(pod)
     const info = { ...stored, nominatedNodeName: nominations.nodeOf(stored.uid) ?? stored.nominatedNodeName }
     const cycle: Cycle = { pod, info, cluster, lookups, state: new Map() }
-    const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation: this.#rotation })
+    const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation: this.#rotation, kept: this.#kept })
     metrics.searched((performance.now() - begun) / 1000)
     if (placement.type === 'placed') {
       this.#assume(queued, cycle, { node: placement.node, begun })

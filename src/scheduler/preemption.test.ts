@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from '../../test/kits/scheduler.ts'
 import type { Cluster } from './cluster.ts'
+import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
 import { type Budget, preempt } from './preemption.ts'
@@ -14,7 +15,7 @@ const NOW = Date.parse('2026-01-01T12:00:00Z')
 function attempt(cluster: Cluster, draft: PodDraft, budgets: readonly Budget[] = []) {
   const nominations = new Nominations()
   const cycle = cycleOf(podOf({ name: 'new', ...draft }), cluster)
-  const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random: () => 0, rotation: { next: 0 } })
+  const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random: () => 0, rotation: { next: 0 }, kept: new KeptResults() })
   assert.ok(placement.type === 'rejected', 'there is room')
   return preempt(cycle, placement, { nominations, random: () => 0, now: NOW, budgets })
 }

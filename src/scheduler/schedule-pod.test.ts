@@ -4,12 +4,19 @@ import fc from 'fast-check'
 import { clusterOf, cycleOf, nodeOf, type PodDraft, podOf } from '../../test/kits/scheduler.ts'
 import type { Cluster } from './cluster.ts'
 import { describe } from './diagnosis.ts'
+import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
 import { podInfoOf } from './pod-info.ts'
 import { PLUGINS } from './profile.ts'
 import { schedulePod } from './schedule-pod.ts'
 
-const partsWith = (nominations = new Nominations(), random = () => 0) => ({ plugins: PLUGINS, nominations, random, rotation: { next: 0 } })
+const partsWith = (nominations = new Nominations(), random = () => 0) => ({
+  plugins: PLUGINS,
+  nominations,
+  random,
+  rotation: { next: 0 },
+  kept: new KeptResults(),
+})
 
 function resultOf(cluster: Cluster, draft: PodDraft, parts = partsWith()): string {
   const placement = schedulePod(cycleOf(podOf(draft), cluster), parts)

@@ -3,9 +3,10 @@
  * best is taken. Nothing is changed and nothing is waited for.
  */
 import type { Diagnosis, NodeRejection } from './diagnosis.ts'
+import { type KeptResults, type LocalResult, type LocalResults, roomOf } from './local-results.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
-import { type Cycle, isRejection, type NodeFilter, type Plugin, type Rejection, unresolvable } from './plugin.ts'
+import { type Cycle, isRejection, type NodeFilter, type NodeScorer, type Plugin, type Rejection, unresolvable } from './plugin.ts'
 import type { PodInfo } from './pod-info.ts'
 
 export type SchedulingParts = {
@@ -15,9 +16,11 @@ export type SchedulingParts = {
   readonly random: () => number
   /** At which node the search begins, so that in large clusters every node has its turn; moved on by each search. */
   readonly rotation: { next: number }
+  /** Results of earlier searches. */
+  readonly kept: KeptResults
 }
 
-export type NamedFilter = { readonly plugin: string; readonly filter: NodeFilter }
+export type NamedFilter = { readonly plugin: string; readonly filter: NodeFilter; readonly isLocal?: boolean }
 
 export type Placement =
   | { readonly type: 'placed'; readonly node: string }
@@ -37,7 +40,9 @@ export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
     return { type: 'rejected', diagnosis: { nodes, byNode: new Map(), others: prepared.general, ...prepared }, filters: [] }
   const { filters, names, restricting } = prepared
   const byNode = new Map<string, NodeRejection>()
-  const search = { filters, byNode, cycle, parts }
+  const room = roomOf(cycle.pod, cycle.info)
+  const results = room === undefined ? undefined : parts.kept.for(room)
+  const search = { filters, byNode, cycle, parts, results }
   const nominated = cluster.node(cycle.info.nominatedNodeName)
   let feasible = nominated ? passing([nominated], search) : []
   if (feasible.length === 0) {
@@ -45,7 +50,7 @@ export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
     feasible = passing(candidates, search)
     parts.rotation.next = (parts.rotation.next + feasible.length + byNode.size) % nodes
   }
-  if (feasible.length > 0) return { type: 'placed', node: bestOf(feasible, cycle, parts).name }
+  if (feasible.length > 0) return { type: 'placed', node: bestOf(feasible, search).name }
   const rejectors = new Set([...restricting, ...[...byNode.values()].map(({ plugin }) => plugin)])
   const others = names && unresolvable(`node(s) didn't satisfy plugin(s) [${restricting.join(' ')}]`)
   return { type: 'rejected', diagnosis: { nodes, byNode, rejectors, ...(others && { others }) }, filters }
@@ -60,11 +65,11 @@ function prepareFilters(cycle: Cycle, plugins: readonly Plugin[]): Prepared {
   const filters: NamedFilter[] = []
   const restricting: string[] = []
   let names: ReadonlySet<string> | undefined
-  for (const { name: plugin, filter: prepare } of plugins) {
+  for (const { name: plugin, filter: prepare, isLocal = false } of plugins) {
     const filter = prepare?.(cycle)
     if (!filter) continue
     if (isRejection(filter)) return { general: filter, rejectors: new Set([plugin]) }
-    filters.push({ plugin, filter })
+    filters.push({ plugin, filter, isLocal })
     if (!filter.names) continue
     restricting.push(plugin)
     const only = filter.names
@@ -82,19 +87,43 @@ type Search = {
   readonly byNode: Map<string, NodeRejection>
   readonly cycle: Cycle
   readonly parts: SchedulingParts
+  /** The results on nodes that are known; undefined when none can be kept. */
+  readonly results: LocalResults | undefined
 }
 
 /** The nodes that pass all filters, or enough of them; the rejections of the others are noted. */
-function passing(nodes: readonly NodeInfo[], { filters, byNode, cycle, parts }: Search): NodeInfo[] {
+function passing(nodes: readonly NodeInfo[], { filters, byNode, cycle, parts, results }: Search): NodeInfo[] {
   const enough = enoughOf(nodes.length)
   const feasible: NodeInfo[] = []
+  const trial = { filters, pod: cycle.info, nominations: parts.nominations }
+  const test = results ? keepingTest(trial, results) : (node: NodeInfo) => testNode(node, trial)
   for (let i = 0; i < nodes.length && feasible.length < enough; i++) {
     const node = nodes[(parts.rotation.next + i) % nodes.length]!
-    const rejection = testNode(node, { filters, pod: cycle.info, nominations: parts.nominations })
+    const rejection = test(node)
     if (rejection) byNode.set(node.name, rejection)
     else feasible.push(node)
   }
   return feasible
+}
+
+/** Tests nodes by the results that are known, and keeps those that are not. */
+function keepingTest(trial: NodeTrial, results: LocalResults): (node: NodeInfo) => NodeRejection | undefined {
+  // Local filters are asked first. Those that come after others are asked with these, so that the first rejection is the same.
+  const found = trial.filters.findIndex(({ isLocal }) => !isLocal)
+  const split = found < 0 ? trial.filters.length : found
+  const [local, others] = [trial.filters.slice(0, split), trial.filters.slice(split)]
+  return node => {
+    if (trial.nominations.isAnyOn(node.name)) return testNode(node, trial)
+    return resultOn(node, results, () => runFilters(local, node)).rejection ?? (others.length > 0 ? runFilters(others, node) : undefined)
+  }
+}
+
+function resultOn(node: NodeInfo, results: LocalResults, test: () => NodeRejection | undefined): LocalResult {
+  const known = results.get(node)
+  if (known?.generation === node.generation) return known
+  const result = { generation: node.generation, rejection: test(), score: undefined }
+  results.set(node, result)
+  return result
 }
 
 function enoughOf(nodes: number): number {
@@ -137,23 +166,44 @@ function runFilters(filters: readonly NamedFilter[], node: NodeInfo): NodeReject
   return undefined
 }
 
-function bestOf(nodes: readonly NodeInfo[], cycle: Cycle, { plugins, random }: SchedulingParts): NodeInfo {
+function bestOf(nodes: readonly NodeInfo[], search: Search): NodeInfo {
   if (nodes.length === 1) return nodes[0]!
-  const totals = scoresOf(nodes, cycle, plugins)
-  const highest = Math.max(...totals)
+  const totals = scoresOf(nodes, search)
+  let highest = Number.NEGATIVE_INFINITY
+  for (const total of totals) if (total > highest) highest = total
   const best = nodes.filter((_, i) => totals[i] === highest)
-  return best[Math.floor(random() * best.length)]!
+  return best[Math.floor(search.parts.random() * best.length)]!
 }
 
 /** The sum of the weighted scores of each node. */
-function scoresOf(nodes: readonly NodeInfo[], cycle: Cycle, plugins: readonly Plugin[]): number[] {
-  const totals = nodes.map(() => 0)
-  for (const { score: prepare, weight = 1 } of plugins) {
+function scoresOf(nodes: readonly NodeInfo[], { cycle, parts, results }: Search): number[] {
+  const totals: number[] = Array(nodes.length).fill(0)
+  const local: { readonly scorer: NodeScorer; readonly weight: number }[] = []
+  for (const { score: prepare, weight = 1, isLocal } of parts.plugins) {
     const scorer = prepare?.(cycle, nodes)
     if (!scorer) continue
+    if (isLocal && results && !scorer.normalize) {
+      local.push({ scorer, weight })
+      continue
+    }
     const scores = nodes.map(node => scorer.score(node))
     scorer.normalize?.(scores, nodes)
-    for (const [i, score] of scores.entries()) totals[i]! += score * weight
+    for (let i = 0; i < scores.length; i++) totals[i]! += scores[i]! * weight
   }
+  if (results && local.length > 0) for (let i = 0; i < nodes.length; i++) totals[i]! += localScore(nodes[i]!, results, local)
   return totals
+}
+
+/** The sum of the scores that depend on the node alone. */
+function localScore(
+  node: NodeInfo,
+  results: LocalResults,
+  scorers: readonly { readonly scorer: NodeScorer; readonly weight: number }[],
+): number {
+  const result = results.get(node)
+  if (result?.generation === node.generation && result.score !== undefined) return result.score
+  let score = 0
+  for (const { scorer, weight } of scorers) score += scorer.score(node) * weight
+  if (result?.generation === node.generation) result.score = score
+  return score
 }

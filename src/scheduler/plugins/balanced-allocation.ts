@@ -1,28 +1,30 @@
 /** Prefers nodes on which the pod brings the shares of CPU and memory in use closer together. */
 import { MAX_SCORE, type Plugin } from '../plugin.ts'
 
-const NAMES = ['cpu', 'memory'] as const
-
 export const balancedAllocation: Plugin = {
   name: 'NodeResourcesBalancedAllocation',
+  isLocal: true,
   weight: 1,
   score({ info: { requests } }) {
     // A pod that asks for nothing changes no balance: scored, all of them would go to the same node.
     if (requests.cpu === 0 && requests.memory === 0) return undefined
     return {
       score({ allocatable, requested }) {
-        const names = NAMES.filter(name => allocatable[name] > 0)
-        const shares = (extra: typeof requests | undefined) =>
-          names.map(name => Math.min(1, (requested[name] + (extra?.[name] ?? 0)) / allocatable[name]))
         const half = MAX_SCORE / 2
-        return half + Math.trunc((half + balance(shares(requests)) - balance(shares(undefined))) / 2)
+        const [then, now] = [balance(allocatable, requested, requests), balance(allocatable, requested, NOTHING)]
+        return half + Math.trunc((half + then - now) / 2)
       },
     }
   },
 }
 
-/** 100 for equal shares, less the further they are apart. */
-function balance(shares: readonly number[]): number {
-  const deviation = shares.length === 2 ? Math.abs((shares[0]! - shares[1]!) / 2) : 0
-  return Math.trunc((1 - deviation) * MAX_SCORE)
+type Amounts = { readonly cpu: number; readonly memory: number }
+const NOTHING: Amounts = { cpu: 0, memory: 0 }
+
+/** 100 for equal shares in use, less the further they are apart. A resource that the node does not have is in balance with the other. */
+function balance(allocatable: Amounts, requested: Amounts, extra: Amounts): number {
+  if (!(allocatable.cpu > 0 && allocatable.memory > 0)) return MAX_SCORE
+  const cpu = Math.min(1, (requested.cpu + extra.cpu) / allocatable.cpu)
+  const memory = Math.min(1, (requested.memory + extra.memory) / allocatable.memory)
+  return Math.trunc((1 - Math.abs((cpu - memory) / 2)) * MAX_SCORE)
 }

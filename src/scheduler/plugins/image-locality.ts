@@ -12,6 +12,7 @@ export const imageLocality: Plugin = {
   weight: 1,
   score({ pod, cluster }) {
     const images = imagesOf(pod.spec)
+    if (!images.some(image => cluster.hasImage(image))) return undefined
     const most = MAX_PER_IMAGE * images.length
     const total = cluster.nodes.length
     return {

@@ -1,12 +1,13 @@
 /** Puts pods near those they want near and away from those they want away, and heeds what the pods that are there want. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { Cluster } from '../cluster.ts'
+import { type Cluster, labelKey, type PodGroup } from '../cluster.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
+import { type Contribution, countGroups, countMove, DomainCounts, labelsIn } from '../domain-counts.ts'
 import type { Lookups } from '../lookups.ts'
-import { bump, type NodeInfo } from '../node-info.ts'
+import type { NodeInfo } from '../node-info.ts'
 import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
-import { type AffinityTerm, type PodInfo, podAffinityOf, termMatches, type WeightedTerm } from '../pod-info.ts'
+import { type AffinityTerm, type PodAffinity, type PodInfo, podAffinityOf, termMatches } from '../pod-info.ts'
 import { type Labels, NOTHING } from '../selector.ts'
 
 const NOT_NEAR = unresolvable("node(s) didn't match pod affinity rules")
@@ -44,38 +45,6 @@ export const interPodAffinity: Plugin = {
   },
 }
 
-/** How many pods there are in each topology domain: by topology key and value. */
-class DomainCounts {
-  readonly #counts: Map<string, Map<string, number>>
-
-  constructor(from?: DomainCounts) {
-    this.#counts = new Map(from ? [...from.#counts].map(([key, values]) => [key, new Map(values)]) : [])
-  }
-
-  get isEmpty(): boolean {
-    return this.#counts.size === 0
-  }
-
-  /** Counts pods on a node with these labels; one without the key is in no domain. */
-  add(labels: Labels | undefined, key: string, count: number): void {
-    if (!labels || !Object.hasOwn(labels, key)) return
-    const values = this.#counts.get(key) ?? new Map<string, number>()
-    bump(values, labels[key]!, count)
-    if (values.size === 0) this.#counts.delete(key)
-    else this.#counts.set(key, values)
-  }
-
-  includes(labels: Labels, key: string): boolean {
-    const values = this.#counts.get(key)
-    return values !== undefined && Object.hasOwn(labels, key) && (values.get(labels[key]!) ?? 0) > 0
-  }
-
-  includesAny(labels: Labels): boolean {
-    for (const key of this.#counts.keys()) if (this.includes(labels, key)) return true
-    return false
-  }
-}
-
 /** The same term with the namespaces that its selector means now, so that nobody has to look at namespaces again. */
 function resolved<T extends AffinityTerm>(term: T, lookups: Lookups): T {
   if (term.namespaceSelector.isEmpty || term.namespaceSelector === NOTHING) return term
@@ -83,31 +52,75 @@ function resolved<T extends AffinityTerm>(term: T, lookups: Lookups): T {
   return { ...term, namespaces, namespaceSelector: NOTHING }
 }
 
-const namespacesOf = ({ namespaces, namespaceSelector }: AffinityTerm, cluster: Cluster): Iterable<string> =>
-  namespaceSelector.isEmpty ? cluster.namespaces : namespaces
+/** The pods that a term can mean, in groups. */
+const groupsFor = (term: AffinityTerm | undefined, cluster: Cluster): Iterable<PodGroup> =>
+  term ? cluster.groupsIn(term.namespaceSelector.isEmpty ? cluster.namespaces : term.namespaces) : []
+
+/** Counts what pods contribute to the domains of nodes; the answer is kept. */
+function domainCounts(
+  cluster: Cluster,
+  { key, groups, contribution }: { readonly key: string; readonly groups: () => Iterable<PodGroup>; readonly contribution: Contribution },
+): DomainCounts {
+  return cluster.answers.to({
+    key,
+    answer: () => countGroups(groups(), contribution, labelsIn(cluster)),
+    update: (counts, move) => move.node.node && countMove(counts, move, contribution),
+  })
+}
+
+/** Tells pods apart whose terms mean different pods: by the rules, and by the namespaces that these select now. */
+const termsKey = (affinity: PodAffinity, terms: readonly AffinityTerm[]): string =>
+  `${affinity.key} ${terms.map(({ namespaces, namespaceSelector }) => (namespaceSelector === NOTHING ? [...namespaces].sort().join(',') : '')).join(' ')}`
+
+/** Tells pods apart that are meant by different terms of others. */
+const subjectKey = ({ namespace, labels }: PodInfo, own: Labels): string => `${namespace} ${labelKey(labels)} ${labelKey(own)}`
+
+const EMPTY = new DomainCounts()
 
 function affinityFilter({ info, cluster, lookups }: Cycle): NodeFilter | undefined {
-  const required = (info.affinity?.required ?? []).map(term => resolved(term, lookups))
-  const anti = (info.affinity?.requiredAnti ?? []).map(term => resolved(term, lookups))
+  const { affinity } = info
+  const required = (affinity?.required ?? []).map(term => resolved(term, lookups))
+  const anti = (affinity?.requiredAnti ?? []).map(term => resolved(term, lookups))
   const own = lookups.namespaceLabels(info.namespace)
-  const [unwanted, near, away] = [new DomainCounts(), new DomainCounts(), new DomainCounts()]
-  for (const { affinity, byNode } of cluster.antiAffinities)
-    for (const term of affinity.requiredAnti)
-      if (termMatches(term, info, own))
-        for (const [node, count] of byNode) unwanted.add(cluster.node(node)?.labels, term.topologyKey, count)
+  const unwanted = unwantedDomains(info, own, cluster)
   if (unwanted.isEmpty && required.length === 0 && anti.length === 0) return undefined
-  if (required.length > 0) {
-    // One pod has to match all terms at once, so those of the first are asked about the others.
-    const matches = (namespace: string) => (labels: Labels) => required.every(term => termMatches(term, { namespace, labels }, {}))
-    for (const namespace of namespacesOf(required[0]!, cluster))
-      for (const [node, count] of cluster.countPods({ namespaces: [namespace], matches: matches(namespace) }, 'all'))
-        for (const { topologyKey } of required) near.add(cluster.node(node)?.labels, topologyKey, count)
-  }
-  for (const term of anti)
-    for (const [node, count] of cluster.countPods({ namespaces: namespacesOf(term, cluster), matches: term.selector.matches }, 'all'))
-      away.add(cluster.node(node)?.labels, term.topologyKey, count)
+  // One pod has to match all terms at once, so those of the first are asked about the others.
+  const near = affinity && required.length > 0 ? nearDomains(affinity, required, cluster) : EMPTY
+  const away = affinity && anti.length > 0 ? awayDomains(affinity, anti, cluster) : EMPTY
   return filterOver({ info, required, anti, own, near, away, unwanted })
 }
+
+/** The domains of pods that have anti-affinity to a pod. */
+function unwantedDomains(info: PodInfo, own: Labels, cluster: Cluster): DomainCounts {
+  if (cluster.groupsWithAffinity.size === 0) return EMPTY
+  return domainCounts(cluster, {
+    key: `unwanted ${subjectKey(info, own)}`,
+    groups: () => cluster.groupsWithAffinity,
+    contribution: ({ affinity }, add) => {
+      for (const term of affinity?.requiredAnti ?? []) if (termMatches(term, info, own)) add(term.topologyKey, 1)
+    },
+  })
+}
+
+/** The domains of pods that match all required terms. */
+const nearDomains = (affinity: PodAffinity, required: readonly AffinityTerm[], cluster: Cluster): DomainCounts =>
+  domainCounts(cluster, {
+    key: `near ${termsKey(affinity, required)}`,
+    groups: () => groupsFor(required[0], cluster),
+    contribution: (pod, add) => {
+      if (matchesAll(required, pod)) for (const { topologyKey } of required) add(topologyKey, 1)
+    },
+  })
+
+/** The domains of pods that match one of the terms about which to be away from. */
+const awayDomains = (affinity: PodAffinity, anti: readonly AffinityTerm[], cluster: Cluster): DomainCounts =>
+  domainCounts(cluster, {
+    key: `away ${termsKey(affinity, anti)}`,
+    groups: () => new Set(anti.flatMap(term => [...groupsFor(term, cluster)])),
+    contribution: (pod, add) => {
+      for (const term of anti) if (termMatches(term, pod, {})) add(term.topologyKey, 1)
+    },
+  })
 
 type Affinities = {
   readonly info: PodInfo
@@ -125,18 +138,17 @@ function filterOver(affinities: Affinities): NodeFilter {
   const { info, required, anti, own, near, away, unwanted } = affinities
   const isNear = ({ labels }: NodeInfo): boolean => {
     if (!required.every(({ topologyKey }) => Object.hasOwn(labels, topologyKey))) return false
-    if (required.every(({ topologyKey }) => near.includes(labels, topologyKey))) return true
+    if (required.every(({ topologyKey }) => near.of(labels, topologyKey) > 0)) return true
     // The first of several pods with affinity to each other has no other pod to be near.
     return near.isEmpty && matchesAll(required, info)
   }
   return {
     test(node) {
       if (required.length > 0 && !isNear(node)) return NOT_NEAR
-      if (anti.some(({ topologyKey }) => away.includes(node.labels, topologyKey))) return TOO_NEAR
+      if (anti.some(({ topologyKey }) => away.of(node.labels, topologyKey) > 0)) return TOO_NEAR
       return unwanted.includesAny(node.labels) ? UNWANTED : undefined
     },
-    copy: () =>
-      filterOver({ ...affinities, near: new DomainCounts(near), away: new DomainCounts(away), unwanted: new DomainCounts(unwanted) }),
+    copy: () => filterOver({ ...affinities, near: near.copy(), away: away.copy(), unwanted: unwanted.copy() }),
     adjust(pod, { labels }, sign) {
       for (const term of pod.affinity?.requiredAnti ?? []) if (termMatches(term, info, own)) unwanted.add(labels, term.topologyKey, sign)
       if (matchesAll(required, pod)) for (const { topologyKey } of required) near.add(labels, topologyKey, sign)
@@ -146,43 +158,35 @@ function filterOver(affinities: Affinities): NodeFilter {
 }
 
 function affinityScorer({ info, cluster, lookups }: Cycle): NodeScorer | undefined {
-  const scores = new Map<string, Map<string, number>>()
-  const add = (node: string, { topologyKey }: AffinityTerm, by: number) => {
-    const labels = cluster.node(node)?.labels
-    if (!labels || !Object.hasOwn(labels, topologyKey)) return
-    const values = scores.get(topologyKey) ?? new Map<string, number>()
-    scores.set(topologyKey, values)
-    const value = labels[topologyKey]!
-    values.set(value, (values.get(value) ?? 0) + by)
-  }
-  const addOwn = (terms: readonly WeightedTerm[], sign: 1 | -1) => {
-    for (const term of terms.map(each => resolved(each, lookups)))
-      for (const [node, count] of cluster.countPods({ namespaces: namespacesOf(term, cluster), matches: term.selector.matches }, 'all'))
-        add(node, term, sign * term.weight * count)
-  }
-  addOwn(info.affinity?.preferred ?? [], 1)
-  addOwn(info.affinity?.preferredAnti ?? [], -1)
+  const { affinity } = info
+  const preferred = (affinity?.preferred ?? []).map(term => resolved(term, lookups))
+  const preferredAnti = (affinity?.preferredAnti ?? []).map(term => resolved(term, lookups))
+  const terms = [...preferred, ...preferredAnti]
+  if (terms.length === 0 && cluster.groupsWithAffinity.size === 0) return undefined
   const own = lookups.namespaceLabels(info.namespace)
-  for (const { affinity, byNode } of cluster.affinities) {
-    const addTheirs = (terms: readonly (AffinityTerm & { weight?: number })[], sign: 1 | -1) => {
-      for (const term of terms)
-        if (termMatches(term, info, own))
-          for (const [node, count] of byNode) add(node, term, sign * (term.weight ?? REQUIRED_WEIGHT) * count)
-    }
-    addTheirs(affinity.required, 1)
-    addTheirs(affinity.preferred, 1)
-    addTheirs(affinity.preferredAnti, -1)
-  }
-  if (scores.size === 0) return undefined
-  return {
-    score({ labels }) {
-      let score = 0
-      for (const [key, values] of scores) if (Object.hasOwn(labels, key)) score += values.get(labels[key]!) ?? 0
-      return score
+  const scores = domainCounts(cluster, {
+    key: `scores ${affinity && terms.length > 0 ? termsKey(affinity, terms) : ''} ${subjectKey(info, own)}`,
+    groups: () => new Set([...cluster.groupsWithAffinity, ...terms.flatMap(term => [...groupsFor(term, cluster)])]),
+    contribution(pod, add) {
+      for (const term of preferred) if (termMatches(term, pod, {})) add(term.topologyKey, term.weight)
+      for (const term of preferredAnti) if (termMatches(term, pod, {})) add(term.topologyKey, -term.weight)
+      if (!pod.affinity) return
+      const { required, preferred: theirs, preferredAnti: theirsAnti } = pod.affinity
+      for (const term of required) if (termMatches(term, info, own)) add(term.topologyKey, REQUIRED_WEIGHT)
+      for (const term of theirs) if (termMatches(term, info, own)) add(term.topologyKey, term.weight)
+      for (const term of theirsAnti) if (termMatches(term, info, own)) add(term.topologyKey, -term.weight)
     },
+  })
+  if (scores.isEmpty) return undefined
+  return {
+    score: ({ labels }) => scores.sum(labels),
     normalize(given) {
-      const [least, most] = [Math.min(...given), Math.max(...given)]
-      for (const [i, score] of given.entries()) given[i] = most > least ? Math.trunc(MAX_SCORE * ((score - least) / (most - least))) : 0
+      let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+      for (const score of given) {
+        least = Math.min(least, score)
+        most = Math.max(most, score)
+      }
+      for (let i = 0; i < given.length; i++) given[i] = most > least ? Math.trunc(MAX_SCORE * ((given[i]! - least) / (most - least))) : 0
     },
   }
 }

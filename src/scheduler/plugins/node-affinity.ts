@@ -8,6 +8,7 @@ const CONFLICT = unresolvable('pod affinity terms conflict')
 
 export const nodeAffinity: Plugin = {
   name: 'NodeAffinity',
+  isLocal: true,
   weight: 2,
   filter({ pod: { spec } }) {
     const matches = requiredNodes(spec)

@@ -5,6 +5,7 @@ const REJECTION = unresolvable("node(s) didn't match the requested node name")
 
 export const nodeName: Plugin = {
   name: 'NodeName',
+  isLocal: true,
   filter({ pod: { spec } }) {
     const { nodeName } = spec
     if (!nodeName) return undefined

@@ -7,6 +7,7 @@ const REJECTION = unschedulable("node(s) didn't have free ports for the requeste
 
 export const nodePorts: Plugin = {
   name: 'NodePorts',
+  isLocal: true,
   filter({ info: { ports } }) {
     if (ports.length === 0) return undefined
     return { test: node => (ports.some(port => node.isTaken(port)) ? REJECTION : undefined) }

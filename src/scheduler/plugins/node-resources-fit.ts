@@ -8,6 +8,7 @@ import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
 
 export const nodeResourcesFit: Plugin = {
   name: 'NodeResourcesFit',
+  isLocal: true,
   weight: 1,
   filter({ info: { requests }, lookups }) {
     // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
@@ -16,10 +17,13 @@ export const nodeResourcesFit: Plugin = {
   },
   score: ({ info: { nonZero } }) => ({
     score({ allocatable, nonZero: used }) {
-      const parts: number[] = []
-      for (const name of ['cpu', 'memory'] as const)
-        if (allocatable[name] > 0) parts.push(freeShare(used[name] + nonZero[name], allocatable[name]))
-      return parts.length === 0 ? 0 : Math.floor(parts.reduce((sum, part) => sum + part, 0) / parts.length)
+      let [sum, parts] = [0, 0]
+      for (const name of SCORED)
+        if (allocatable[name] > 0) {
+          sum += freeShare(used[name] + nonZero[name], allocatable[name])
+          parts++
+        }
+      return parts === 0 ? 0 : Math.floor(sum / parts)
     },
   }),
   queueingHints: {
@@ -65,6 +69,7 @@ function insufficiencyOf(
   return reasons && { reasons, isUnresolvable }
 }
 
+const SCORED = ['cpu', 'memory'] as const
 const COMPUTE = [
   ['cpu', 'cpu'],
   ['memory', 'memory'],

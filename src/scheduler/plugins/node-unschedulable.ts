@@ -7,6 +7,7 @@ const REJECTION = unresolvable('node(s) were unschedulable')
 
 export const nodeUnschedulable: Plugin = {
   name: 'NodeUnschedulable',
+  isLocal: true,
   filter: ({ pod }) => ({
     test: ({ node }) => (node?.spec?.unschedulable && !isTolerated(CLOSED, pod.spec.tolerations) ? REJECTION : undefined),
   }),

@@ -5,10 +5,11 @@ import type { TopologySpreadConstraint } from '../../kinds/rules/pod/scheduling/
 import { type NodeTest, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import { untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
-import type { Cluster } from '../cluster.ts'
+import type { LabelTerms } from '../../schema/selectors.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
+import { SpreadDomains } from '../domain-counts.ts'
 import type { Lookups } from '../lookups.ts'
-import type { NodeInfo } from '../node-info.ts'
+import { bump, type NodeInfo } from '../node-info.ts'
 import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { type Labels, type Selector, selectorFor, selectorForLabels, selectorOf } from '../selector.ts'
@@ -49,6 +50,8 @@ type Constraint = {
   readonly maxSkew: number
   readonly topologyKey: string
   readonly selector: Selector
+  /** The selector as it is written. */
+  readonly text: unknown
   readonly minDomains: number
   /** Whether only nodes count that the pod accepts by its node selector and affinity. */
   readonly honorsAffinity: boolean
@@ -67,24 +70,26 @@ function constraintsOf({ metadata: { labels = {} }, spec }: Pod, action: Action)
         const value = getOwn(labels, key)
         if (value !== undefined) shared[key] = value
       }
-      return constraintOf(constraint, selectorOf(constraint.labelSelector, shared))
+      return constraintOf(constraint, selectorOf(constraint.labelSelector, shared), constraint.labelSelector)
     })
 }
 
 const constraintOf = (
   { maxSkew, topologyKey, minDomains, nodeAffinityPolicy, nodeTaintsPolicy }: TopologySpreadConstraint,
   selector: Selector,
+  text: unknown,
 ): Constraint => ({
   maxSkew,
   topologyKey,
   selector,
+  text,
   minDomains: minDomains ?? 1,
   honorsAffinity: nodeAffinityPolicy !== 'Ignore',
   honorsTaints: nodeTaintsPolicy === 'Honor',
 })
 
 /** The pods that belong together with one: those of its services and of the workload that controls it. Undefined when that is nothing. */
-function defaultSelectorOf({ metadata }: Pod, lookups: Lookups): Selector | undefined {
+function defaultSelectorOf({ metadata }: Pod, lookups: Lookups): { readonly selector: Selector; readonly terms: LabelTerms } | undefined {
   const { namespace = '', labels = {}, ownerReferences = [] } = metadata
   const shared: Record<string, string> = {}
   for (const selector of lookups.serviceSelectors(namespace))
@@ -94,7 +99,8 @@ function defaultSelectorOf({ metadata }: Pod, lookups: Lookups): Selector | unde
   if (workload && 'labels' in workload) Object.assign(shared, workload.labels)
   const terms = workload && 'selector' in workload ? (labelTermsOf(workload.selector) ?? []) : []
   const own = Object.entries(shared).map(([key, value]) => ({ key, operator: '=', values: [value] }) as const)
-  return own.length + terms.length === 0 ? undefined : selectorFor([...own, ...terms])
+  const all = [...own, ...terms]
+  return all.length === 0 ? undefined : { selector: selectorFor(all), terms: all }
 }
 
 const hasAllKeys = (labels: Labels, constraints: readonly Constraint[]): boolean =>
@@ -109,64 +115,53 @@ function inclusionFor({ spec }: Pod): Inclusion {
     (!honorsTaints || untoleratedTaint(node.node?.spec?.taints, spec.tolerations) === undefined)
 }
 
-/** The pods that a constraint counts, by node. */
-function countsFor({ selector }: Constraint, namespace: string, cluster: Cluster): ReadonlyMap<string, number> {
-  return selector.isEmpty ? NO_COUNTS : cluster.countPods({ namespaces: [namespace], matches: selector.matches }, 'notTerminating')
-}
-const NO_COUNTS: ReadonlyMap<string, number> = new Map()
+/** Tells constraints of pods apart that count different pods or nodes. */
+const spreadKey = (what: string, { metadata: { namespace, labels = {} }, spec }: Pod, constraints: readonly Constraint[]): string =>
+  JSON.stringify([
+    what,
+    namespace,
+    constraints.map(({ text, topologyKey, honorsAffinity, honorsTaints }) => [text, topologyKey, honorsAffinity, honorsTaints]),
+    (spec.topologySpreadConstraints ?? []).flatMap(({ matchLabelKeys = [] }) => matchLabelKeys.map(key => getOwn(labels, key))),
+    constraints.some(({ honorsAffinity }) => honorsAffinity) && [spec.nodeSelector, spec.affinity?.nodeAffinity],
+    constraints.some(({ honorsTaints }) => honorsTaints) && spec.tolerations,
+  ])
 
-/** The counts of a constraint by topology value, and the smallest of them. */
-class Domains {
-  readonly #counts: Map<string, number>
-  #least: number | undefined
+/** Whether a constraint counts a pod of the namespace of its own. */
+const counts = ({ selector }: Constraint, { labels }: { readonly labels: Labels }): boolean => !selector.isEmpty && selector.matches(labels)
 
-  constructor(counts: Iterable<[string, number]> = []) {
-    this.#counts = new Map(counts)
-  }
-
-  copy(): Domains {
-    return new Domains(this.#counts)
-  }
-
-  /** Also a domain without pods is one. */
-  add(value: string, count: number): void {
-    this.#counts.set(value, (this.#counts.get(value) ?? 0) + count)
-    this.#least = undefined
-  }
-
-  count(value: string): number {
-    return this.#counts.get(value) ?? 0
-  }
-
-  /** Zero while there are too few domains: then new ones are to come into use. */
-  least(minDomains: number): number {
-    if (this.#counts.size < minDomains) return 0
-    if (this.#least === undefined) {
-      let least = Number.POSITIVE_INFINITY
-      for (const count of this.#counts.values()) least = Math.min(least, count)
-      this.#least = least
-    }
-    return this.#least
-  }
-}
-
+/** The domains of each constraint, with how many of its pods are in each. */
 function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Constraint[]): NodeFilter {
   const includes = inclusionFor(pod)
-  const counts = constraints.map(constraint => countsFor(constraint, info.namespace, cluster))
-  const domains = constraints.map(() => new Domains())
-  for (const node of cluster.nodes) {
-    const { labels, name } = node
-    if (!hasAllKeys(labels, constraints)) continue
-    for (const [i, constraint] of constraints.entries())
-      if (includes(constraint, node)) domains[i]!.add(labels[constraint.topologyKey]!, counts[i]!.get(name) ?? 0)
-  }
+  const { namespace } = info
+  const isLookedAt = (node: NodeInfo) => hasAllKeys(node.labels, constraints)
+  const domains = cluster.answers.to({
+    key: spreadKey('domains', pod, constraints),
+    answer() {
+      const domains = constraints.map(() => new SpreadDomains())
+      const groups = [...cluster.groupsIn([namespace])]
+      for (const [i, constraint] of constraints.entries()) {
+        const counted = groups.filter(group => counts(constraint, group))
+        for (const node of cluster.nodes) {
+          if (!isLookedAt(node) || !includes(constraint, node)) continue
+          const pods = counted.reduce((sum, { notTerminating }) => sum + (notTerminating.get(node.name) ?? 0), 0)
+          domains[i]!.add(node.labels[constraint.topologyKey]!, pods)
+        }
+      }
+      return domains
+    },
+    update(domains, { pod: moved, node, sign }) {
+      if (moved.namespace !== namespace || moved.isTerminating || !node.node || !isLookedAt(node)) return
+      for (const [i, constraint] of constraints.entries())
+        if (counts(constraint, moved) && includes(constraint, node)) domains[i]!.add(node.labels[constraint.topologyKey]!, sign)
+    },
+  })
   const own = constraints.map(({ selector }) => (selector.matches(info.labels) ? 1 : 0))
-  return filterOver({ constraints, domains, own, includes, namespace: info.namespace })
+  return filterOver({ constraints, domains, own, includes, namespace })
 }
 
 type Spread = {
   readonly constraints: readonly Constraint[]
-  readonly domains: readonly Domains[]
+  readonly domains: readonly SpreadDomains[]
   /** Whether the pod counts itself, as a number. */
   readonly own: readonly number[]
   readonly includes: Inclusion
@@ -202,31 +197,37 @@ function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly No
   // A node without zone is still one of many nodes, but only as long as nobody has asked for zones.
   if (isOwn) for (const node of nodes) if (!hasAllKeys(node.labels, constraints)) ignored.add(node)
   const includes = inclusionFor(pod)
+  const { namespace } = info
   const parts = constraints.map(constraint => {
-    const counts = countsFor(constraint, info.namespace, cluster)
     const { topologyKey, maxSkew } = constraint
-    if (topologyKey === HOSTNAME)
-      return {
-        topologyKey,
-        maxSkew,
-        weight: Math.log(nodes.length - ignored.size + 2),
-        count: (node: NodeInfo) => counts.get(node.name) ?? 0,
-      }
-    const values = new Map<string, number>()
-    for (const node of nodes) if (!ignored.has(node)) values.set(node.labels[topologyKey] ?? '', 0)
-    for (const node of cluster.nodes) {
-      const count = counts.get(node.name)
-      const value = node.labels[topologyKey] ?? ''
-      if (count === undefined || !values.has(value)) continue
-      if ((!isOwn || hasAllKeys(node.labels, constraints)) && includes(constraint, node)) bumpValue(values, value, count)
-    }
-    return {
-      topologyKey,
-      maxSkew,
-      weight: Math.log(values.size + 2),
-      count: (node: NodeInfo) => values.get(node.labels[topologyKey]!) ?? 0,
-    }
+    const isHost = topologyKey === HOSTNAME
+    const isLookedAt = (node: NodeInfo) => isHost || ((!isOwn || hasAllKeys(node.labels, constraints)) && includes(constraint, node))
+    const domainOf = (node: NodeInfo) => (isHost ? node.name : (node.labels[topologyKey] ?? ''))
+    const found = cluster.answers.to({
+      key: spreadKey(`${isOwn} ${topologyKey}`, pod, isOwn ? [constraint, ...constraints] : [constraint]),
+      answer() {
+        const found = new Map<string, number>()
+        for (const group of cluster.groupsIn([namespace]))
+          if (counts(constraint, group))
+            for (const [name, count] of group.notTerminating) {
+              const node = cluster.node(name)
+              if (node && isLookedAt(node)) bump(found, domainOf(node), count)
+            }
+        return found
+      },
+      update(found, { pod: moved, node, sign }) {
+        if (moved.namespace === namespace && !moved.isTerminating && node.node && counts(constraint, moved) && isLookedAt(node))
+          bump(found, domainOf(node), sign)
+      },
+    })
+    return { topologyKey, maxSkew, weight: Math.log(sizeOf(constraint) + 2), count: (node: NodeInfo) => found.get(domainOf(node)) ?? 0 }
   })
+  function sizeOf({ topologyKey }: Constraint): number {
+    if (topologyKey === HOSTNAME) return nodes.length - ignored.size
+    const values = new Set<string>()
+    for (const node of nodes) if (!ignored.has(node)) values.add(node.labels[topologyKey] ?? '')
+    return values.size
+  }
   return {
     score(node) {
       if (ignored.has(node)) return 0
@@ -236,21 +237,23 @@ function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly No
       return Math.round(score)
     },
     normalize(scores, nodes) {
-      const counted = scores.filter((_, i) => !ignored.has(nodes[i]!))
-      const [least, most] = [Math.min(...counted), Math.max(0, ...counted)]
-      for (const [i, score] of scores.entries()) {
+      let [least, most] = [Number.POSITIVE_INFINITY, 0]
+      for (let i = 0; i < scores.length; i++) {
+        if (ignored.has(nodes[i]!)) continue
+        least = Math.min(least, scores[i]!)
+        most = Math.max(most, scores[i]!)
+      }
+      for (let i = 0; i < scores.length; i++) {
         if (ignored.has(nodes[i]!)) scores[i] = 0
-        else scores[i] = most === 0 ? MAX_SCORE : Math.trunc((MAX_SCORE * (most + least - score)) / most)
+        else scores[i] = most === 0 ? MAX_SCORE : Math.trunc((MAX_SCORE * (most + least - scores[i]!)) / most)
       }
     },
   }
 }
 
-const bumpValue = (values: Map<string, number>, value: string, by: number) => values.set(value, values.get(value)! + by)
-
 function defaultConstraints(pod: Pod, lookups: Lookups): Constraint[] {
   const selector = defaultSelectorOf(pod, lookups)
-  return selector ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, selector)) : []
+  return selector ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, selector.selector, selector.terms)) : []
 }
 
 const isCounted = (pod: Pod, other: PodInfo | undefined): boolean =>

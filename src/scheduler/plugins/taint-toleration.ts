@@ -7,11 +7,13 @@ const AVOIDED = 'PreferNoSchedule'
 
 export const taintToleration: Plugin = {
   name: 'TaintToleration',
+  isLocal: true,
   weight: 3,
   filter: ({ pod }) => ({
     test: ({ node }) => (untoleratedTaint(node?.spec?.taints, pod.spec.tolerations) ? REJECTION : undefined),
   }),
-  score: ({ pod }) => {
+  score: ({ pod, cluster }) => {
+    if (!cluster.hasAvoidedNodes) return undefined
     const tolerations = pod.spec.tolerations?.filter(({ effect }) => !effect || effect === AVOIDED)
     return {
       score: ({ node }) => node?.spec?.taints?.filter(taint => taint.effect === AVOIDED && !isTolerated(taint, tolerations)).length ?? 0,
