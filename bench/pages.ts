@@ -1,18 +1,21 @@
 /** Texts made of figures: tables, cells and the chart. Pages have them between markers, `<!-- figures NAME -->` and `<!-- /figures -->`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Comparison } from './compare-servers.ts'
+import { type DartboardFigure, PUBLISHED } from './dartboard.ts'
 import type { Figures, Machine } from './figures.ts'
 import { count, micros, percent, rate } from './numbers.ts'
 import type { EtcdWrites, Measurements, RequestFigure } from './sections.ts'
 
 export const PAGES = ['README.md', 'bench/README.md', 'docs/comparison.md', 'docs/decisions/006-plain-requests.md'] as const
 export const CHART = 'bench/shares.svg'
+export const SCHEDULER_CHART = 'bench/scheduler.svg'
 const ROOT = new URL('../', import.meta.url)
 const MARKED = /(<!-- figures ([\w-]+) -->)[\s\S]*?(<!-- \/figures -->)/g
 
 export function writePages(figures: Figures): void {
   for (const page of PAGES) writeFileSync(new URL(page, ROOT), pageText(page, figures))
   writeFileSync(new URL(CHART, ROOT), chartOf(figures))
+  writeFileSync(new URL(SCHEDULER_CHART, ROOT), schedulerChartOf(figures))
 }
 
 /** A page with the figures as they are now. */
@@ -193,6 +196,86 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
         ],
       ],
     ),
+  scheduler: ({ workloads }) =>
+    table(
+      ['workload of scheduler_perf', 'nodes', 'pods before', 'pods', 'Keelson', 'upstream demands', 'processor time of a pod'],
+      workloads.map(({ name, nodes, before, pods, perSecond, threshold, allMicros }) => [
+        name,
+        count(nodes),
+        count(before),
+        count(pods),
+        rate(perSecond),
+        threshold === undefined ? '' : aim(rate(threshold), perSecond >= threshold),
+        micros(allMicros),
+      ]),
+    ),
+  dartboard: ({ keelson, kubeApiserver }) =>
+    table(
+      ['objects', 'server', 'creates', 'p95', 'pages of 5,000', 'p95', 'resident'],
+      keelson.flatMap((figure, i) => {
+        const published = PUBLISHED.find(({ objects }) => objects === figure.objects)
+        const theirs = kubeApiserver?.[i]
+        return [
+          dartboardRow('Keelson', figure),
+          ...(theirs ? [dartboardRow('kube-apiserver + etcd', theirs)] : []),
+          ...(published ? [dartboardRow('published', published)] : []),
+        ]
+      }),
+    ),
+  nodes: ({ nodes, pods, readySeconds, settledSeconds, podMicros, getP50Ms, getP99Ms, residentMB, idleShare }) =>
+    table(
+      [`${count(nodes)} simulated nodes, ${count(pods)} pods`, 'Keelson'],
+      [
+        ['all nodes are ready after', `${readySeconds.toFixed(1)} s`],
+        ['all pods are available after', `${settledSeconds.toFixed(0)} s, ${rate(pods / settledSeconds)}`],
+        ['processor time of the server for a pod, from its creation until it runs', micros(podMicros)],
+        ["another client's GET meanwhile", `p50 ${ms(getP50Ms)}, p99 ${ms(getP99Ms)}`],
+        ['resident memory', mb(residentMB)],
+        ['processor time when idle', `${(idleShare * 100).toFixed(1)} % of a core`],
+      ],
+    ),
+  million: ({ sizes }) =>
+    table(
+      ['store', 'objects', 'creates', 'memory', 'of an object', 'start', 'memory then', 'GET', 'page of 500', 'create', 'LIST', 'event'],
+      sizes.map(figure => [
+        figure.store,
+        count(figure.objects),
+        rate(figure.createsPerSecond),
+        mb(figure.residentMB),
+        `${count(figure.bytesPerObject)} B`,
+        seconds(figure.startMs),
+        mb(figure.startedMB),
+        micros(figure.getMicros),
+        micros(figure.pageMicros),
+        micros(figure.createMicros),
+        `${figure.listSeconds.toFixed(2)} s`,
+        ms(figure.eventMs),
+      ]),
+    ),
+  churn: ({ objects, writes, ratePerSecond, seconds: took, beforeMB, mostMB, afterMB, residentMB }) =>
+    table(
+      [`${count(writes)} writes to ${count(objects)} objects, a day at ${ratePerSecond}/s, made in ${count(took)} s`, 'Keelson'],
+      [
+        ['size of the store before', mb(beforeMB)],
+        ['at its largest', mb(mostMB)],
+        ['afterwards', mb(afterMB)],
+        ['resident memory afterwards', mb(residentMB)],
+      ],
+    ),
+}
+
+function dartboardRow(server: string, figure: Omit<DartboardFigure, 'residentMB'> & { readonly residentMB?: number }): string[] {
+  const { objects, createsPerSecond, createP95Ms, pagesPerSecond, pageP95Ms, residentMB } = figure
+  const pages = `${pagesPerSecond.toFixed(pagesPerSecond < 100 ? 1 : 0)}/s`
+  return [
+    count(objects),
+    server,
+    rate(createsPerSecond),
+    ms(createP95Ms),
+    pages,
+    ms(pageP95Ms),
+    residentMB === undefined ? '' : mb(residentMB),
+  ]
 }
 
 function etcdWrites({ members, writers, ours, https, alone }: EtcdWrites): string[] {
@@ -299,6 +382,11 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   etcd: block('etcd'),
   fairness: block('fairness'),
   scale: block('scale'),
+  scheduler: block('scheduler'),
+  dartboard: block('dartboard'),
+  nodes: block('nodes'),
+  million: block('million'),
+  churn: block('churn'),
   compare: ({ compare }) =>
     compare === undefined ? `\n${NOT_MEASURED}\n` : `\nMeasured with ${machineText(compare.machine)} ${comparisonText(compare)}\n`,
   'keelson-start': words('compare', ({ whole }) => `${seconds(whole.readyMs)}, ${seconds(whole.readyCpuMs)} of processor time`),
@@ -329,15 +417,36 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   'read-rate': words('requests', ({ costs }) => `${rate(costs[0]!.keelson.perSecond)} reads of one object`),
 }
 
-/** Bars of Keelson's share of each ceiling. */
-function chart(costs: readonly RequestFigure[]): string {
-  const [left, width, step] = [310, 330, 22]
-  const bars = costs.map(({ name, protocol, keelson, ceiling }, i) => {
-    const share = keelson.perSecond / ceiling.perSecond
-    const y = 30 + i * step
-    const length = Math.min(share, 1.2) * (width / 1.2)
-    return `<text x="${left - 8}" y="${y + 12}" text-anchor="end">${name}, ${protocol}</text><rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="15" fill="#2a6f97"/><text x="${(left + length + 6).toFixed(1)}" y="${y + 12}">${Math.round(share * 100)} %</text>`
+export const schedulerChartOf = ({ scheduler }: Figures): string =>
+  bars({
+    title: 'pods a second as a share of what upstream demands of its scheduler',
+    rows: (scheduler?.workloads ?? []).flatMap(({ name, perSecond, threshold }) =>
+      threshold === undefined ? [] : [{ name, share: perSecond / threshold }],
+    ),
+    most: 4,
   })
-  const height = 50 + bars.length * step
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="720" height="${height}" viewBox="0 0 720 ${height}" font-family="sans-serif" font-size="12" fill="#333"><title>Keelson's share of each ceiling</title><rect width="720" height="${height}" fill="white"/><text x="${left}" y="18" font-weight="bold">rate as a share of the ceiling in the same run</text>${bars.join('')}</svg>\n`
+
+/** Bars of Keelson's share of each ceiling. */
+const chart = (costs: readonly RequestFigure[]): string =>
+  bars({
+    title: 'rate as a share of the ceiling in the same run',
+    rows: costs.map(({ name, protocol, keelson, ceiling }) => ({
+      name: `${name}, ${protocol}`,
+      share: keelson.perSecond / ceiling.perSecond,
+    })),
+    most: 1.2,
+  })
+
+type Bars = { readonly title: string; readonly rows: readonly { readonly name: string; readonly share: number }[]; readonly most: number }
+
+/** A chart of shares; bars end at the largest that is shown in full. */
+function bars({ title, rows, most }: Bars): string {
+  const [left, width, step] = [310, 330, 22]
+  const shown = rows.map(({ name, share }, i) => {
+    const y = 30 + i * step
+    const length = Math.min(share, most) * (width / most)
+    return `<text x="${left - 8}" y="${y + 12}" text-anchor="end">${name}</text><rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="15" fill="#2a6f97"/><text x="${(left + length + 6).toFixed(1)}" y="${y + 12}">${Math.round(share * 100)} %</text>`
+  })
+  const height = 50 + rows.length * step
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="720" height="${height}" viewBox="0 0 720 ${height}" font-family="sans-serif" font-size="12" fill="#333"><title>${title}</title><rect width="720" height="${height}" fill="white"/><text x="${left}" y="18" font-weight="bold">${title}</text>${shown.join('')}</svg>\n`
 }

@@ -19,6 +19,7 @@ export type Outcome = {
   readonly seconds: number
   readonly perSecond: number
   readonly p50: number
+  readonly p95: number
   readonly p99: number
   readonly failures: number
 }
@@ -78,7 +79,7 @@ export async function drive(lanes: readonly Connection[], load: Pick<Load, 'requ
   const seconds = (performance.now() - start) / 1000
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
-  return { requests: times.length, seconds, perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), failures }
+  return { requests: times.length, seconds, perSecond: times.length / seconds, p50: at(0.5), p95: at(0.95), p99: at(0.99), failures }
 }
 
 /** A connection that stays open, with one request at a time on it. */

@@ -2,17 +2,23 @@
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AdmissionFigures, admission } from './admission.ts'
+import { type ChurnFigures, churn } from './churn.ts'
 import { WATCH, watchedAt } from './compare-servers.ts'
 import { type Cost, costs, costsOfEvent, nanosOf, type Rounds } from './cost.ts'
+import { type DartboardFigures, dartboard } from './dartboard.ts'
 import { type DeviceFigures, deviceFigures } from './devices.ts'
 import { type Measured, onEtcd, type ReadFigures } from './etcd.ts'
 import { type Fair, fairness } from './fairness.ts'
+import type { Programs } from './kube-apiserver.ts'
+import { type MillionFigure, million } from './million.ts'
+import { manyNodes, type NodesFigures } from './nodes.ts'
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, operationsIn, prepare, prepareDeployments } from './operations.ts'
 import { bodyOf, HTTP1, HTTP1_STREAMS, type Protocol, requestBytes, run, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
 import { type Scale, scale } from './scale.ts'
+import { type SchedulerFigure, schedulerFigures } from './scheduler.ts'
 import { bareStore, newFolder, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
 import { type Took, testLibrary } from './test-library.ts'
 import { workloads } from './workloads.ts'
@@ -57,9 +63,21 @@ export type Measurements = {
   readonly etcd: EtcdFigures
   readonly fairness: { readonly floods: readonly Fair[] }
   readonly scale: ScaleFigures
+  readonly scheduler: { readonly workloads: readonly SchedulerFigure[] }
+  readonly dartboard: DartboardFigures
+  readonly nodes: NodesFigures
+  readonly million: { readonly sizes: readonly MillionFigure[] }
+  readonly churn: ChurnFigures
 }
 
-export type Sections = { readonly [Name in keyof Measurements]: (quick: boolean) => Promise<Measurements[Name] | undefined> }
+/** Choices for the parts at scale: how many objects, nodes or writes; which workloads; and the programs to compare with. */
+export type Choices = { readonly size?: number; readonly workload?: string; readonly programs?: Programs }
+export type Sections = {
+  readonly [Name in keyof Measurements]: (quick: boolean, choices: Choices) => Promise<Measurements[Name] | undefined>
+}
+
+/** Parts that take long: they are measured when they are named. */
+export const AT_SCALE: readonly (keyof Measurements)[] = ['scheduler', 'dartboard', 'nodes', 'million', 'churn']
 
 /** In the order in which they are measured. A part that cannot be measured on this machine has no figures. */
 export const SECTIONS: Sections = {
@@ -75,6 +93,11 @@ export const SECTIONS: Sections = {
   etcd,
   fairness: async quick => ({ floods: await fairness(quick ? 0.5 : 1) }),
   scale: scales,
+  scheduler: async (quick, { workload }) => ({ workloads: await schedulerFigures(quick, workload) }),
+  dartboard: (quick, choices) => dartboard(quick, choices),
+  nodes: (quick, { size }) => manyNodes(quick, size),
+  million: async (quick, { size }) => ({ sizes: await million(quick, size) }),
+  churn: (quick, { size }) => churn(quick, size),
 }
 
 async function starts(quick: boolean): Promise<StartFigures> {

@@ -1,7 +1,6 @@
 /** Workloads: how fast deployments become available, what they cost other clients meanwhile, and what controllers cost when idle. */
-import { Agent, request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Target } from './raw-client.ts'
+import { Client } from './json-client.ts'
 import { cpuSeconds, newFolder, residentMB, startKeelson } from './servers.ts'
 
 export type Workloads = {
@@ -80,7 +79,7 @@ async function timeToAvailable(client: Client, name: string): Promise<number> {
   return performance.now() - began
 }
 
-const deploymentOf = (name: string, replicas: number) => ({
+export const deploymentOf = (name: string, replicas: number) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name, labels: { bench: name.split('-')[0] } },
@@ -90,51 +89,3 @@ const deploymentOf = (name: string, replicas: number) => ({
     template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'registry.example.com/app:1' }] } },
   },
 })
-
-class Client {
-  readonly #target: Target
-  readonly #agent = new Agent({ keepAlive: true })
-
-  constructor(target: Target) {
-    this.#target = target
-  }
-
-  close(): void {
-    this.#agent.destroy()
-  }
-
-  send(method: string, path: string, body?: object): Promise<any> {
-    return new Promise((resolve, reject) => {
-      const headers = { 'content-type': 'application/json' }
-      const sent = request({ ...this.#target, agent: this.#agent, method, path, headers }, answer => {
-        let text = ''
-        answer.setEncoding('utf8').on('data', part => (text += part))
-        answer.on('end', () =>
-          (answer.statusCode ?? 500) < 300
-            ? resolve(JSON.parse(text))
-            : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`)),
-        )
-      })
-      sent.on('error', reject)
-      sent.end(body && JSON.stringify(body))
-    })
-  }
-
-  /** Reads a watch until an event fits. */
-  watch(path: string, fits: (event: any) => boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const sent = request({ ...this.#target, agent: this.#agent, path }, answer => {
-        let rest = ''
-        answer.setEncoding('utf8').on('data', part => {
-          const lines = (rest + part).split('\n')
-          rest = lines.pop()!
-          if (!lines.some(line => fits(JSON.parse(line)))) return
-          sent.destroy()
-          resolve()
-        })
-      })
-      sent.on('error', reject)
-      sent.end()
-    })
-  }
-}

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readFigures } from '../bench/figures.ts'
-import { CHART, chartOf, PAGES, pageText } from '../bench/pages.ts'
+import { CHART, chartOf, PAGES, pageText, SCHEDULER_CHART, schedulerChartOf } from '../bench/pages.ts'
 import { SECTIONS } from '../bench/sections.ts'
 
 const textOf = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
@@ -19,7 +19,10 @@ test('every figure says on which machine it was measured, and is of a part that 
 
 for (const page of PAGES) test(`${page} shows the figures of bench/figures.json`, () => assert.equal(textOf(page), pageText(page, figures)))
 
-test(`${CHART} shows the figures of bench/figures.json`, () => assert.equal(textOf(CHART), chartOf(figures)))
+test('the charts show the figures of bench/figures.json', () => {
+  assert.equal(textOf(CHART), chartOf(figures))
+  assert.equal(textOf(SCHEDULER_CHART), schedulerChartOf(figures))
+})
 
 // Example output of a console is no claim.
 for (const page of ['README.md', 'docs/comparison.md'])

@@ -12,8 +12,10 @@ export class DomainCounts {
   readonly #changes: Map<string, Map<string, number>>
 
   constructor(from?: DomainCounts) {
-    this.#changes = new Map(from !== undefined && from.#isCopy ? [...from.#changes].map(([key, values]) => [key, new Map(values)]) : [])
+    this.#changes = new Map()
     this.#counts = from ? from.#counts : this.#changes
+    if (!from) return
+    if (from.#isCopy) for (const [key, values] of from.#changes) this.#changes.set(key, new Map(values))
   }
 
   /** The same, to try something out. It is good as long as the original does not change. */

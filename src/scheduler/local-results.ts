@@ -16,7 +16,7 @@ export type LocalResult = {
 }
 
 /** Results by node. */
-export type LocalResults = WeakMap<NodeInfo, LocalResult>
+export type LocalResults = Map<NodeInfo, LocalResult>
 
 /** For how many different rooms results are kept. */
 const MAX_ROOMS = 32
@@ -24,9 +24,11 @@ const MAX_ROOMS = 32
 export class KeptResults {
   readonly #byRoom = new Map<string, LocalResults>()
 
-  /** The results that are known for pods that take the same room. */
-  for(room: string): LocalResults {
-    const known = this.#byRoom.get(room) ?? new WeakMap<NodeInfo, LocalResult>()
+  /** The results that are known for pods that take the same room, in a cluster with so many nodes. */
+  for(room: string, nodes: number): LocalResults {
+    const known = this.#byRoom.get(room) ?? new Map<NodeInfo, LocalResult>()
+    // Most of them are about nodes that are gone.
+    if (known.size > 2 * nodes) known.clear()
     this.#byRoom.delete(room)
     this.#byRoom.set(room, known)
     if (this.#byRoom.size > MAX_ROOMS) this.#byRoom.delete(this.#byRoom.keys().next().value!)

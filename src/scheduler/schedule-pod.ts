@@ -41,7 +41,7 @@ export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
   const { filters, names, restricting } = prepared
   const byNode = new Map<string, NodeRejection>()
   const room = roomOf(cycle.pod, cycle.info)
-  const results = room === undefined ? undefined : parts.kept.for(room)
+  const results = room === undefined ? undefined : parts.kept.for(room, nodes)
   const search = { filters, byNode, cycle, parts, results }
   const nominated = cluster.node(cycle.info.nominatedNodeName)
   let feasible = nominated ? passing([nominated], search) : []

@@ -1,0 +1,130 @@
+/**
+ * The scheduler: pods a second from the first request to create one until the last is seen bound, by the workloads of upstream's
+ * scheduler_perf. The whole server takes part: it also stores the pods, their bindings and the events about these.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { nanosOf } from './cost.ts'
+import { Client } from './json-client.ts'
+import { requestBytes, run, type Target } from './raw-client.ts'
+import {
+  allocationOf,
+  CLAIM_SPEC,
+  NAMESPACES,
+  nodeOf,
+  type SchedulerWorkload,
+  sliceOf,
+  type Template,
+  WORKLOADS,
+} from './scheduler-workloads.ts'
+import { newFolder, startKeelson } from './servers.ts'
+
+export type SchedulerFigure = Pick<SchedulerWorkload, 'name' | 'nodes' | 'before' | 'pods' | 'threshold'> & {
+  readonly perSecond: number
+  /** Processor time of the whole server for each pod, of its main thread and of all threads. */
+  readonly mainMicros: number
+  readonly allMicros: number
+}
+
+/** As upstream starts its server and its scheduler, without other controllers but the one that makes claims. */
+const FLAGS = [
+  ...['--nodes', '0', '--controllers', 'scheduler,resourceclaim-controller'],
+  ...['--disable-admission-plugins', 'ServiceAccount,TaintNodesByCondition,Priority'],
+]
+const WRITERS = 30
+const CHURN_MS = 200
+const CHURN_NAMESPACE = 'churn'
+const [BEFORE, MEASURED] = NAMESPACES
+
+/** All workloads, or those whose names contain a text. */
+export async function schedulerFigures(quick: boolean, only?: string): Promise<readonly SchedulerFigure[]> {
+  const figures: SchedulerFigure[] = []
+  for (const workload of WORKLOADS) {
+    if (only === undefined ? quick && !workload.isQuick : !workload.name.includes(only)) continue
+    figures.push(await measure(workload))
+    const { name, perSecond, mainMicros } = figures.at(-1)!
+    process.stderr.write(`${name}: ${perSecond.toFixed(0)} pods/s, ${mainMicros.toFixed(0)} µs of the main thread for each\n`)
+  }
+  return figures
+}
+
+async function measure(workload: SchedulerWorkload): Promise<SchedulerFigure> {
+  const { name, nodes, before, podBefore, pods, pod, threshold, churn } = workload
+  const server = await startKeelson(newFolder(), FLAGS)
+  const client = new Client(server.target)
+  try {
+    await prepare(server.target, client, workload)
+    await schedule(server.target, client, { namespace: BEFORE, pods: before, pod: podBefore ?? pod })
+    const churning = churn && startChurn(client, churn)
+    const used = nanosOf(server.pid)
+    const seconds = await schedule(server.target, client, { namespace: MEASURED, pods, pod })
+    const now = nanosOf(server.pid)
+    await churning?.()
+    const perPod = (end: number, start: number) => (end - start) / pods / 1000
+    return {
+      ...{ name, nodes, before, pods, ...(threshold !== undefined && { threshold }) },
+      ...{ perSecond: pods / seconds, mainMicros: perPod(now.main, used.main), allMicros: perPod(now.all, used.all) },
+    }
+  } finally {
+    client.close()
+    await server.stop()
+  }
+}
+
+/** Nodes, namespaces, devices and claims that are in use. */
+async function prepare(target: Target, client: Client, { nodes, zones, devices }: SchedulerWorkload): Promise<void> {
+  for (const name of [...NAMESPACES, CHURN_NAMESPACE]) await client.send('POST', '/api/v1/namespaces', { metadata: { name } })
+  await create(target, '/api/v1/nodes', nodes, index => nodeOf(index, zones))
+  if (!devices) return
+  const { classes, claimsBefore, template } = devices
+  const group = '/apis/resource.k8s.io/v1'
+  const claims = `${group}/namespaces/${BEFORE}/resourceclaims`
+  await create(target, `${group}/resourceslices`, nodes, sliceOf)
+  for (const each of classes) await client.send('POST', `${group}/deviceclasses`, each)
+  if (template) await client.send('POST', `${group}/namespaces/${MEASURED}/resourceclaimtemplates`, template)
+  const claim: Template = index => ({ kind: 'ResourceClaim', metadata: { name: `test-claim-${index}` }, spec: CLAIM_SPEC })
+  await create(target, claims, claimsBefore, claim)
+  const allocate = (index: number) => {
+    const body = JSON.stringify({ status: { allocation: allocationOf(index, nodes) } })
+    return requestBytes('PATCH', `${claims}/test-claim-${index}/status`, body, 'application/merge-patch+json')
+  }
+  await send(target, claimsBefore, allocate)
+}
+
+const create = (target: Target, path: string, count: number, template: Template): Promise<void> =>
+  send(target, count, index => requestBytes('POST', path, JSON.stringify(template(index))))
+
+async function send(target: Target, count: number, request: (index: number) => Buffer): Promise<void> {
+  const { failures } = await run(target, { request, connections: WRITERS, seconds: 3600, requests: count })
+  if (failures > 0) throw new Error(`${failures} of ${count} requests failed`)
+}
+
+type Job = { readonly namespace: string; readonly pods: number; readonly pod: Template }
+
+/** Creates pods and resolves to the seconds until all are bound. */
+async function schedule(target: Target, client: Client, { namespace, pods, pod }: Job): Promise<number> {
+  if (pods === 0) return 0
+  const path = `/api/v1/namespaces/${namespace}/pods`
+  let onAll = () => {}
+  const all = new Promise<void>(resolve => (onAll = resolve))
+  const watch = await client.countAdded(`${path}?watch=true&fieldSelector=spec.nodeName!%3D`, bound => bound === pods && onAll())
+  const began = performance.now()
+  await create(target, path, pods, pod)
+  await all
+  watch.close()
+  return (performance.now() - began) / 1000
+}
+
+/** Creates a pod now and then until it is told to stop. */
+function startChurn(client: Client, template: Template): () => Promise<void> {
+  let isOver = false
+  const churning = (async () => {
+    while (!isOver) {
+      await client.send('POST', `/api/v1/namespaces/${CHURN_NAMESPACE}/pods`, template(0))
+      await sleep(CHURN_MS)
+    }
+  })()
+  return () => {
+    isOver = true
+    return churning
+  }
+}
