@@ -224,14 +224,14 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
     ),
   nodes: ({ nodes, pods, readySeconds, settledSeconds, podMicros, getP50Ms, getP99Ms, residentMB, idleShare }) =>
     table(
-      [`${count(nodes)} simulated nodes, ${count(pods)} pods`, 'Keelson'],
+      [`${count(nodes)} simulated nodes, ${count(pods)} pods`, 'Keelson', 'target'],
       [
-        ['all nodes are ready after', `${readySeconds.toFixed(1)} s`],
-        ['all pods are available after', `${settledSeconds.toFixed(0)} s, ${rate(pods / settledSeconds)}`],
-        ['processor time of the server for a pod, from its creation until it runs', micros(podMicros)],
-        ["another client's GET meanwhile", `p50 ${ms(getP50Ms)}, p99 ${ms(getP99Ms)}`],
-        ['resident memory', mb(residentMB)],
-        ['processor time when idle', `${(idleShare * 100).toFixed(1)} % of a core`],
+        ['all nodes are ready after', `${readySeconds.toFixed(1)} s`, ''],
+        ['all pods are available after', `${settledSeconds.toFixed(0)} s, ${rate(pods / settledSeconds)}`, ''],
+        ['processor time of the server for a pod, from its creation until it runs', micros(podMicros), ''],
+        ["another client's GET meanwhile", `p50 ${ms(getP50Ms)}, p99 ${ms(getP99Ms)}`, aim('p99 ≤ 100 ms', getP99Ms <= 100)],
+        ['resident memory', mb(residentMB), ''],
+        ['processor time when idle', `${(idleShare * 100).toFixed(1)} % of a core`, ''],
       ],
     ),
   million: ({ sizes }) =>
@@ -249,17 +249,17 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
         micros(figure.pageMicros),
         micros(figure.createMicros),
         `${figure.listSeconds.toFixed(2)} s`,
-        ms(figure.eventMs),
+        aim(ms(figure.eventMs), figure.eventMs <= 100),
       ]),
     ),
   churn: ({ objects, writes, ratePerSecond, seconds: took, beforeMB, mostMB, afterMB, residentMB }) =>
     table(
-      [`${count(writes)} writes to ${count(objects)} objects, a day at ${ratePerSecond}/s, made in ${count(took)} s`, 'Keelson'],
+      [`${count(writes)} writes to ${count(objects)} objects, a day at ${ratePerSecond}/s, made in ${count(took)} s`, 'Keelson', 'target'],
       [
-        ['size of the store before', mb(beforeMB)],
-        ['at its largest', mb(mostMB)],
-        ['afterwards', mb(afterMB)],
-        ['resident memory afterwards', mb(residentMB)],
+        ['size of the store before', mb(beforeMB), ''],
+        ['at its largest', mb(mostMB), ''],
+        ['afterwards', mb(afterMB), aim('≤ 3 times', afterMB <= 3 * beforeMB)],
+        ['resident memory afterwards', mb(residentMB), ''],
       ],
     ),
 }
