@@ -3,8 +3,17 @@
 export type Labels = Readonly<Record<string, string>>
 
 export type Family = { readonly name: string; readonly help: string } & (
-  | { readonly type: 'counter' | 'gauge'; readonly samples: readonly (readonly [labels: Labels, value: number])[] }
-  | { readonly type: 'histogram'; readonly samples: readonly (readonly [labels: Labels, histogram: Observations])[] }
+  | {
+      readonly type: 'counter' | 'gauge'
+      /** How the values of several processes of one server become one; by default they are added. */
+      readonly across?: 'sum' | 'max' | 'min' | 'mean'
+      readonly samples: readonly (readonly [labels: Labels, value: number])[]
+    }
+  | {
+      readonly type: 'histogram'
+      readonly across?: undefined
+      readonly samples: readonly (readonly [labels: Labels, histogram: Observations])[]
+    }
 )
 
 /** The counts of a histogram; with native buckets where it has them. */

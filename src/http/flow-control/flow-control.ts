@@ -17,7 +17,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { FlowCounts, flowControlMetrics } from './flow-metrics.ts'
 import { distinguisherOf, type FlowSchema, inOrder, matchesSchema } from './flow-schema.ts'
 import { PriorityLevel } from './priority-level.ts'
-import { divideSeats, type LevelConfiguration } from './seats.ts'
+import { divideSeats, type LevelConfiguration, type ProcessShare, WHOLE } from './seats.ts'
 
 /** The flow schema and the priority level of a request. */
 export type Classified = {
@@ -38,6 +38,8 @@ export class FlowControl implements Disposable {
   /** Requests that have not been started. */
   readonly waiting = { mutating: 0, readOnly: 0 }
   readonly #seats: number
+  #share = WHOLE
+  #configured: { readonly levels: readonly LevelConfiguration[]; readonly schemas: readonly FlowSchema[] } = { levels: [], schemas: [] }
   #levels = new Map<string, PriorityLevel>()
   /** Levels that are no longer configured, but still have requests. */
   #former: PriorityLevel[] = []
@@ -55,10 +57,18 @@ export class FlowControl implements Disposable {
     this.dispatcher[Symbol.dispose]()
   }
 
+  /** Uses a part of the seats from now on: the number of processes that share them has changed. */
+  useShare(share: ProcessShare): void {
+    this.#share = share
+    const { levels, schemas } = this.#configured
+    this.configure(levels, schemas)
+  }
+
   /** Applies the current configuration as a whole. Mandatory objects are added; schemas without a level are left out. */
   configure(levels: readonly LevelConfiguration[], schemas: readonly FlowSchema[]): void {
+    this.#configured = { levels, schemas }
     const wanted = new Map([EXEMPT_LEVEL, CATCH_ALL_LEVEL, ...levels].map(level => [level.name, level]))
-    const limits = divideSeats(this.#seats, wanted.values())
+    const limits = divideSeats(this.#seats, wanted.values(), this.#share)
     const parts = { dispatcher: this.dispatcher, borrowable: () => this.#borrowable() }
     const next = new Map<string, PriorityLevel>()
     for (const [name, level] of wanted) {

@@ -43,10 +43,22 @@ export type TlsMaterial = {
   readonly ciphers?: string | undefined
 }
 
+/** Accepts connections in place of this process, and hands some of them to it. */
+export interface ConnectionSource {
+  /** Opens the port. Rejects as a server of Node that cannot listen fails. */
+  open(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>
+  /** Sets where connections go from now on. */
+  accept(take: (socket: Socket) => void): void
+  /** No more connections are wanted. */
+  close(): void
+}
+
 export type ListenOptions = {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number
+  /** Accepts the connections, where this process does not. */
+  readonly source?: ConnectionSource | undefined
   readonly tls: TlsMaterial
   readonly serve: (request: Request) => MaybePromise<Response>
   readonly log: Log
@@ -55,7 +67,7 @@ export type ListenOptions = {
 /** Opens the port; resolves when connections are accepted. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const listener = new Listener(options)
-  await listener.open(options.host, options.port)
+  await listener.open(options)
   return listener
 }
 
@@ -76,6 +88,10 @@ export class Listener implements AsyncDisposable {
   #draining = false
   #isLeaving = false
   #isDown = false
+  #source: ConnectionSource | undefined
+  #address: AddressInfo | undefined
+  /** Called when no connection is left. */
+  #emptied: (() => void) | undefined
   #opening: Peer | undefined
   #handshakeErrors = 0
   /** Certificates for certain names, where there are any; as many as at the start. */
@@ -106,7 +122,10 @@ export class Listener implements AsyncDisposable {
     this.#tls.on('connection', socket => {
       if (this.#isDown || this.#draining) return void socket.destroy()
       this.#handshaking.add(socket)
-      socket.on('close', () => this.#handshaking.delete(socket))
+      socket.on('close', () => {
+        this.#handshaking.delete(socket)
+        this.#lookIfEmpty()
+      })
     })
     this.#tls.on('secureConnection', socket => {
       const plain = plainOf(socket)
@@ -121,8 +140,14 @@ export class Listener implements AsyncDisposable {
     })
   }
 
-  open(host: string, port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
+  async open({ host, port, source }: Pick<ListenOptions, 'host' | 'port' | 'source'>): Promise<void> {
+    if (source) {
+      this.#source = source
+      this.#address = await source.open({ host, port })
+      source.accept(socket => void this.#tls.emit('connection', socket))
+      return
+    }
+    await new Promise<void>((resolve, reject) => {
       this.#tls.once('error', reject)
       this.#tls.listen({ host, port }, () => {
         this.#tls.off('error', reject)
@@ -130,6 +155,7 @@ export class Listener implements AsyncDisposable {
         resolve()
       })
     })
+    this.#address = this.#tls.address() as AddressInfo
   }
 
   /** The number of failed handshakes. */
@@ -139,7 +165,7 @@ export class Listener implements AsyncDisposable {
 
   /** The bound address, port included. */
   get address(): AddressInfo {
-    return this.#tls.address() as AddressInfo
+    return this.#address!
   }
 
   /**
@@ -196,7 +222,7 @@ export class Listener implements AsyncDisposable {
    */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
-    const closed = new Promise<void>(resolve => void this.#tls.close(() => resolve()))
+    const closed = new Promise<void>(resolve => this.#acceptNoMore(resolve))
     for (const socket of this.#handshaking) socket.destroy()
     for (const socket of this.#sockets) {
       if (socket.writableFinished) socket.destroy()
@@ -207,6 +233,7 @@ export class Listener implements AsyncDisposable {
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy()
     }, graceMs)
+    this.#lookIfEmpty()
     await closed
     clearTimeout(timer)
     // It never listens itself, so there are only timers to stop.
@@ -217,13 +244,27 @@ export class Listener implements AsyncDisposable {
     await this.drain(0)
   }
 
+  /** Calls `closed` when the last connection has ended. Node counts only the connections that it has accepted in this process. */
+  #acceptNoMore(closed: () => void): void {
+    if (!this.#source) return void this.#tls.close(closed)
+    this.#emptied = closed
+    this.#source.close()
+  }
+
+  #lookIfEmpty(): void {
+    if (this.#emptied && this.#sockets.size === 0 && this.#handshaking.size === 0) this.#emptied()
+  }
+
   #accept(socket: TLSSocket): void {
     socket.setKeepAlive(true, LIMITS.keepAliveMs)
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())
     if (this.#draining || this.#isDown) return void socket.destroy()
     this.#sockets.add(socket)
-    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('close', () => {
+      this.#sockets.delete(socket)
+      this.#lookIfEmpty()
+    })
     const peer = peerOf(socket, () => this.#pools())
     if (socket.alpnProtocol === 'h2') this.#attempt(socket, () => this.#acceptHttp2(socket, peer))
     else {

@@ -25,9 +25,15 @@ export type Checks = {
   readonly ready: readonly HealthCheck[]
 }
 
-const PING: HealthCheck = { name: 'ping', check: () => undefined }
+/** The check that a process which does not answer fails. */
+export const PING_CHECK = 'ping'
+const PING: HealthCheck = { name: PING_CHECK, check: () => undefined }
 
-type Probe = 'healthz' | 'livez' | 'readyz'
+export type Probe = 'healthz' | 'livez' | 'readyz'
+/** The result of one check; without a reason it has passed. */
+export type CheckResult = { readonly name: string; readonly reason?: string | undefined; readonly warning?: string | undefined }
+/** Gets the results of the other processes of this server. */
+export type OtherResults = (probe: Probe) => Promise<readonly CheckResult[]>
 type Counted = { success: number; error: number; last: 'success' | 'error' }
 
 export class Health {
@@ -35,7 +41,10 @@ export class Health {
   readonly #log: Log
   readonly #counted = new Map<string, Counted>()
 
-  constructor({ live, healthy = [], ready }: Checks, log: Log) {
+  readonly #others: OtherResults
+
+  constructor({ live, healthy = [], ready }: Checks, log: Log, others: OtherResults = async () => []) {
+    this.#others = others
     const alive = [PING, ...live]
     this.#checks = { healthz: [...alive, ...healthy], livez: alive, readyz: [...alive, ...healthy, ...ready] }
     this.#log = log
@@ -45,7 +54,9 @@ export class Health {
   endpoints(): EndpointRule[] {
     return (Object.keys(this.#checks) as Probe[]).flatMap(probe => [
       { path: `/${probe}`, answer: (_, { query }) => this.#answerAll(probe, query) },
-      ...this.#checks[probe].map((check): EndpointRule => ({ path: `/${probe}/${check.name}`, answer: () => answerOne(check) })),
+      ...this.#checks[probe].map(
+        (check): EndpointRule => ({ path: `/${probe}/${check.name}`, answer: () => this.#answerOne(probe, check) }),
+      ),
     ])
   }
 
@@ -59,6 +70,7 @@ export class Health {
       {
         name: 'kubernetes_healthcheck',
         type: 'gauge',
+        across: 'min',
         help: 'Whether a check succeeded when it was last made.',
         samples: counted.map(({ labels, last }) => [labels, last === 'success' ? 1 : 0] as const),
       },
@@ -75,7 +87,21 @@ export class Health {
     ]
   }
 
+  /** The results of all checks in this process. */
+  async results(probe: Probe): Promise<CheckResult[]> {
+    const results: CheckResult[] = []
+    for (const check of this.#checks[probe]) results.push(await resultOf(check))
+    return results
+  }
+
+  async #answerOne(probe: Probe, check: HealthCheck) {
+    const { reason, warning } = together(await resultOf(check), await this.#others(probe))
+    if (reason === undefined && warning !== undefined) return textResponse(200, `ok\nwarn: ${warning}\n`)
+    return reason === undefined ? textResponse(200, 'ok') : textResponse(500, `internal server error: ${reason}\n`)
+  }
+
   async #answerAll(probe: Probe, query: URLSearchParams) {
+    const others = await this.#others(probe)
     const excluded = new Set(query.getAll('exclude'))
     const unknown = new Set(excluded)
     let report = ''
@@ -87,10 +113,9 @@ export class Health {
         report += `[+]${check.name} excluded: ok\n`
         continue
       }
-      const reason = await run(check)
+      const { reason, warning } = together(await resultOf(check), others)
       this.#count(probe, check.name, reason === undefined ? 'success' : 'error')
       report += reason === undefined ? `[+]${check.name} ok\n` : `[-]${check.name} failed: reason withheld\n`
-      const warning = check.warning?.()
       if (warning !== undefined) warnings.push(`warn: ${check.name}: ${warning}\n`)
       if (reason === undefined) continue
       failed.push(check.name)
@@ -114,11 +139,18 @@ export class Health {
   }
 }
 
-async function answerOne(check: HealthCheck) {
-  const reason = await run(check)
-  const warning = check.warning?.()
-  if (reason === undefined && warning !== undefined) return textResponse(200, `ok\nwarn: ${warning}\n`)
-  return reason === undefined ? textResponse(200, 'ok') : textResponse(500, `internal server error: ${reason}\n`)
+/** A check passes if it does in all processes. */
+function together({ name, reason, warning }: CheckResult, others: readonly CheckResult[]): CheckResult {
+  const same = others.filter(other => other.name === name)
+  return {
+    name,
+    reason: reason ?? same.find(other => other.reason !== undefined)?.reason,
+    warning: warning ?? same.find(other => other.warning !== undefined)?.warning,
+  }
+}
+
+async function resultOf(check: HealthCheck): Promise<CheckResult> {
+  return { name: check.name, reason: await run(check), warning: check.warning?.() }
 }
 
 async function run({ check }: HealthCheck): Promise<string | undefined> {

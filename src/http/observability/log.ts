@@ -21,8 +21,11 @@ export interface Log {
 const ORDER: readonly Level[] = ['debug', 'info', 'warn', 'error', 'silent']
 type Line = readonly [level: Exclude<Level, 'silent'>, fields: Fields, message: string]
 
-/** A log that drops lines below a level. The logger itself is loaded with the first line: a quiet start pays nothing for it. */
-export function createLog(level: Level, format: Format = 'json'): Log {
+/**
+ * A log that drops lines below a level; all others have the fields of `base`. The logger itself is loaded with the first line: a quiet
+ * start pays nothing for it.
+ */
+export function createLog(level: Level, format: Format = 'json', base: Fields = {}): Log {
   let logger: Pick<Logger, Line[0]> | undefined
   let waiting: Line[] | undefined
   let problem: string | undefined
@@ -39,10 +42,10 @@ export function createLog(level: Level, format: Format = 'json'): Log {
       }
       // Without file descriptors it cannot be loaded, and that is worth a line.
       const onError = (error: Error | undefined) => (problem = error?.message)
-      const opening = format === 'text' ? Promise.resolve(textLogger(onError)) : openLogger(level, onError)
+      const opening = format === 'text' ? Promise.resolve(textLogger(base, onError)) : openLogger(level, base, onError)
       void opening.then(
         opened => drain((at, fields, message) => (logger = opened)[at](fields, message)),
-        () => drain(writeDirectly),
+        () => drain((at, fields, message) => writeDirectly(at, { ...base, ...fields }, message)),
       )
     }
   }
@@ -65,21 +68,21 @@ function writeDirectly(level: Level, fields: Fields, msg: string): void {
   }
 }
 
-async function openLogger(level: Level, onError: (error: Error) => void): Promise<Logger> {
+async function openLogger(level: Level, base: Fields, onError: (error: Error) => void): Promise<Logger> {
   const { pino, destination, stdTimeFunctions } = await import('pino')
   const output = destination({ fd: 2, sync: true })
   output.on('error', onError)
-  return pino({ level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } }, output)
+  return pino({ level, base: { ...base }, timestamp: stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } }, output)
 }
 
 /** Lines for people at a terminal. */
-function textLogger(onError: (error: Error | undefined) => void): Pick<Logger, Line[0]> {
+function textLogger(base: Fields, onError: (error: Error | undefined) => void): Pick<Logger, Line[0]> {
   const colours = process.stderr.isTTY === true && !process.env['NO_COLOR']
   const at =
     (level: Line[0]) =>
     (fields: Fields, message: string): void => {
       try {
-        writeSync(2, textLine(level, fields, message, { now: new Date(), colours }))
+        writeSync(2, textLine(level, { ...base, ...fields }, message, { now: new Date(), colours }))
         onError(undefined)
       } catch (error) {
         onError(error as Error)

@@ -1,6 +1,8 @@
 /** Request metrics under kube-apiserver's stable names: counted in plain numbers, formatted when scraped. */
 
+import { addedUp } from '../../lib/combined-families.ts'
 import { exposition, type Family, Histogram, type Labels, type Observations, openMetricsExposition } from '../../lib/exposition.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Call } from '../../registry/api.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { parseAccept } from '../accept.ts'
@@ -183,6 +185,7 @@ export class Metrics {
       {
         name: 'apiserver_requested_deprecated_apis',
         type: 'gauge',
+        across: 'max',
         help: 'Deprecated resources that were requested.',
         samples: summed(all.flatMap(s => (s.deprecation === undefined ? [] : [[deprecatedLabels(s), 1] as const]))).map(
           ([labels]) => [labels, 1] as const,
@@ -215,12 +218,14 @@ export class Metrics {
       {
         name: 'apiserver_storage_objects',
         type: 'gauge',
+        across: 'max',
         help: 'Stored objects of each resource.',
         samples: objects.map(([r, n]) => [{ resource: r.qualified }, n] as const),
       },
       {
         name: 'apiserver_resource_objects',
         type: 'gauge',
+        across: 'max',
         help: 'Stored objects of each resource, by group.',
         samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
       },
@@ -337,13 +342,6 @@ function withoutWaits({ durations, waited: { whole, own } }: Series): Observatio
   return { bounds: SLI_DURATIONS, counts: kept, sum, count: durations.count, native, zeros: durations.zeros - whole.zeros + own.zeros }
 }
 
-const addedUp = (a: Observations, b: Observations): Observations => ({
-  bounds: a.bounds,
-  counts: a.counts.map((count, i) => count + b.counts[i]!),
-  sum: a.sum + b.sum,
-  count: a.count + b.count,
-})
-
 /** The sums of several samples, one for each combination of labels. */
 function summed(samples: readonly (readonly [Labels, number])[]): (readonly [Labels, number])[] {
   const byLabels = new Map<string, readonly [Labels, number]>()
@@ -355,12 +353,12 @@ function summed(samples: readonly (readonly [Labels, number])[]): (readonly [Lab
 }
 
 /** A metrics endpoint: text, OpenMetrics or protobuf, as the client prefers. */
-export function metricsEndpoint(path: string, families: () => readonly Family[]): EndpointRule {
+export function metricsEndpoint(path: string, families: () => MaybePromise<readonly Family[]>): EndpointRule {
   return {
     path,
-    answer: request => {
+    answer: async request => {
       const { mediaType, write } = formatFor(header(request.headers, 'accept') ?? '')
-      return bytesResponse(200, mediaType, write(families()))
+      return bytesResponse(200, mediaType, write(await families()))
     },
   }
 }
