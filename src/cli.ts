@@ -1,12 +1,10 @@
 /** The command line: the list of commands. Each is loaded when it is run. */
 
 import type { Command } from './commands/command.ts'
+import { failureOf } from './commands/failure.ts'
 import type { Described } from './commands/help.ts'
-import { UsageError, unknownText } from './flags/usage-error.ts'
+import { unknownText } from './flags/usage-error.ts'
 import { nearestName } from './lib/nearest-name.ts'
-import { ConfigError } from './server/config.ts'
-import { FeatureGateError } from './server/feature-gates.ts'
-import { StoreUnavailable } from './storage/store.ts'
 import { VERSION } from './version.ts'
 
 type Entry = Described & { readonly load: () => Promise<Command> }
@@ -74,12 +72,16 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
 }
 
+/** The supervisor of several server processes runs it in each of them; it is not for users. */
+const PROCESS_COMMAND = 'serve-process'
+
 /** Runs a command; resolves with the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(args[0] ?? 'help')
   const [name, ...rest] = isHelp ? args.slice(1) : args
   if (name === undefined) return print((await import('./commands/help.ts')).helpText(COMMANDS))
   if (name === 'version' || name === '--version') return print(`keelson ${VERSION} (Kubernetes 1.37)\n`)
+  if (name === PROCESS_COMMAND) return await attempt(async () => (await import('./commands/serve-process.ts')).serveProcess(rest))
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command && (isHelp || asksForHelp(name, rest))) return print((await import('./commands/help.ts')).helpOf(name, command))
   if (!command) {
@@ -87,12 +89,16 @@ export async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(`keelson: ${unknownText(`unknown command ${name}`, near, 'keelson help')}\n`)
     return 2
   }
+  return await attempt(async () => (await command.load())(rest))
+}
+
+async function attempt(run: () => Promise<number>): Promise<number> {
   try {
-    return await (await command.load())(rest)
+    return await run()
   } catch (error) {
-    const expected = error instanceof ConfigError || error instanceof FeatureGateError || error instanceof StoreUnavailable
-    process.stderr.write(`keelson: ${expected ? error.message : (error as Error).stack}\n`)
-    return error instanceof UsageError ? 2 : 1
+    const { text, code } = failureOf(error)
+    process.stderr.write(`keelson: ${text}\n`)
+    return code
   }
 }
 

@@ -31,6 +31,8 @@ export type ElectionOptions = {
   readonly holder: string
   readonly timing: Timing
   readonly onError: (error: unknown) => void
+  /** Called when another participant was found to lead. */
+  readonly onOther?: () => void
   /** Ends the participation; the lease is given back. */
   readonly signal: AbortSignal
   /**
@@ -55,6 +57,7 @@ export async function takePart(options: ElectionOptions): Promise<void> {
   const candidate = new Candidate(options)
   while (!signal.aborted) {
     if (!(await candidate.tryToLead().catch(ignore))) {
+      options.onOther?.()
       await pause(timing.retryMs * (1 + Math.random() / 5), signal)
       continue
     }

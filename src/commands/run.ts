@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { flagValues } from '../flag-values.ts'
 import { readServeFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
+import { ConfigError } from '../server/config.ts'
 import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import { startChild } from './child.ts'
@@ -19,7 +20,8 @@ export const run: Command = async args => {
   try {
     // Flags of the user come later and take precedence.
     const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
-    const { config, apply } = readServeFlags([...own, ...args.slice(0, end)])
+    const { config, apply, processes } = readServeFlags([...own, ...args.slice(0, end)])
+    if (processes > 1) throw new ConfigError('--processes is for keelson serve; the server of keelson run is this process')
     const stop = askedToStop(ENDING_WITH_TERMINAL)
     await using server = await startServer(config, { flags: flagValues(config) })
     await applyAtStart(server, apply)

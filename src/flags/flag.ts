@@ -9,6 +9,8 @@ export type ServeOptions = {
   /** The format of the line that `serve` prints when the server is ready. */
   readonly output: 'text' | 'json'
   readonly exitWithParent: boolean
+  /** The number of server processes; with 1 the process that was started is the server. */
+  readonly processes: number
 }
 
 /** All settings, while flags are read. */

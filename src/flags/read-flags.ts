@@ -1,7 +1,7 @@
 /** Parses a command line into the configuration of a server, by the declared flags. */
 import { join, resolve } from 'node:path'
 import { nearestName } from '../lib/nearest-name.ts'
-import { type Config, DEFAULTS } from '../server/config.ts'
+import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
 import type { Draft, Flag, ServeOptions } from './flag.ts'
 import { FLAGS } from './serve-flags.ts'
 import { UsageError, unknownText } from './usage-error.ts'
@@ -27,15 +27,24 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
     if (values) values.push(value)
     else given.set(flag, [value])
   }
-  const draft: Draft = { ...DEFAULTS, apply: [], output: 'text', exitWithParent: false }
+  const draft: Draft = { ...DEFAULTS, apply: [], output: 'text', exitWithParent: false, processes: 1 }
   for (const [flag, values] of given) flag.read(values, draft, flag.name)
-  const { apply, output, exitWithParent, ...config } = draft
+  const { apply, output, exitWithParent, processes, ...config } = draft
   const kubeconfig = resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig'))
-  return { config: { ...config, kubeconfig }, apply, output, exitWithParent }
+  if (processes > 1) checkShareable(config)
+  return { config: { ...config, kubeconfig }, apply, output, exitWithParent, processes }
 }
 
 /** The configuration of the server alone. */
 export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
+
+/** Throws ConfigError where several processes could not serve as one. */
+function checkShareable({ store, enableFaultInjection }: Config): void {
+  if (store === 'memory')
+    throw new ConfigError('--processes: a store in memory belongs to one process; use --store embedded or etcd, or leave --processes out')
+  if (enableFaultInjection)
+    throw new ConfigError('--processes: injected faults are counted by one process; leave out --processes or --enable-fault-injection')
+}
 
 /** A flag with a similar name, or one that contains this name. */
 function nearFlag(name: string): string | undefined {

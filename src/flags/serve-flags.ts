@@ -1,4 +1,5 @@
 /** The flags of `serve` and `run`: name, type of value, and description. Help and parsing are both derived from these declarations. */
+import { availableParallelism } from 'node:os'
 import { TLS_VERSIONS } from '../lib/tls-settings.ts'
 import { type Config, ConfigError, DEFAULTS } from '../server/config.ts'
 import { AUDIT_FLAGS } from './audit-flags.ts'
@@ -20,6 +21,9 @@ import {
   repeated,
   text,
 } from './flag.ts'
+
+/** Beyond this the process that commits all writes is the limit, whatever the machine; see docs/capacity.md. */
+const MAX_PROCESSES = 64
 
 const SERVER_FLAGS: readonly Flag[] = [
   {
@@ -671,6 +675,12 @@ const SERVER_FLAGS: readonly Flag[] = [
 /** Flags of the commands `serve` and `run`, not of the server. */
 const COMMAND_FLAGS: readonly Flag[] = [
   {
+    name: 'processes',
+    takes: 'N|auto',
+    doc: `number of processes that serve together, ${MAX_PROCESSES} at most; auto is one per core (default 1)`,
+    read: last('processes', readProcesses),
+  },
+  {
     name: 'apply',
     takes: 'PATH,…',
     doc: 'manifests to apply at the start: YAML or JSON files, or folders of them',
@@ -726,6 +736,13 @@ function signingFiles(signer: string, doc: string, { cert, key }: { cert: Signin
 function readQuota(value: string, flag: string): Config['quotaBackendBytes'] {
   if (!/^-?\d{1,15}$/.test(value)) throw new ConfigError(`--${flag} takes a number of bytes, not "${value}"`)
   return Number(value) === 0 ? undefined : Number(value)
+}
+
+function readProcesses(value: string, flag: string): number {
+  if (value === 'auto') return Math.min(availableParallelism(), MAX_PROCESSES)
+  if (!/^\d{1,9}$/.test(value) || Number(value) < 1 || Number(value) > MAX_PROCESSES)
+    throw new ConfigError(`--${flag} takes a number of processes between 1 and ${MAX_PROCESSES}, or auto, not "${value}"`)
+  return Number(value)
 }
 
 function readPortRange(value: string, flag: string): Config['serviceNodePortRange'] {

@@ -7,10 +7,15 @@ import type { Catalog } from '../registry/catalog.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
 import type { Destinations } from './destinations.ts'
+import type { Siblings } from './processes/siblings.ts'
 
 export type ServerContext = {
   readonly config: Config
   readonly store: Store
+  /** Whether servers on other machines use the store as well. */
+  readonly hasReplicas: boolean
+  /** The other processes of this server, if there are any. */
+  readonly siblings: Siblings | undefined
   readonly caches: Caches
   readonly catalog: Catalog
   /** The API in the name of an identity. Reads work at once, writes once the registry exists. */

@@ -13,6 +13,7 @@ import type { OwnCertificates } from './credentials/own-certificates.ts'
 import { certify } from './credentials/pki.ts'
 import { lookAtFiles } from './files/follow-file.ts'
 import type { OwnFiles } from './files/own-files.ts'
+import type { Siblings } from './processes/siblings.ts'
 
 export interface Server extends AsyncDisposable {
   /** `https://HOST:PORT`. */
@@ -65,6 +66,8 @@ export type RunningServerParts = {
   readonly endComponents: () => void
   /** Tells other servers over the store that this one ends. */
   readonly tellOthers: () => Promise<unknown>
+  /** The other processes of this server, if there are any. */
+  readonly siblings: Siblings | undefined
   /** Closes all parts, the last one first. */
   readonly closeAll: () => Promise<void>
 }
@@ -135,7 +138,7 @@ export class RunningServer implements Server {
   }
 
   async #close(reason: string): Promise<void> {
-    const { config, log, listener, caches, store, onLeaving, endComponents, closeAll } = this.#parts
+    const { config, log, listener, caches, store, siblings, onLeaving, endComponents, closeAll } = this.#parts
     log.info({ reason }, 'shutting down')
     onLeaving()
     if (config.shutdownDelayMs > 0) {
@@ -146,6 +149,8 @@ export class RunningServer implements Server {
     caches.endWatches()
     if (store.isShared) await this.#leave()
     await listener.drain(config.drainMs)
+    // The store that one process owns must stay open for requests of the others.
+    await siblings?.drained()
     await closeAll()
     log.info({}, 'stopped')
   }

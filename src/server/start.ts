@@ -74,6 +74,7 @@ import { openServiceNetwork } from './network/service-network.ts'
 import { flowSchemaConditions } from './port/flow-configuration.ts'
 import { openPort, type PortParts } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
+import type { Siblings } from './processes/siblings.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import type { TracingParts } from './tracing/open-tracing.ts'
@@ -102,6 +103,8 @@ export type StartParts = {
   readonly auditWatcher?: AuditSink
   /** Flags with their values, for `/flagz`; without them that path does not exist. */
   readonly flags?: PortParts['flags']
+  /** The other processes that are one server with this one. */
+  readonly siblings?: Siblings
 }
 
 /** Opens the store, loads it, creates the bootstrap objects, and listens. */
@@ -167,9 +170,12 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 async function readConfiguration(config: Config, assembly: Assembly) {
   const { clock = systemClock } = assembly
   const gate = readFeatureGates(config.featureGates)
-  const log = createLog(config.logLevel, config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
+  const { siblings } = assembly
+  const format = config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json')
+  const log = createLog(config.logLevel, format, siblings && { process: siblings.number })
   logStart(config, log)
-  const warn = (message: string) => log.warn({}, message)
+  // About the configuration, which is that of all processes.
+  const warn = (message: string) => (siblings && !siblings.isFirst ? undefined : log.warn({}, message))
   warnOfNamedFiles(config, warn)
   const files = readOwnFiles(config)
   const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
@@ -222,20 +228,22 @@ function logStart(config: Config, log: Log): void {
 /** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
   const { config, assembly, clock, now, gate, log, warn, files } = configured
-  const { kinds = [], store: given, kmsTimes, memory = availableMemory(), onClose } = assembly
+  const { kinds = [], store: given, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
   const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], config.groupDomain))
   if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
-  const data = await openData(config, { given, files, catalog, log, clock, gate, kmsTimes, memory, onClose })
+  const data = await openData(config, { given, siblings, files, catalog, log, clock, gate, kmsTimes, memory, onClose })
   const { store, caches } = data
+  const hasReplicas = Boolean(store.isShared) && (config.store !== 'embedded' || !siblings)
   const directory = config.store === 'memory' ? undefined : config.dataDir
-  const certificates = await OwnCertificates.open({ directory, store, names: certificateNames(config) }, now())
-  return { ...configured, catalog, data, store, caches, certificates }
+  const names = certificateNames(config)
+  const certificates = await OwnCertificates.open({ directory, store, hasReplicas, siblings, names }, now())
+  return { ...configured, catalog, data, store, hasReplicas, siblings, caches, certificates }
 }
 type Stored = Awaited<ReturnType<typeof openStorage>>
 
 /** Creates the clients of the server's own components and the runner of its controllers. */
 function openComponents(stored: Stored) {
-  const { config, assembly, clock, now, gate, log, catalog, store, caches } = stored
+  const { config, assembly, clock, now, gate, log, catalog, store, hasReplicas, siblings, caches } = stored
   const { groupDomain } = config
   const ending = new AbortController()
   const { signal } = ending
@@ -267,7 +275,21 @@ function openComponents(stored: Stored) {
   })
   const client = clientFor(serverIdentity())
   const destinations = openDestinations(config, { client, listening: () => listening.peek(), resolve: assembly.resolveName })
-  const context: ServerContext = { config, store, caches, catalog, clientFor, run: controllers.run, destinations, gate, now, log, signal }
+  const context: ServerContext = {
+    config,
+    store,
+    hasReplicas,
+    siblings,
+    caches,
+    catalog,
+    clientFor,
+    run: controllers.run,
+    destinations,
+    gate,
+    now,
+    log,
+    signal,
+  }
   const reader = objectReader(catalog, client)
   return {
     ...stored,
@@ -399,7 +421,21 @@ function openDuties(core: Core, { authentication }: AccessParts, { quota, comman
   })
   const { groupDomain } = config
   const clientFor = core.guardedClientFor
-  const runner = new DutyRunner({ duties, controllers, client, store, catalog, clientFor, groupDomain, log, clock, signal })
+  const { hasReplicas, siblings } = core
+  const runner = new DutyRunner({
+    duties,
+    controllers,
+    client,
+    store,
+    hasReplicas,
+    siblings,
+    catalog,
+    clientFor,
+    groupDomain,
+    log,
+    clock,
+    signal,
+  })
   return { runner, schedulerMetrics }
 }
 
@@ -467,9 +503,11 @@ async function startComponents({
   listener,
   url,
 }: Listened & { readonly url: string }): Promise<readonly IdentityLease[]> {
-  const { config, catalog, caches, client, controllers, store, files, certificates } = core
+  const { config, catalog, caches, client, controllers, hasReplicas, siblings, files, certificates } = core
   const { groupDomain } = config
   const { hooks } = api
+  // The processes of a server have one address and one identity.
+  const isKnown = siblings?.isFirst ?? true
   await Promise.all([
     duties.runner.startFirst(),
     hooks.track(['bootstrap-controller', 'start-kubernetes-service-cidr-controller'], api.network.start(listener.address)),
@@ -486,7 +524,7 @@ async function startComponents({
       : writeKubeconfig(config.kubeconfig, { server: url, ...adminCredentials(files, certificates), name: config.contextName }),
   ])
   const { address, port } = listener.address
-  const leases = store.isShared ? [identityLease(`${address} ${port}`)] : []
+  const leases = hasReplicas && isKnown ? [identityLease(`${address} ${port}`)] : []
   for (const { controller } of leases) controllers.run(controller)
   return leases
 }

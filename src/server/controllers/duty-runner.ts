@@ -1,10 +1,15 @@
 /** Runs the duties of a server: from the start where it is alone over its store, otherwise while it leads. */
 import type { QueueMetrics } from '../../client/queue-metrics.ts'
+import type { Siblings } from '../processes/siblings.ts'
 import type { ControllerRunner } from './controller-runner.ts'
 import type { Duties } from './duties.ts'
 import type { Leadership, LeadershipParts } from './leadership.ts'
 
 export type DutyRunnerParts = Omit<LeadershipParts, 'start'> & {
+  /** Whether servers on other machines use the store as well. */
+  readonly hasReplicas: boolean
+  /** The other processes of this server, if there are any. */
+  readonly siblings: Siblings | undefined
   readonly duties: Duties
   readonly controllers: Pick<ControllerRunner, 'run'>
 }
@@ -30,13 +35,22 @@ export class DutyRunner {
     await this.#started?.startOthers()
   }
 
-  /** Takes part in the election of a leader, where there are several servers and any duties. */
+  /**
+   * Takes part in the election of a leader, where there are several servers and any duties. Of the processes of one server, the one that
+   * is appointed has done the first duties when this resolves, unless another server leads.
+   */
   async takePart(): Promise<void> {
-    const { duties } = this.#parts
+    const { duties, hasReplicas, siblings } = this.#parts
     if (this.#isAlone || !duties.any) return
-    const { runWhileLeading } = await import('./leadership.ts')
-    const start: LeadershipParts['start'] = async (runner, signal) => (await duties.start(runner, signal)).startOthers()
-    this.#leadership = runWhileLeading({ ...this.#parts, start })
+    const start: Duties['start'] = (runner, signal) => duties.start(runner, signal)
+    if (hasReplicas || !siblings) {
+      const { runWhileLeading } = await import('./leadership.ts')
+      this.#leadership = runWhileLeading({ ...this.#parts, start, participant: siblings })
+    } else {
+      const { runWhenAppointed } = await import('./appointment.ts')
+      this.#leadership = runWhenAppointed({ ...this.#parts, siblings, start })
+    }
+    if (siblings?.isAppointed) await this.#leadership.begun
   }
 
   /** The metrics of the controllers that run while this server leads. */

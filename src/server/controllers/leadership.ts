@@ -17,7 +17,7 @@ import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import type { WriteGuard } from '../../client/backend.ts'
 import type { Client, ClientFor } from '../../client/client.ts'
-import { type Term, type Timing, takePart } from '../../client/leader-election.ts'
+import { type ElectionOptions, type Term, type Timing, takePart } from '../../client/leader-election.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
@@ -27,9 +27,10 @@ import type { Catalog } from '../../registry/catalog.ts'
 import { keyOf } from '../../schema/resource.ts'
 import type { Store } from '../../storage/store.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
+import type { Duties } from './duties.ts'
 
 /** The key of the leader's term; kube-apiserver does not read it. */
-const TERM = '/keelson/leader'
+export const TERM = '/keelson/leader'
 const LEASE = { namespace: 'kube-system', name: 'kube-controller-manager' }
 /** Shorter than in kube-controller-manager: the servers are close to the store, and users wait for the next leader. */
 const TIMING: Timing = { leaseMs: 6_000, renewMs: 4_000, retryMs: 1_000 }
@@ -46,25 +47,33 @@ export type LeadershipParts = {
   readonly clock: Clock
   readonly signal: AbortSignal
   /** Starts the duties of the leader, which end with the signal. */
-  readonly start: (runner: ControllerRunner, signal: AbortSignal) => Promise<void>
+  readonly start: Duties['start']
 }
+
+/** The processes of one server take part as one, by the process that is appointed: one that follows another leads at once. */
+export type Participant = { readonly id: string; readonly appointed: Promise<void> }
 
 export interface Leadership {
   /** The queue metrics of the controllers that run on this server now. */
   queues(): ControllerRunner['queues']
+  /** Resolves when the first duties are done here, or another server is known to lead. */
+  readonly begun: Promise<void>
   /** Resolves when this server no longer takes part. */
   readonly ended: Promise<void>
 }
 
-export function runWhileLeading(parts: LeadershipParts): Leadership {
-  const { client, clientFor, groupDomain, log, clock, signal, start } = parts
-  const holder = `${hostname()}_${randomUUID()}`
+export function runWhileLeading(parts: LeadershipParts & { readonly participant?: Participant | undefined }): Leadership {
+  const { client, clientFor, groupDomain, log, clock, signal, start, participant } = parts
+  const holder = participant?.id ?? `${hostname()}_${randomUUID()}`
   let queues: ControllerRunner['queues'] = []
-  const ended = takePart({
+  let begin = () => {}
+  const begun = new Promise<void>(resolve => (begin = resolve))
+  const options: ElectionOptions = {
     ...LEASE,
     client,
     holder,
     timing: TIMING,
+    onOther: begin,
     onError: error => log.warn({ error: failureText(error) }, 'what the leader does could not be started'),
     signal,
     async lead(term) {
@@ -75,15 +84,23 @@ export function runWhileLeading(parts: LeadershipParts): Leadership {
       setMaxListeners(0, ending)
       const runner = controllerRunner({ clientFor: clientFor({ mayWrite: term.mayWrite, fence }), groupDomain, log, clock, signal: ending })
       queues = runner.queues
-      await start(runner, ending)
+      const { startOthers } = await start(runner, ending)
+      begin()
+      await startOthers()
       if (!ending.aborted) await new Promise(resolve => ending.addEventListener('abort', resolve, { once: true }))
       await runner.idle()
       queues = []
       log.info({}, 'this server runs the controllers no more')
     },
-  })
-  return { queues: () => queues, ended }
+  }
+  const takesPart = async () => {
+    if (participant) await Promise.race([participant.appointed, aborted(signal)])
+    await takePart(options)
+  }
+  return { queues: () => queues, begun, ended: takesPart() }
 }
+
+const aborted = (signal: AbortSignal) => new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
 
 /** Begins a term while the lease is still held. The store then rejects writes of the previous leader. */
 async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holder: string, { leaseRevision }: Term): Promise<Fence> {

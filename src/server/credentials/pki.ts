@@ -23,9 +23,9 @@ export type Pki = {
 export type PkiOptions = {
   /** The folder of keys and certificates; undefined keeps them in memory alone. */
   readonly directory: string | undefined
-  /** Keeps key pairs of a server without a directory between calls, so that its authority stays the same. */
+  /** Keeps key pairs between calls that are in no directory, so that an authority stays the same. */
   readonly memory?: Map<string, KeyPair>
-  /** The keys that all servers over one store share, by name; such servers keep nothing else. */
+  /** The keys that all servers over one store share, by name; such servers write no others to a directory. */
   readonly shared?: ReadonlyMap<string, string> | undefined
   /** Names and addresses by which clients reach the server, in addition to the fixed ones. */
   readonly names: readonly string[]
@@ -58,7 +58,7 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
   const folder = directory === undefined || shared ? undefined : join(directory, 'pki')
   if (folder !== undefined) makeFolders(folder, 0o700)
   const saves: Promise<void>[] = []
-  const keep = shared ? sharedKeys(shared) : folder === undefined ? memoryKeeper(memory) : keeper(folder, saves)
+  const keep = shared ? sharedKeys(shared, memoryKeeper(memory)) : folder === undefined ? memoryKeeper(memory) : keeper(folder, saves)
   const allNames = [...new Set([...LOCAL_NAMES, ...CLUSTER_NAMES, ...names])]
   const authority = keep(
     'ca',
@@ -162,10 +162,10 @@ const memoryKeeper =
 
 /** Uses the shared keys, and issues the other certificates at every start. */
 const sharedKeys =
-  (shared: ReadonlyMap<string, string>): Keep =>
-  (name, _, issue) => {
+  (shared: ReadonlyMap<string, string>, others: Keep): Keep =>
+  (name, isGood, issue) => {
     const text = shared.get(name)
-    return text === undefined ? issue() : pairIn(text, name)
+    return text === undefined ? others(name, isGood, issue) : pairIn(text, name)
   }
 
 function readIfThere(file: string): string | undefined {

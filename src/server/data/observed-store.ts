@@ -140,6 +140,7 @@ export class ObservedStore {
             {
               name: 'keelson_store_free_pages',
               type: 'gauge',
+              across: 'max',
               help: 'Pages that are free for reuse.',
               samples: [[{}, freePages()]],
             } as const,
@@ -224,6 +225,7 @@ export class ObservedStore {
 const generationFamily = (generation: number): Family => ({
   name: 'keelson_store_generation',
   type: 'counter',
+  across: 'max',
   help: 'How often etcd has gone back to an earlier state.',
   samples: [[{}, generation]],
 })
@@ -232,19 +234,22 @@ const sizeFamilies = ({ bytes, usedBytes, quotaBytes }: StoreSize, isFull: boole
   {
     name: 'apiserver_storage_size_bytes',
     type: 'gauge',
+    across: 'max',
     help: 'What the database has taken from the disk, or from memory.',
     samples: [[{ storage_cluster_id: 'etcd-0' }, bytes]],
   },
-  { name: 'keelson_store_used_bytes', type: 'gauge', help: 'What of that is in use.', samples: [[{}, usedBytes]] },
+  { name: 'keelson_store_used_bytes', type: 'gauge', across: 'max', help: 'What of that is in use.', samples: [[{}, usedBytes]] },
   {
     name: 'etcd_server_quota_backend_bytes',
     type: 'gauge',
+    across: 'max',
     help: 'What may be in use at most (--quota-backend-bytes).',
     samples: [[{}, Number.isFinite(quotaBytes) ? quotaBytes : 0]],
   },
   {
     name: 'keelson_store_alarm',
     type: 'gauge',
+    across: 'max',
     help: 'Whether an alarm is raised. With NOSPACE the store takes deletions only.',
     samples: [[{ alarm: 'NOSPACE' }, isFull ? 1 : 0]],
   },

@@ -7,12 +7,13 @@ import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { type CompactionPolicy, startCompaction } from '../../storage/compaction.ts'
-import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { type EmbeddedOptions, openEmbeddedStore } from '../../storage/embedded/embedded.ts'
 import { Holds } from '../../storage/holds.ts'
 import { MemoryStore } from '../../storage/memory.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
+import type { Siblings } from '../processes/siblings.ts'
 import { claimData } from './data-identity.ts'
 import { historyLimits, objectBytes, storeLimits } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
@@ -21,6 +22,8 @@ import type { DataEncryption, EncryptionParts } from './open-encryption.ts'
 export type DataParts = {
   /** The store to use, instead of the configured one. It is not closed: others may use it, too. */
   readonly given: Store | undefined
+  /** The other processes of this server, which use the same store. */
+  readonly siblings: Siblings | undefined
   readonly files: OwnFiles
   readonly catalog: Catalog
   readonly log: Log
@@ -54,7 +57,9 @@ export type Data = {
 export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
   const encryption = given || config.store === 'memory' ? undefined : await encryptionOf(config, { ...parts, onClose })
   const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, { ...parts, encryption })
-  const { catalog, log, memory } = parts
+  const { catalog, log, siblings } = parts
+  // Each process has its own caches.
+  const memory = parts.memory / (siblings?.count ?? 1)
   const { store } = observed
   if (!given) onClose(() => store.close())
   const { claimed } = await claimData(store, config)
@@ -102,22 +107,59 @@ type OpenedStore = {
 
 type StoreParts = Omit<DataParts, 'given' | 'onClose'> & { readonly encryption: DataEncryption | undefined }
 
-async function openStore(config: Config, { files, catalog, log, clock, memory, encryption }: StoreParts): Promise<OpenedStore> {
+async function openStore(config: Config, { siblings, files, catalog, log, clock, memory, encryption }: StoreParts): Promise<OpenedStore> {
   if (config.store === 'memory') return observe(new MemoryStore({ clock, ...storeLimits(config, memory) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
     const store = await openEtcd(config, { files, catalog, transformer: encryption!.transformer, log, clock })
     return { observed: new ObservedStore(store, { log }), compact: (config, { onError }) => compactEtcd(store, config, onError) }
   }
-  const store = await openEmbeddedStore({
+  const options = {
     dir: join(config.dataDir, 'store'),
     clock,
     ...(encryption && { transformer: encryption.transformer }),
     ...storeLimits(config, memory),
-    onCommit: ms => observed.committed(ms),
-  })
+  }
+  if (siblings) return openWithSiblings(options, { siblings, log })
+  const store = await openEmbeddedStore({ ...options, onCommit: ms => observed.committed(ms) })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })
   return { observed, compact: compactAlone(observed) }
+}
+
+/** Opens the store in a folder that several processes use. The one that owns it compacts it. */
+async function openWithSiblings(
+  options: EmbeddedOptions,
+  { siblings, log }: { readonly siblings: Siblings; readonly log: Log },
+): Promise<OpenedStore> {
+  const { openProcessStore } = await import('../../storage/processes/process-store.ts')
+  let startCompacting = () => {}
+  const store = await openProcessStore({
+    ...options,
+    family: siblings.store,
+    onCommit: ms => observed.committed(ms),
+    onPrimary() {
+      siblings.becamePrimary()
+      startCompacting()
+    },
+    onStuck: pid => siblings.reportStuck(pid),
+  })
+  const observed: ObservedStore = new ObservedStore(store, { log, freePages: () => store.size().freePages })
+  return {
+    observed,
+    compact(config, policy) {
+      let compaction: AsyncDisposable | undefined
+      startCompacting = () => {
+        compaction ??= compactAlone(observed)(config, policy)
+      }
+      if (store.role === 'primary') startCompacting()
+      return {
+        async [Symbol.asyncDispose]() {
+          startCompacting = () => {}
+          await compaction?.[Symbol.asyncDispose]()
+        },
+      }
+    },
+  }
 }
 
 function observe(store: Store, log: Log): OpenedStore {

@@ -21,6 +21,8 @@ export interface ServiceNetwork {
 export async function openServiceNetwork({
   config,
   store,
+  hasReplicas,
+  siblings,
   caches,
   catalog,
   clientFor,
@@ -52,7 +54,9 @@ export async function openServiceNetwork({
       await ensureDefaultServiceCIDR(client, ranges)
     },
     async start(listening) {
-      const replicas = store.isShared ? { replicas: new ReplicaAddresses(store) } : {}
+      // One process publishes the address of all.
+      if (siblings && !siblings.isFirst) return
+      const replicas = hasReplicas ? { replicas: new ReplicaAddresses(store) } : {}
       const own = { ranges, ...listening, advertiseAddress: config.advertiseAddress, ...replicas }
       const running = [run(defaultServiceCIDRController(ranges)), run(ownServiceController(own))]
       leave = () => retire(client, own)

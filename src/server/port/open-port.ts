@@ -34,6 +34,7 @@ import { cacheFamilies } from '../data/cache-metrics.ts'
 import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
+import type { MetricsTopic } from './all-processes.ts'
 import { doctorEndpoint } from './doctor-endpoint.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
@@ -79,22 +80,24 @@ export type PortParts = {
 
 /** Opens the port. Throws ConfigError when that fails. */
 export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
-  const { config, caches, catalog, gate, now, log, signal } = context
+  const { config, siblings, caches, catalog, gate, now, log, signal } = context
   const { data, hooks, authentication, aggregated, surroundings, registry, files, pki, onClose } = parts
   const injection =
     parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
   let address = ''
   let current = pki
   const slowRequests = new SlowRequests()
-  const health = new Health(healthChecks(context, parts), log)
+  const together = (topic: MetricsTopic, own: readonly Family[]) => all?.families(topic, own) ?? own
+  const all = siblings && (await import('./all-processes.ts')).allProcesses(siblings)
+  const health = new Health(healthChecks(context, parts), log, all?.results)
   const endpoints: EndpointRule[] = [
     ...health.endpoints(),
     versionEndpoint(VERSION),
-    metricsEndpoint('/metrics', () => metrics.families()),
-    metricsEndpoint('/metrics/slis', () => health.families()),
+    metricsEndpoint('/metrics', () => together('metrics', metrics.families())),
+    metricsEndpoint('/metrics/slis', () => together('slis', health.families())),
     ...openIdEndpoints({ ...authentication, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
-    writesEndpoint(parts.writers),
+    writesEndpoint(parts.writers, all?.writes),
     snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
     ...(injection?.endpoints ?? []),
@@ -131,6 +134,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     },
   })
   const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
+  all?.answer({ metrics, health, writers: parts.writers })
+  siblings?.onShare(share => flowControl.useShare(share))
   const serve = createServe({
     catalog,
     registry: injection?.around(registry, () => caches.revision) ?? registry,
@@ -153,7 +158,10 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...(parts.freshness && { freshness: parts.freshness }),
   })
   const { host, port } = config
-  const listener: Listener = await listen({ host, port, tls: tlsMaterial(files, pki, config), serve, log }).catch(explainFailure(config))
+  const source = siblings?.connections
+  const listener: Listener = await listen({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(
+    explainFailure(config),
+  )
   for (const suite of readTlsSettings({ minVersion: config.tlsMinVersion, cipherSuites: config.tlsCipherSuites }).insecure)
     log.warn({ suite }, `Use of insecure cipher '${suite}' detected.`)
   injection?.attach({ listener, caches, signal })

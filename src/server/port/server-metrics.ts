@@ -11,10 +11,17 @@ export function serverFamilies(gate: (name: string) => boolean): Family[] {
     ...{ build_date: buildDate!, go_version: goVersion!, compiler: compiler!, platform: platform! },
   }
   return [
-    { name: 'kubernetes_build_info', type: 'gauge', help: 'The version of this server, and what it runs on.', samples: [[build, 1]] },
+    {
+      name: 'kubernetes_build_info',
+      type: 'gauge',
+      across: 'max',
+      help: 'The version of this server, and what it runs on.',
+      samples: [[build, 1]],
+    },
     {
       name: 'kubernetes_feature_enabled',
       type: 'gauge',
+      across: 'max',
       help: 'Whether a feature gate is on, by its stage.',
       samples: featureStages().map(([name, stage]) => [{ name, stage }, gate(name) ? 1 : 0] as const),
     },

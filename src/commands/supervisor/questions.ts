@@ -1,0 +1,70 @@
+/** Questions of one server process to all others, and their answers. */
+import { type Answer, COUNTED, type ToSupervisor } from '../../server/processes/messages.ts'
+import type { ServerProcess } from './server-process.ts'
+
+/** A process that takes longer is held up, as a server that does not answer its probes. */
+const ANSWER_MS = 2_000
+
+type Asked = {
+  readonly by: ServerProcess
+  /** The number that the asking process gave it. */
+  readonly id: number
+  readonly isAboutCounts: boolean
+  readonly answers: Map<ServerProcess, string | undefined>
+  readonly timer: NodeJS.Timeout
+}
+
+export class Questions {
+  readonly #asked = new Map<number, Asked>()
+  #count = 0
+  /** The metrics that each process has counted, as it said last. */
+  readonly #counted = new Map<ServerProcess, string>()
+  /** The metrics of processes that have ended. */
+  #countedBefore: string | undefined
+
+  ask({ id, topic, body }: Extract<ToSupervisor, { type: 'question' }>, by: ServerProcess, others: readonly ServerProcess[]): void {
+    const number = ++this.#count
+    const answers = new Map(others.map(each => [each, undefined]))
+    const timer = setTimeout(() => this.#finish(number), ANSWER_MS)
+    const isAboutCounts = topic === COUNTED
+    this.#asked.set(number, { by, id, isAboutCounts, answers, timer })
+    if (isAboutCounts) this.#counted.set(by, body)
+    for (const other of others) other.send({ type: 'question', id: number, topic, body: isAboutCounts ? '' : body })
+    this.#look(number)
+  }
+
+  answer({ id, body }: Extract<ToSupervisor, { type: 'answer' }>, by: ServerProcess): void {
+    const asked = this.#asked.get(id)
+    if (!asked?.answers.has(by)) return
+    asked.answers.set(by, body)
+    if (asked.isAboutCounts) this.#counted.set(by, body)
+    this.#look(id)
+  }
+
+  /** Nobody waits for the answers of a process that has ended. */
+  gone(process: ServerProcess): void {
+    const counted = this.#counted.get(process)
+    this.#counted.delete(process)
+    if (counted !== undefined) void this.#keep(counted)
+    for (const [number, { answers }] of this.#asked) if (answers.delete(process)) this.#look(number)
+  }
+
+  #look(number: number): void {
+    if ([...this.#asked.get(number)!.answers.values()].every(body => body !== undefined)) this.#finish(number)
+  }
+
+  #finish(number: number): void {
+    const { by, id, isAboutCounts, answers, timer } = this.#asked.get(number)!
+    clearTimeout(timer)
+    this.#asked.delete(number)
+    const bodies = Array.from(answers, ([process, body]): Answer => ({ number: process.number, ...(body !== undefined && { body }) }))
+    const before = isAboutCounts && this.#countedBefore !== undefined ? [{ number: 0, body: this.#countedBefore }] : []
+    by.send({ type: 'answers', id, answers: [...bodies, ...before] })
+  }
+
+  async #keep(counted: string): Promise<void> {
+    const { combinedFamilies, countersOf, familiesText, parseFamilies } = await import('../../lib/combined-families.ts')
+    const texts = this.#countedBefore === undefined ? [counted] : [this.#countedBefore, counted]
+    this.#countedBefore = familiesText(combinedFamilies(texts.map(text => countersOf(parseFamilies(text)))))
+  }
+}
