@@ -165,7 +165,7 @@ overEachStore('metrics, health, limits, users of writes and the certificate are 
   }
   const shown = await Promise.all(Array.from({ length: 6 }, () => certificateOf(server)))
   assert.equal(new Set(shown).size, 1)
-  // What a process has counted remains when it is gone.
+  // Counters keep what a process had counted when it is gone.
   const before = metricIn((await all[0]!.ask('/metrics')).text, 'process_cpu_seconds_total')
   const [victim] = server.pids()
   process.kill(victim!, 'SIGKILL')
