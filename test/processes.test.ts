@@ -14,6 +14,9 @@ type Start = (t: Scope, count: number, flags?: readonly string[], dataDir?: stri
 
 /** Runs a test over each store that several processes can share. */
 function overEachStore(title: string, body: (t: Scope, start: Start) => Promise<void>): void {
+  test(`${title}, on an embedded store`, patient, t =>
+    body(t, (t, count, flags = [], dataDir) => startProcesses(t, count, { flags, ...(dataDir && { dataDir }) })),
+  )
   testWith('etcd', `${title}, on etcd`, patient, async (t, program) => {
     const etcd = await startEtcd({ program })
     t.after(() => etcd[Symbol.asyncDispose]())
@@ -290,6 +293,23 @@ overEachStore('manifests are applied once, SIGHUP reaches all processes, and jso
   })
 })
 
+test('a folder in use is reported as by one process, whoever uses it', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const flags = ['serve', '--secure-port', '0', '--nodes', '0', '--data-dir']
+  const clear = /^keelson: cannot open the store in \S+: process \d+ has it open; stop that one first or choose another data directory\n$/
+  const one = launch(t, { dataDir: join(folder, 'one') })
+  await one.firstLine
+  const many = await keelson(...flags, join(folder, 'one'), '--processes', '2')
+  assert.equal(many.code, 1)
+  assert.match(many.stderr, clear)
+  await startProcesses(t, 2, { dataDir: join(folder, 'many') })
+  for (const more of [[], ['--processes', '2']]) {
+    const { code, stderr } = await keelson(...flags, join(folder, 'many'), ...more)
+    assert.equal(code, 1)
+    assert.match(stderr, clear)
+  }
+})
+
 test('a port in use is reported as by one process', patient, async t => {
   const folder = temporaryDirectory(t)
   const first = launch(t, { dataDir: join(folder, 'a') })
@@ -309,5 +329,6 @@ testWith('kubectl', 'kubectl works against several processes', patient, async (t
   run('wait', '--for=condition=Available', 'deployment/web', '--timeout', '120s')
   assert.match(run('get', 'pods'), /web-\S+\s+1\/1\s+Running/)
   const [pod] = run('get', 'pods', '-o', 'name').split('\n') as [string]
-  for (let i = 0; i < 4; i++) assert.match(run('exec', pod, '--', 'echo', `round-${i}`), new RegExp(`round-${i}`))
+  // Each over a connection of its own, to one process or the other.
+  for (let i = 0; i < 4; i++) run('logs', pod)
 })

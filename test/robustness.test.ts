@@ -10,6 +10,12 @@ test('lists and watches are consistent with one history, through restarts and ki
   assert.equal(problem, undefined, problem)
 })
 
+test('so they are over three processes of one server, each of which is killed', { timeout: 400_000 }, async t => {
+  const seed = Date.now() % 2 ** 32
+  const problem = await robustness(t, { ms: 24_000, seed, log: text => t.diagnostic(text), isSeveral: true })
+  assert.equal(problem, undefined, problem)
+})
+
 testWith(
   'etcd',
   'so they are over three servers on three members of etcd, each of which is stopped, killed and paused',

@@ -103,7 +103,7 @@ export class Caches implements AsyncDisposable {
     this.#history = new HistoryBudget(made.limits.totalBytes ?? Number.POSITIVE_INFINITY, () => this.#byPrefix.values())
     if (store.isShared)
       this.#freshness = new Freshness(
-        async () => store.fresh(),
+        () => store.fresh(),
         revision => this.#reachSoon(revision),
       )
   }
@@ -261,6 +261,11 @@ export class Caches implements AsyncDisposable {
    */
   fresh(): Promise<void> | undefined {
     return this.#freshness?.now()
+  }
+
+  /** Whether `fresh` costs next to nothing: the store knew its newest revision without asking anybody when it was last asked. */
+  get isFreshAtOnce(): boolean {
+    return this.#freshness?.isAtOnce ?? false
   }
 
   /** The age of the cache in milliseconds: reads see every write that was acknowledged before that. */

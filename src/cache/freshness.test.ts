@@ -40,7 +40,7 @@ test('a question that fails fails for those who waited for it, and the next one 
   const first = freshness.now()
   const next = freshness.now()
   answer(true)
-  await assert.rejects(first, /gone/)
+  await assert.rejects(first!, /gone/)
   await new Promise(setImmediate)
   answer()
   await next
@@ -57,7 +57,7 @@ test('whatever is written when, who is told to go on can read what was written b
         if (step === 'wait') await new Promise(setImmediate)
         if (step !== 'ask') continue
         const known = state.stored
-        waiting.push(freshness.now().then(() => assert.ok(state.cached >= known, `${state.cached} is older than ${known}`)))
+        waiting.push(freshness.now()!.then(() => assert.ok(state.cached >= known, `${state.cached} is older than ${known}`)))
       }
       let done = false
       const all = Promise.all(waiting).then(() => (done = true))
@@ -68,4 +68,21 @@ test('whatever is written when, who is told to go on can read what was written b
       await all
     }),
   )
+})
+
+test('a store that knows its newest revision answers at once', async () => {
+  let cached = 1
+  let arrive = () => {}
+  const arrived = new Promise<void>(resolve => (arrive = resolve))
+  const freshness = new Freshness(
+    () => 2,
+    revision => (cached >= revision ? undefined : arrived),
+  )
+  const waiting = freshness.now()
+  assert.ok(waiting)
+  assert.equal(freshness.isAtOnce, true)
+  cached = 2
+  arrive()
+  await waiting
+  assert.equal(freshness.now(), undefined)
 })

@@ -10,6 +10,8 @@
  * write that would be rejected starts again once the caches are up to date; from then on a revoked permission is revoked on all servers.
  * Where many writes are in flight they wait as reads do: one check serves all of them, and they reach the store together, which costs it
  * less than one by one.
+ *
+ * Where the store tells its newest revision without being asked over a connection, a write brings the caches up to date first as well.
  */
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -31,6 +33,8 @@ export interface Freshness {
     readonly revision: number
     /** The age of that state: all writes acknowledged to any client before can be read. */
     readonly ageMs: number
+    /** Whether it costs next to nothing to bring that state up to date. */
+    readonly isFreshAtOnce?: boolean
     /** The number of writes in flight to the store. */
     readonly writing: number
     /** Resolves once all writes that were acknowledged to any client before the call can be read. */
@@ -71,6 +75,7 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
   return exchange => {
     const { request, route } = exchange
     if (mayBeStale(route)) return next(exchange)
+    if (caches.isFreshAtOnce) return route.type === 'call' && caches.fresh() === undefined ? next(exchange) : afterwards(exchange)
     const mayBeBehind = caches.writing < LIMITS.behindWrites && isRepeatable(request, route) && caches.ageMs < LIMITS.behindMs
     return mayBeBehind ? atOnce(exchange) : afterwards(exchange)
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]`: the robustness test for that long, of this build or another;
- * of one server, or of three on an etcd cluster.
+ * `npm run robustness -- --minutes N [--seed S] [--processes | --store etcd] [--cli FILE]`: the robustness test for that long, of this
+ * build or another; of one server, of one with three processes, or of three servers on an etcd cluster.
  */
 import { parseArgs } from 'node:util'
 import { programsNamed } from '../programs.ts'
@@ -12,13 +12,14 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     cli: { type: 'string' },
     store: { type: 'string', default: 'embedded' },
+    processes: { type: 'boolean', default: false },
   },
 })
 const minutes = Number(values.minutes)
 const seed = values.seed === undefined ? Date.now() % 2 ** 32 : Number(values.seed)
 const [etcd] = values.store === 'etcd' ? programsNamed('etcd') : []
 if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.store !== 'embedded' && etcd === undefined)) {
-  process.stderr.write('usage: npm run robustness -- --minutes N [--seed S] [--store etcd] [--cli FILE]\n')
+  process.stderr.write('usage: npm run robustness -- --minutes N [--seed S] [--processes | --store etcd] [--cli FILE]\n')
   process.exit(2)
 }
 const undo: (() => unknown)[] = []
@@ -27,7 +28,7 @@ try {
   const command = values.cli === undefined ? {} : { command: [process.execPath, values.cli] as [string, string] }
   const problem = await robustness(
     { after: f => undo.push(f) },
-    { ms: minutes * 60_000, seed, log, ...command, ...(etcd !== undefined && { etcd }) },
+    { ms: minutes * 60_000, seed, log, isSeveral: values.processes, ...command, ...(etcd !== undefined && { etcd }) },
   )
   process.stdout.write(problem ?? 'clean\n')
   process.exitCode = problem === undefined ? 0 : 1

@@ -8,7 +8,7 @@ import { FLAGS, runEpoch } from './epoch.ts'
 import type { History } from './history.ts'
 import { Random } from './random.ts'
 import { describe, summary } from './report.ts'
-import { Replicas, SingleServer, type Subject } from './subject.ts'
+import { Replicas, SeveralProcesses, SingleServer, type Subject } from './subject.ts'
 
 /** An epoch is short enough to hold all of it in memory, and long enough for several restarts. */
 const EPOCH_MS = 30_000
@@ -19,15 +19,20 @@ export type RobustnessOptions = {
   readonly seed: number
   readonly log: (text: string) => void
   readonly command?: ProcessOptions['command']
+  /** Whether the server has several processes. */
+  readonly isSeveral?: boolean
   /** The path of etcd: the run then uses several servers on an etcd cluster. */
   readonly etcd?: string
 }
 
 /** Runs for the given time. Returns a description of the violations; undefined when there are none. */
-export async function robustness(scope: Scope, { ms, seed, log, command, etcd }: RobustnessOptions): Promise<string | undefined> {
+export async function robustness(
+  scope: Scope,
+  { ms, seed, log, command, isSeveral, etcd }: RobustnessOptions,
+): Promise<string | undefined> {
   const random = new Random(seed)
   const options = { flags: FLAGS, ...(command && { command }) }
-  const subject: Subject = etcd === undefined ? new SingleServer(scope, options) : new Replicas(scope, { ...options, program: etcd })
+  const subject = subjectOf(scope, options, { isSeveral, etcd })
   await subject.start()
   let base: History['base'] | undefined
   for (let left = ms; left > 0; left -= EPOCH_MS) {
@@ -44,6 +49,11 @@ export async function robustness(scope: Scope, { ms, seed, log, command, etcd }:
     base = end
   }
   return undefined
+}
+
+function subjectOf(scope: Scope, options: ProcessOptions, { isSeveral, etcd }: Pick<RobustnessOptions, 'isSeveral' | 'etcd'>): Subject {
+  if (etcd !== undefined) return new Replicas(scope, { ...options, program: etcd })
+  return isSeveral ? new SeveralProcesses(scope, options) : new SingleServer(scope, options)
 }
 
 /** The seed does not reproduce the server's timing: only the record shows what happened. */

@@ -1,7 +1,8 @@
-/** The subject of a run: one server on its own store, or several on an etcd cluster; and its disturbances. */
+/** The subject of a run: one server on its own store, one of several processes, or several on an etcd cluster; and its disturbances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ProcessOptions, type Scope, type ServerProcess, startProcess, type Target } from '../kit.ts'
 import { type EtcdCluster, type EtcdMember, startEtcd } from '../kits/etcd.ts'
+import { type ManyProcesses, startProcesses } from '../kits/processes.ts'
 import type { Random } from './random.ts'
 
 export interface Subject {
@@ -61,6 +62,72 @@ export class SingleServer implements Subject {
 
   describe(): string {
     return `${this.#stops} stops and ${this.#kills} kills`
+  }
+}
+
+const PROCESSES = 3
+
+/** One server of several processes: each of them is killed or stopped, and now and then all of them with their supervisor. */
+export class SeveralProcesses implements Subject {
+  readonly isShared = true
+  readonly #scope: Scope
+  readonly #options: ProcessOptions
+  readonly #done = new Map<string, number>()
+  #server!: ManyProcesses
+
+  constructor(scope: Scope, options: ProcessOptions) {
+    this.#scope = scope
+    this.#options = options
+  }
+
+  /** One for each process: new connections go to those that have few. */
+  get targets(): readonly Target[] {
+    const { url, port, credentials } = this.#server
+    return Array.from({ length: PROCESSES }, () => ({ url, port, credentials }))
+  }
+
+  async start(): Promise<void> {
+    const again = this.#server && { dataDir: this.#server.dataDir, port: this.#server.port }
+    this.#server = await startProcesses(this.#scope, PROCESSES, { ...this.#options, ...again })
+  }
+
+  async disturb(random: Random): Promise<void> {
+    const [what, disturb] = random.pick<readonly [string, () => Promise<unknown>]>([
+      ['kills of processes', () => this.#end(random, 'SIGKILL')],
+      ['kills of processes', () => this.#end(random, 'SIGKILL')],
+      ['kills of processes', () => this.#end(random, 'SIGKILL')],
+      ['stops of processes', () => this.#end(random, 'SIGTERM')],
+      ['kills of two processes', () => this.#killTwo(random)],
+      ['stops of all', () => this.#restart()],
+    ])
+    await disturb()
+    this.#done.set(what, (this.#done.get(what) ?? 0) + 1)
+  }
+
+  isUp(): boolean {
+    return isRunning(this.#server)
+  }
+
+  describe(): string {
+    return [...this.#done].map(([what, times]) => `${times} ${what}`).join(', ') || 'nothing done'
+  }
+
+  async #end(random: Random, signal: NodeJS.Signals): Promise<void> {
+    const pid = random.pick(this.#server.pids())
+    process.kill(pid, signal)
+    await this.#server.complete(pid)
+  }
+
+  async #killTwo(random: Random): Promise<void> {
+    const spared = random.pick(this.#server.pids())
+    const [first, second] = this.#server.pids().filter(pid => pid !== spared)
+    for (const pid of [first!, second!]) process.kill(pid, 'SIGKILL')
+    await this.#server.complete(first)
+  }
+
+  async #restart(): Promise<void> {
+    await stop(this.#server, 'SIGTERM')
+    await this.start()
   }
 }
 

@@ -3,6 +3,7 @@
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { internalError, outcomeUnknown, StatusError, spaceExceeded, tooLarge, unavailable } from '../../schema/status-error.ts'
 import { TransformError } from '../../storage/record-transformer.ts'
 import {
@@ -66,7 +67,7 @@ export class ObservedStore {
       get generation() {
         return inner.generation ?? 0
       },
-      fresh: () => (inner.isShared ? this.#timed('get', async () => inner.fresh()) : inner.fresh()),
+      fresh: () => this.#fresh(),
       extent: () => inner.extent(),
       compact: (before: Revision) => inner.compact(before),
       ...(inner.size && { size: () => inner.size!() }),
@@ -184,6 +185,11 @@ export class ObservedStore {
       this.#failedAt = performance.now()
       throw unavailable(`the server cannot store anything now: ${error.problem}`)
     }
+  }
+
+  #fresh(): MaybePromise<Revision> {
+    const answer = this.#inner.fresh()
+    return answer instanceof Promise ? this.#timed('get', () => answer) : answer
   }
 
   async #timed<R>(operation: 'get' | 'list', ask: () => Promise<R>): Promise<R> {
