@@ -20,9 +20,9 @@ export type RobustnessOptions = {
   readonly log: (text: string) => void
   readonly command?: ProcessOptions['command']
   /** Whether the server has several processes. */
-  readonly isSeveral?: boolean
+  readonly isSeveral?: boolean | undefined
   /** The path of etcd: the run then uses several servers on an etcd cluster. */
-  readonly etcd?: string
+  readonly etcd?: string | undefined
 }
 
 /** Runs for the given time. Returns a description of the violations; undefined when there are none. */
