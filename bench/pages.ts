@@ -166,6 +166,21 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
       ),
       `A start with ${count(load.objects)} objects in etcd takes ${seconds(load.ms)} (target: < 10 s).`,
     ].join('\n\n'),
+  processes: ({ costs, readyMs: [oneMs, twoMs], residentMB: [oneMB, twoMB] }) =>
+    [
+      table(
+        ['', 'one process', 'two processes', 'throughput', 'processor time of a request', 'of the client'],
+        costs.map(({ name, one, two, clientShare }) => [
+          name,
+          rate(one.perSecond),
+          rate(two.perSecond),
+          `× ${(two.perSecond / one.perSecond).toFixed(2)}`,
+          `${micros(one.totalMicros)} → ${micros(two.totalMicros)}`,
+          `${Math.round(clientShare * 100)} % of a core`,
+        ]),
+      ),
+      `Ready after ${ms(oneMs)} with one process, ${ms(twoMs)} with two; resident ${mb(oneMB)} and ${mb(twoMB)}, the supervisor included.`,
+    ].join('\n\n'),
   fairness: ({ floods }) =>
     table(
       ['p99 of', 'alone', 'beside the flood', 'factor', 'the flood meanwhile'],
@@ -380,6 +395,7 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   admission: block('admission'),
   devices: block('devices'),
   etcd: block('etcd'),
+  processes: block('processes'),
   fairness: block('fairness'),
   scale: block('scale'),
   scheduler: block('scheduler'),

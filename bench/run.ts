@@ -3,7 +3,7 @@
  *
  *   npm run bench -- --all                  everything; writes bench/figures.json and the pages that show it
  *   npm run bench -- --only start,requests  some parts: start, requests, plain, store, growth, tests, workloads, admission, devices, etcd,
- *                                           fairness, scale; prints only, unless --write is added
+ *                                           processes, fairness, scale; prints only, unless --write is added
  *   npm run bench -- --only dartboard       the parts at scale, which take long and are measured only when they are named: scheduler,
  *                                           dartboard, nodes, million, churn. --size N says how many objects, nodes or writes;
  *                                           --workload TEXT which workloads of the scheduler; --kube-apiserver PATH --etcd PATH

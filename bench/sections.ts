@@ -15,6 +15,7 @@ import { manyNodes, type NodesFigures } from './nodes.ts'
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, operationsIn, prepare, prepareDeployments } from './operations.ts'
+import { type ProcessFigures, processFigures } from './processes.ts'
 import { bodyOf, HTTP1, HTTP1_STREAMS, type Protocol, requestBytes, run, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
 import { type Scale, scale } from './scale.ts'
@@ -61,6 +62,7 @@ export type Measurements = {
   readonly admission: AdmissionFigures
   readonly devices: DeviceFigures
   readonly etcd: EtcdFigures
+  readonly processes: ProcessFigures
   readonly fairness: { readonly floods: readonly Fair[] }
   readonly scale: ScaleFigures
   readonly scheduler: { readonly workloads: readonly SchedulerFigure[] }
@@ -91,6 +93,7 @@ export const SECTIONS: Sections = {
   admission: quick => admission({ quick }),
   devices: async quick => deviceFigures(quick),
   etcd,
+  processes: processFigures,
   fairness: async quick => ({ floods: await fairness(quick ? 0.5 : 1) }),
   scale: scales,
   scheduler: async (quick, { workload }) => ({ workloads: await schedulerFigures(quick, workload) }),
