@@ -17,6 +17,7 @@ export const LEFT_OUT = {
     'test/informers.test.ts',
     'test/inspect.test.ts',
     'test/migrate.test.ts',
+    'test/processes.test.ts',
     'test/replicas-etcd.test.ts',
     'test/restart.test.ts',
     'test/robustness.test.ts',
