@@ -23,13 +23,16 @@ export interface Connection {
 export const openConnection = (protocol: Protocol, target: Target): Connection =>
   protocol === 'http/2' ? new Http2Connection(target) : new Http1Connection(target)
 
-type Head = { readonly status: number; readonly body: Readable }
+type Head = { readonly status: number; readonly body: Readable & { readonly rstCode?: number | undefined } }
+
+/** Over HTTP/2 Node also reports the end of a body whose connection was closed in the middle of it; only the code tells. */
+const isWhole = ({ rstCode = 0 }: Head['body']): boolean => rstCode === 0
 
 async function answerOf({ status, body }: Head): Promise<Answer> {
   const text = await new Promise<string>((resolve, reject) => {
     let got = ''
     body.setEncoding('utf8').on('data', chunk => (got += chunk))
-    body.on('error', reject).on('end', () => resolve(got))
+    body.on('error', reject).on('end', () => (isWhole(body) ? resolve(got) : reject(new Error('cut'))))
     body.on('close', () => reject(new Error('cut')))
   })
   // A path of a kind that is not defined yet is answered in plain text.
@@ -44,7 +47,7 @@ function streamOf({ status, body }: Head, onLine: (line: string) => void, close:
     for (const line of lines) onLine(line)
   })
   const ended = new Promise<'ended' | 'cut'>(resolve => {
-    body.on('end', () => resolve('ended'))
+    body.on('end', () => resolve(isWhole(body) ? 'ended' : 'cut'))
     body.on('error', () => resolve('cut')).on('close', () => resolve('cut'))
   })
   return { status, stream: { ended, close, read: on => (on ? body.resume() : body.pause()) } }

@@ -133,9 +133,11 @@ export class Watcher {
     const time = now()
     if (object === undefined) return
     if (type === 'ERROR') {
-      session.how = 'expired'
+      // It has a timeout, and its initial objects could not all be sent before.
+      const isLate = session.isBeginning && object.code === 504 && object.reason === 'Timeout'
+      session.how = isLate ? 'cut' : 'expired'
       session.end = time
-      if (object.code !== 410 || object.reason !== 'Expired') this.#run.failures.push(`${this.name} received ${line}`)
+      if (!isLate && (object.code !== 410 || object.reason !== 'Expired')) this.#run.failures.push(`${this.name} received ${line}`)
       return
     }
     const revision = Number(object.metadata.resourceVersion)
