@@ -211,6 +211,8 @@ export function* settingsOf(config: Config): Iterable<{ readonly flag: string; r
 
 /** The configuration of these options, with defaults for the others. Throws ConfigError. */
 export function configOf(options: StartOptions): Config {
+  if (isObject(options) && 'processes' in options)
+    throw new ConfigError('processes: a server of the library is this process; keelson serve --processes starts several')
   const given = checked(options, OPTIONS, '')
   const oidc = checked(given.oidc ?? {}, OIDC, 'oidc.')
   const store = given.store ?? (given.dataDir === undefined ? 'memory' : 'embedded')

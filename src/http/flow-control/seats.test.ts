@@ -39,3 +39,15 @@ test('a level borrows no more than it may, and shares of nothing are nothing', (
   assert.deepEqual(divideSeats(100, [level('a', 0, 0, 0)]).get('a'), { nominal: 0, lower: 0, upper: 0 })
   assert.equal(divideSeats(Number.POSITIVE_INFINITY, [level('a', 1, 50)]).get('a')!.nominal, Number.POSITIVE_INFINITY)
 })
+
+test('processes share the seats of each level, and each has one', () => {
+  const levels = [level('many', 100, 0), level('few', 1, 0)]
+  const whole = divideSeats(600, levels)
+  for (const of of [2, 3, 7, 64]) {
+    const parts = Array.from({ length: of }, (_, place) => divideSeats(600, levels, { place, of }))
+    const sum = (name: string) => parts.reduce((seats, part) => seats + part.get(name)!.nominal, 0)
+    assert.equal(sum('many'), whole.get('many')!.nominal)
+    assert.equal(sum('few'), Math.max(of, whole.get('few')!.nominal))
+    for (const part of parts) assert.ok(part.get('few')!.nominal >= 1)
+  }
+})
