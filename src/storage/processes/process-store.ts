@@ -442,7 +442,8 @@ class SharedStore implements ProcessStore {
   async #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Promise<Swap | 'not made' | 'unknown'> {
     const { history } = this.#reader
     if (sentAt < history.oldest) return 'unknown'
-    const first = history.firstAfter(key, change.expect)
+    // A create follows whatever the key has been before, also its deletion.
+    const first = history.firstAfter(key, change.expect === 0 ? sentAt : change.expect)
     if (!first) return 'not made'
     const lost = async () => ({ ok: false, current: await this.#reader.latest(key) }) as const
     if (first.modified <= sentAt || first.deleted !== (change.value === null)) return lost()
