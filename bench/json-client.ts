@@ -52,7 +52,7 @@ export class Client {
     })
   }
 
-  /** Counts the objects that a watch announces as added, without reading them: what is measured is the server. */
+  /** Counts the objects that a watch announces as added, without reading them: the server is measured, not this client. */
   countAdded(path: string, onCount: (count: number) => void = () => {}): Promise<Counting> {
     return new Promise((resolve, reject) => {
       const sent = request({ ...this.#target, agent: this.#agent, path }, answer => {

@@ -51,7 +51,7 @@ export async function manyNodes(quick: boolean, size?: number): Promise<NodesFig
     const podMicros = (nanosOf(server.pid).all - used) / pods / 1000
     isSettled = true
     await reading
-    // What has just settled still writes events.
+    // Pods that have just settled still write events.
     await sleep(quick ? 2000 : 30_000)
     const idleSeconds = quick ? 10 : IDLE_SECONDS
     const before = cpuSeconds(server.pid)
@@ -84,7 +84,7 @@ const readyNodes = async (client: Client): Promise<number> =>
 const availablePods = async (client: Client): Promise<number> =>
   (await all(client, DEPLOYMENTS)).reduce((sum, { status }) => sum + (status.availableReplicas ?? 0), 0)
 
-/** All objects, in pages: a long list would be part of what is measured. */
+/** All objects, in pages: a long list would be part of the measurement. */
 async function all(client: Client, path: string): Promise<any[]> {
   const items: any[] = []
   for (let token = ''; ; ) {

@@ -13,7 +13,7 @@ export async function serveAlone({ config, apply, output, exitWithParent }: Serv
   // SIGHUP does not end the server, which outlives its terminal: it reads changed files again, as in most daemons.
   let readAgain = () => {}
   process.on('SIGHUP', () => readAgain())
-  const server = await startServer(config, { flags: flagValues(config) })
+  const server = await startServer(config, { flags: { ...flagValues(config), processes: '1' } })
   readAgain = () => server.readFilesAgain('SIGHUP')
   try {
     await applyAtStart(server, apply)

@@ -18,10 +18,10 @@ export const serveProcess: Command = async args => {
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   const siblings = await Siblings.join(process)
   const stop = Promise.race([askedToStop(['SIGTERM']), siblings.stopped])
-  const { config, apply } = readServeFlags(args)
+  const { config, apply, processes } = readServeFlags(args)
   let server: Server
   try {
-    server = await startOne(config, siblings, apply)
+    server = await startOne({ config, apply, processes }, siblings)
   } catch (error) {
     const failure = failureOf(error)
     await siblings.failed(failure)
@@ -36,12 +36,14 @@ export const serveProcess: Command = async args => {
   return 1
 }
 
-async function startOne(config: Config, siblings: Siblings, apply: readonly string[]): Promise<Server> {
+type Start = { readonly config: Config; readonly apply: readonly string[]; readonly processes: number }
+
+async function startOne({ config, apply, processes }: Start, siblings: Siblings): Promise<Server> {
   const { isFirst, isFirstStart } = siblings
   // One of them writes the kubeconfig, which leads to all.
   const server = await startServer(
     { ...config, kubeconfig: isFirst ? config.kubeconfig : undefined },
-    { siblings, flags: flagValues(config) },
+    { siblings, flags: { ...flagValues(config), processes: String(processes) } },
   )
   try {
     if (isFirst && isFirstStart) await applyAtStart(server, apply)

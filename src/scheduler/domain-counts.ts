@@ -68,7 +68,7 @@ export class DomainCounts {
   }
 }
 
-/** What a pod adds to counts: an amount under a topology key. */
+/** Tells the contribution of a pod to counts: an amount under a topology key. */
 export type Contribution = (pod: Pick<PodInfo, 'namespace' | 'labels' | 'affinity'>, add: (key: string, by: number) => void) => void
 
 /** Counts what all pods of some groups contribute. */

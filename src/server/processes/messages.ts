@@ -13,13 +13,13 @@ export type Welcome = {
   readonly id: string
   /** Lets the processes open one embedded store. */
   readonly store: Family
-  /** Whether the server as a whole starts: what is done once at its start has not been done. */
+  /** Whether the server as a whole starts, so that the work of its start is still to be done. */
   readonly isFirstStart: boolean
   /** Whether this process runs the duties of all. */
   readonly isAppointed: boolean
 }
 
-/** A part of what all processes may use: that of the process at a place among those that serve. */
+/** The part of a common limit that belongs to the process at a place among those that serve. */
 export type Share = { readonly place: number; readonly of: number }
 
 export type ToProcess =

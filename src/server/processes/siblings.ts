@@ -81,7 +81,7 @@ export class Siblings {
   get isAppointed(): boolean {
     return this.#welcome.isAppointed
   }
-  /** Whether this is the process that does what is enough to be done by one, and need not go on while it is started again. */
+  /** Whether this process does the work that one process has to do, and that can wait while it is started again. */
   get isFirst(): boolean {
     return this.number === 1
   }
