@@ -15,10 +15,14 @@ async function withObject(t: Scope, flags: readonly string[] = []) {
   return { server, made: made.json }
 }
 
-test('a record is found by its keys and by the name of its object, in a directory in use and in a snapshot', patient, async t => {
+test('a record is found by its keys and by the name of its object, in a directory and in a snapshot', patient, async t => {
   const { server, made } = await withObject(t)
   const file = join(temporaryDirectory(t), 'snapshot')
   await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
+  const inUse = await keelson('inspect', 'cm/default/a', '--data-dir', server.dataDir)
+  assert.equal(inUse.code, 1)
+  assert.match(inUse.stderr, /process \d+ has the store in .* open: ask its server for a snapshot and read that/)
+  await server.stop()
   for (const place of [
     ['--data-dir', server.dataDir],
     ['--snapshot', file],
@@ -40,6 +44,7 @@ test('a record is found by its keys and by the name of its object, in a director
 
 test('a part of a key lists the keys below it, and a key that is not stored is named', patient, async t => {
   const { server } = await withObject(t)
+  await server.stop()
   const at = ['--data-dir', server.dataDir]
   for (const part of ['configmaps', 'cm/default', '/registry/configmaps/', '/core/configmaps/']) {
     const { code, stdout } = await keelson('inspect', part, ...at)
@@ -52,7 +57,6 @@ test('a part of a key lists the keys below it, and a key that is not stored is n
   assert.deepEqual([events.code, events.stderr], [1, 'keelson: there is no record /core/nodes/none\n'])
   assert.match((await keelson('inspect', 'gizmo/x', ...at)).stderr, /there is no kind "gizmo"/)
   assert.match((await keelson('inspect', 'a', '--snapshot', 'x', ...at)).stderr, /name two places/)
-  await server.stop()
   damageData(server.dataDir, 'hello there')
   assert.match(
     (await keelson('inspect', 'cm/default/a', ...at)).stdout,

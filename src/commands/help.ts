@@ -65,7 +65,8 @@ server. Changes nothing without --fix. Exits with 0 when all is well, 3 when som
   inspect: {
     note: `KEY is a key as it is stored (/registry/pods/default/a, /core/pods/default/a), or kind, namespace and name (pod/default/a, node/a,
 widgets.example.com/default/a). A part of one, such as pods, pods/default or /registry/pods/, lists the keys that begin so; no KEY lists
-all resources. A data directory is read without a lock, also while a server uses it.`,
+all resources. A data directory is read while no server uses it; of a running server, save
+a snapshot and read that.`,
     flags: [
       ['--data-dir DIR', 'read the data directory of a server (default ./keelson-data)'],
       ['--snapshot FILE', 'read a file of keelson snapshot save'],

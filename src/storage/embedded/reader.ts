@@ -1,6 +1,6 @@
 /**
- * Reads the store in a directory without changing it: no lock, no fence, nothing expires. Other processes may use the store meanwhile, as
- * all reads are of one transaction of LMDB. It sees the data that was committed when it was opened.
+ * Reads the store in a directory that no server uses, without changing it: no lock, no fence, nothing expires. Whoever opens a file of LMDB
+ * writes to its lock file, even for reading, and could undo a commit that another process makes just then.
  */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,11 +33,15 @@ export type LogRecord = {
 export async function openEmbeddedReader(dir: string): Promise<EmbeddedReader> {
   const path = join(dir, FILE)
   if (!existsSync(path)) throw new StoreUnavailable(`there is no store in ${dir}`)
+  const owner = ownerOf(dir)
+  if (owner !== undefined)
+    throw new StoreUnavailable(
+      `process ${owner} has the store in ${dir} open: ask its server for a snapshot and read that (keelson snapshot save FILE), or stop it first`,
+    )
   const { open } = await import('lmdb')
   let root: RootDatabase | undefined
   try {
-    // While a process writes, pages are not at rest. It has checked them when it opened the file.
-    if (!ownerOf(dir)) checkDatabaseFile(path)
+    checkDatabaseFile(path)
     const options: RootDatabaseOptionsWithPath = { path, readOnly: true, keyEncoding: 'binary', encoding: 'binary', maxDbs: 4 }
     root = open(options)
     return new EmbeddedReader(root, dir)
