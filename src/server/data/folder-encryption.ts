@@ -5,12 +5,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { link, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Encryption, loadEncryption } from '../../encryption/load-encryption.ts'
 import { TransformationMetrics } from '../../encryption/metrics.ts'
 import { RecordEncryption } from '../../encryption/record-encryption.ts'
 import { makeFolders } from '../../lib/folders.ts'
 import { draftOf, writePrivateFile } from '../../lib/private-files.ts'
+import { explain } from '../../storage/embedded/failure.ts'
 import type { RecordTransformer } from '../../storage/record-transformer.ts'
 import { ConfigError } from '../config.ts'
 
@@ -81,7 +82,15 @@ export async function loadFolderKey(dataDir: string, groupDomain: string, metric
 export async function ensureFolderKey(dataDir: string, groupDomain: string): Promise<void> {
   const file = folderKeyFile(dataDir)
   if (existsSync(file)) return
-  makeFolders(join(dataDir, 'pki'), 0o700)
+  try {
+    await createKey(file, groupDomain)
+  } catch (error) {
+    throw explain(error, `cannot write keys to ${join(dataDir, 'pki')}`)
+  }
+}
+
+async function createKey(file: string, groupDomain: string): Promise<void> {
+  makeFolders(dirname(file), 0o700)
   const draft = draftOf(file)
   await writePrivateFile(draft, newConfiguration(groupDomain))
   try {
