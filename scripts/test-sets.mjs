@@ -51,6 +51,7 @@ export const LEFT_OUT = {
     'test/start-stop.test.ts',
     'test/workloads/random.test.ts',
   ],
+  'starts a server for each configuration': ['test/tracing.test.ts'],
   'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
   'waits for an etcd, or for several servers on one store': [
     'src/storage/etcd/etcd.test.ts',
