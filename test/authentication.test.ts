@@ -281,7 +281,7 @@ test('authorities of clients are read again when their file changes', patient, a
   const file = writeFile(t, 'ca.pem', former.cert)
   const server = await startProcess(t, { flags: ['--client-ca-file', file] })
   const jane = issueClient(later, { commonName: 'jane' }, validity)
-  const asJane = () => post(server, WHO, {}, jane)
+  const asJane = () => post(server, WHO, {}, { ...jane, agent: false })
   assert.equal((await asJane()).status, 401)
   const joe = issueClient(former, { commonName: 'joe' }, validity)
   const kept = { ...joe, agent: connection(t) }
