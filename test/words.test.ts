@@ -53,6 +53,14 @@ test('no title of an end-to-end test has such a clause', () => {
 })
 const TITLE = /\btest(?:With)?\((?:'[a-z-]+', )?(['"`].*?['"`]), /g
 
+test('a limit is named MAX or MIN', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    path.startsWith('src/') ? [...text.matchAll(OTHER_LIMIT)].map(([, name]) => `${path}: ${name}`) : [],
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+const OTHER_LIMIT = /\bconst ((?:MOST|LONGEST|LARGEST|LEAST|SHORTEST|SMALLEST)_\w+)/g
+
 test('every source file begins with a comment', () => {
   // Unit tests stand beside their subject, and their titles are sentences.
   const silent = [...TEXTS].filter(([path, text]) => !isUnitTest(path) && !/^(?:#!.*\n)?(?:'use strict'\n)?\s*(?:\/\/ |\/\*)/.test(text))

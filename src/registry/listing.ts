@@ -122,9 +122,9 @@ function metaOf(
 function refuseUnreadable(resource: Resource, objects: readonly CachedRevision[]): void {
   const broken = objects.filter(v => v.fault !== undefined)
   if (broken.length === 0) return
-  const messages = broken.slice(0, MOST_NAMED).map(each => corruptObject(resource, each, ETCD_PREFIX))
+  const messages = broken.slice(0, MAX_NAMED).map(each => corruptObject(resource, each, ETCD_PREFIX))
   const causes = messages.map(message => ({ reason: 'UnexpectedServerResponse', message, field: /Key: ([^,]*),/.exec(message)![1]! }))
-  const tooMany = broken.length < MOST_NAMED ? [] : [{ reason: 'FieldValueTooMany', message: 'too many errors, the list is truncated' }]
+  const tooMany = broken.length < MAX_NAMED ? [] : [{ reason: 'FieldValueTooMany', message: 'too many errors, the list is truncated' }]
   const { group, plural, qualified } = resource
   const more = messages.length > 1 ? ` (and ${messages.length - 1} more)` : ''
   throw storeReadError(`failed to read one or more ${qualified} from the storage: ${messages[0]}${more}`, {
@@ -135,6 +135,6 @@ function refuseUnreadable(resource: Resource, objects: readonly CachedRevision[]
   })
 }
 /** As many as kube-apiserver gathers. */
-const MOST_NAMED = 100
+const MAX_NAMED = 100
 /** Lists name whole keys of etcd, with the default prefix. */
 const ETCD_PREFIX = '/registry'

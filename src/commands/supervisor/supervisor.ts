@@ -27,7 +27,7 @@ import { type Ended, ServerProcess } from './server-process.ts'
 /** A process that ends sooner than this has failed to start, and waits twice as long each time before it is started again. */
 const SHORT_LIFE_MS = 10_000
 const FIRST_WAIT_MS = 100
-const LONGEST_WAIT_MS = 10_000
+const MAX_WAIT_MS = 10_000
 /** Starts of one process that may fail in a row while no other serves. */
 const MAX_FAILED_STARTS = 6
 
@@ -232,7 +232,7 @@ class Supervisor {
     const isShort = performance.now() - startedAt < SHORT_LIFE_MS
     const failures = isShort ? (this.#failures.get(number) ?? 0) + 1 : 0
     this.#failures.set(number, failures)
-    const waitMs = failures === 0 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1))
+    const waitMs = failures === 0 ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1))
     const why = failure ? { error: failure.text } : how.signal ? { signal: how.signal } : { code: how.code ?? 0 }
     this.#log.error({ process: number, ...why, startedAgainInMs: waitMs }, 'a server process has ended; it is started again')
     const timer = setTimeout(() => {

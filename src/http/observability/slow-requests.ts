@@ -13,11 +13,11 @@ export type NotedRequest = {
 
 const HOUR = 3600_000
 /** Quicker ones are of no interest. */
-const LEAST_MS = 50
+const MIN_MS = 50
 
 export class SlowRequests {
   #noted: NotedRequest[] = []
-  #leastMs = LEAST_MS
+  #leastMs = MIN_MS
 
   /** Whether a request is slow enough to be noted: one comparison for each request. */
   isSlow(ms: number): boolean {
@@ -28,13 +28,13 @@ export class SlowRequests {
     this.#noted = this.#recent(request.at)
     this.#noted.push(request)
     this.#noted.sort((a, b) => b.ms - a.ms).splice(LIMITS.slowRequests)
-    this.#leastMs = this.#noted.length < LIMITS.slowRequests ? LEAST_MS : this.#noted.at(-1)!.ms
+    this.#leastMs = this.#noted.length < LIMITS.slowRequests ? MIN_MS : this.#noted.at(-1)!.ms
   }
 
   /** The slowest first. */
   slowest(now: number): readonly NotedRequest[] {
     this.#noted = this.#recent(now)
-    if (this.#noted.length < LIMITS.slowRequests) this.#leastMs = LEAST_MS
+    if (this.#noted.length < LIMITS.slowRequests) this.#leastMs = MIN_MS
     return this.#noted
   }
 

@@ -22,7 +22,7 @@ import { prepareDataFolder, type Warn } from '../files/trusted-files.ts'
 import { encryptionOf } from './encrypted-record.ts'
 
 /** As the documents of etcd advise for `--bump-revision`. */
-const LEAST_BUMP = 1_000_000_000
+const MIN_BUMP = 1_000_000_000
 /** More writes than a store makes in a millisecond. */
 const BUMP_PER_MS = 1_000
 
@@ -62,7 +62,7 @@ export type Restored = SnapshotStatus & {
 /** Throws ConfigError when it refuses; nothing has changed then. */
 export async function restoreSnapshot({ file, dir, bump, now, warn, onProgress }: RestoreOptions): Promise<Restored> {
   const { header } = await firstPart(file)
-  const moved = bump ?? LEAST_BUMP + Math.max(0, now.getTime() - Date.parse(header.time)) * BUMP_PER_MS
+  const moved = bump ?? MIN_BUMP + Math.max(0, now.getTime() - Date.parse(header.time)) * BUMP_PER_MS
   const newest = header.revision + moved
   if (!Number.isSafeInteger(newest)) throw new ConfigError(`--bump-revision ${bump} is more than revisions can grow`)
   refuseUnlessEmpty(dir)

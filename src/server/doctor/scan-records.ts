@@ -5,7 +5,7 @@ import type { RecordFigures, UnreadableRecord } from './findings.ts'
 
 const PAGE = 250
 /** More of them are counted under the kinds alone: a report has to end. */
-const MOST_UNREADABLE = 1_000
+const MAX_UNREADABLE = 1_000
 
 /** Yields how many of how many records have been read, and returns the figures. Others run between pages. */
 export async function* scanRecords(
@@ -25,7 +25,7 @@ export async function* scanRecords(
       kinds.set(resource, { objects: amount.objects + 1, bytes: amount.bytes + value.length })
       const read = fault === undefined ? timeIn(value) : { fault }
       if ('fault' in read) {
-        if (unreadable.length < MOST_UNREADABLE) unreadable.push({ key, modified, fault: read.fault })
+        if (unreadable.length < MAX_UNREADABLE) unreadable.push({ key, modified, fault: read.fault })
       } else if (read.time > (newest?.time ?? '')) newest = { key, time: read.time }
     }
     yield { done: checked, total: checked + remaining }

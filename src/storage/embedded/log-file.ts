@@ -77,15 +77,6 @@ type Statistics = { readonly root: PageCounts; readonly free: PageCounts; readon
 /** Pages that say where the trees begin. */
 const META_PAGES = 2
 
-/** The figures of an open database. */
-export function sizeOf({ root, log, meta }: Pick<LogFile, 'root' | 'log' | 'meta'>): DatabaseSize {
-  const all = root.getStats() as Statistics
-  const trees = [all.root, all.free, log.getStats() as PageCounts, meta.getStats() as PageCounts]
-  const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
-  const pages = all.lastPageNumber + 1
-  return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
-}
-
 /** An open file. Reads see one state of it until `refresh`, or until the next iteration of the event loop. */
 export class LogFile {
   readonly dir: string
@@ -150,7 +141,11 @@ export class LogFile {
   }
 
   size(): DatabaseSize {
-    return sizeOf(this)
+    const all = this.root.getStats() as Statistics
+    const trees = [all.root, all.free, this.log.getStats() as PageCounts, this.meta.getStats() as PageCounts]
+    const used = trees.reduce((sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages, META_PAGES)
+    const pages = all.lastPageNumber + 1
+    return { bytes: pages * all.pageSize, pageBytes: all.pageSize, freePages: Math.max(0, pages - used) }
   }
 
   /** Writes a copy of the committed data, without unused pages, to a file that must not exist yet; writes go on meanwhile. */
@@ -186,12 +181,6 @@ const LAST = { reverse: true, limit: 1 }
 
 function encodeSettings(compacted: Revision): Uint8Array {
   return Buffer.from(JSON.stringify({ format: FORMAT, compacted }))
-}
-
-/** The revision before which history is forgotten; undefined in a new database. */
-export function readSettings(meta: Bytes, dir: string): Revision | undefined {
-  const bytes = meta.get(SETTINGS)
-  return bytes && decodeSettings(bytes, dir)
 }
 
 function decodeSettings(bytes: Uint8Array, dir: string): Revision {

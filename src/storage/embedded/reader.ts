@@ -5,14 +5,14 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RootDatabase, RootDatabaseOptionsWithPath } from 'lmdb'
-import type { History } from '../history.ts'
-import { type Entry, type Extent, type Page, type PageRequest, type Read, type Revision, type Store, StoreUnavailable } from '../store.ts'
+import { type Extent, type Page, type PageRequest, type Read, type Revision, type Store, StoreUnavailable } from '../store.ts'
 import { checkDatabaseFile } from './database-file.ts'
 import { explain } from './failure.ts'
 import { loadHistory } from './load.ts'
 import { ownerOf } from './lock.ts'
-import { type Bytes, type DatabaseSize, FILE, readSettings, type Snapshot, sizeOf } from './log-file.ts'
-import { decodeEntry, decodeHeader, encodeHeader, type Stored } from './record.ts'
+import { type DatabaseSize, FILE, LogFile } from './log-file.ts'
+import { LogReader } from './log-reader.ts'
+import { decodeEntry, decodeHeader } from './record.ts'
 
 /** One record of the log: a state of a key, current or past, or its deletion. */
 export type LogRecord = {
@@ -52,76 +52,57 @@ export async function openEmbeddedReader(dir: string): Promise<EmbeddedReader> {
 }
 
 export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'extent'>, AsyncDisposable {
-  readonly #root: RootDatabase
-  readonly #log: Bytes
-  readonly #history: History<Stored>
-  readonly #snapshot: Snapshot
-  readonly #size: DatabaseSize
+  readonly #file: LogFile
+  readonly #reader: LogReader
+  readonly size: DatabaseSize
   /** The size of the file. */
   readonly fileBytes: number
 
   constructor(root: RootDatabase, dir: string) {
-    this.#root = root
-    const meta = root.openDB('meta', { keyEncoding: 'binary', encoding: 'binary', useVersions: true }) as unknown as Bytes
-    this.#log = root.openDB('log', { keyEncoding: 'binary', encoding: 'binary' }) as unknown as Bytes
-    const compacted = readSettings(meta, dir)
-    const transaction = this.#log.useReadTransaction()
-    this.#snapshot = { transaction, [Symbol.dispose]: () => transaction.done() }
-    const headers = () => this.#log.getKeys({ transaction })
-    this.#history = loadHistory({ compacted: () => compacted, headers }).history
-    this.#size = sizeOf({ root, log: this.#log, meta })
+    this.#file = new LogFile(root, dir)
+    this.#reader = new LogReader(this.#file, loadHistory(this.#file), { isFollowing: false })
+    this.size = this.#file.size()
     this.fileBytes = statSync(join(dir, FILE)).size
   }
 
   async get(key: string, at?: Revision): Promise<Read> {
-    const state = at === undefined ? this.#history.latest(key) : this.#history.at(key, at)
-    return { revision: at ?? this.#history.newest, entry: state && this.#entry(key, state) }
+    return this.#reader.get(key, at)
   }
 
-  async list(prefix: string, page: PageRequest = {}): Promise<Page> {
-    const { found, remaining } = this.#history.page(prefix, page)
-    const entries: Entry[] = []
-    let bytes = 0
-    for (const { key, state } of found) {
-      if (page.limit !== undefined && bytes > BYTES_PER_PAGE) break
-      const entry = this.#entry(key, state)
-      bytes += entry.value.length
-      entries.push(entry)
-    }
-    return { revision: page.at ?? this.#history.newest, entries, remaining: remaining + found.length - entries.length }
+  list(prefix: string, page?: PageRequest): Promise<Page> {
+    return this.#reader.list(prefix, page)
   }
 
   fresh(): Revision {
-    return this.#history.newest
+    return this.#reader.history.newest
   }
 
   async extent(): Promise<Extent> {
-    return { oldest: this.#history.oldest, newest: this.#history.newest }
-  }
-
-  get size(): DatabaseSize {
-    return this.#size
+    const { oldest, newest } = this.#reader.history
+    return { oldest, newest }
   }
 
   /** When a key expires, in milliseconds since the epoch. */
   deadline(key: string): number | undefined {
-    return this.#history.latest(key)?.deadline
+    return this.#reader.history.latest(key)?.deadline
   }
 
   /** Other processes that read the file now, and how many transactions ago they began. */
   get readers(): readonly { readonly pid: number; readonly transactionsBehind: number }[] {
-    const { lastTxnId } = this.#root.getStats() as { lastTxnId: number }
+    const { root } = this.#file
+    const { lastTxnId } = root.getStats() as { lastTxnId: number }
     // One line for each: process, thread, transaction, which is a dash where none is open.
-    return [...this.#root.readerList().matchAll(/^\s*(\d+) [0-9a-f]+ (\d+)$/gm)]
+    return [...root.readerList().matchAll(/^\s*(\d+) [0-9a-f]+ (\d+)$/gm)]
       .map(([, pid, transaction]) => ({ pid: Number(pid), transactionsBehind: lastTxnId - Number(transaction) }))
       .filter(({ pid }) => pid !== process.pid)
   }
 
   /** Every record, past ones included, in the order of revisions; each is compared with its checksum. */
   *records(): Generator<LogRecord> {
-    for (const header of this.#log.getKeys({ transaction: this.#snapshot.transaction })) {
+    const file = this.#file
+    for (const header of file.headers()) {
       const { key, state } = decodeHeader(header)
-      const body = this.#body(header)
+      const body = file.body(header)
       const { fault } = decodeEntry(key, state, { header, body })
       const { modified, created, deleted, deadline } = state
       yield {
@@ -130,7 +111,7 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
         created,
         deleted,
         bytes: body?.length ?? 0,
-        isCurrent: this.#history.latest(key)?.modified === modified,
+        isCurrent: this.#reader.history.latest(key)?.modified === modified,
         ...(deadline !== undefined && { deadline }),
         ...(fault !== undefined && { fault }),
       }
@@ -139,26 +120,11 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
 
   /** The number of records, past ones included. */
   get count(): number {
-    return (this.#log.getStats() as { entryCount: number }).entryCount
+    return (this.#file.log.getStats() as { entryCount: number }).entryCount
   }
 
-  async close(): Promise<void> {
-    this.#snapshot[Symbol.dispose]()
-    await this.#root.close()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  #entry(key: string, state: Stored): Entry {
-    const header = encodeHeader(key, state)
-    return decodeEntry(key, state, { header, body: state.damage ? undefined : this.#body(header) })
-  }
-
-  #body(header: Uint8Array): Uint8Array | undefined {
-    return this.#log.getBinaryFast(header, this.#snapshot)?.subarray(0, this.#log.lastSize)
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#reader.close()
+    await this.#file.close()
   }
 }
-
-const BYTES_PER_PAGE = 8 << 20

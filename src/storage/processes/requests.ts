@@ -21,7 +21,7 @@ export type Asked = SwapRequest | CompactRequest | ProbeRequest
 /** A primary that does not answer for so long is stopped, or there is none. Compactions may take longer. */
 const ANSWER_MS = 10_000
 const LOOK_EVERY_MS = 1_000
-const MOST_IDS = 2 ** 32 - 1
+const MAX_IDS = 2 ** 32 - 1
 
 type Slot = { request: Asked | undefined; readonly askedAt: number }
 
@@ -37,7 +37,7 @@ export class Requests {
   }
 
   add(request: Asked): void {
-    do this.#lastId = (this.#lastId % MOST_IDS) + 1
+    do this.#lastId = (this.#lastId % MAX_IDS) + 1
     while (this.#slots.has(this.#lastId))
     request.id = this.#lastId
     this.#slots.set(request.id, { request, askedAt: performance.now() })
