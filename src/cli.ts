@@ -31,7 +31,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/history.ts')).history,
   },
   envtest: {
-    usage: 'envtest [--dir DIR]',
+    usage: 'envtest [flags]',
     doc: 'print a folder with kube-apiserver, etcd and kubectl for test harnesses: KUBEBUILDER_ASSETS',
     load: async () => (await import('./commands/envtest.ts')).envtest,
   },
@@ -41,9 +41,24 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/kube-apiserver.ts')).kubeApiServer,
   },
   snapshot: {
-    usage: 'snapshot ACTION FILE',
-    doc: 'save, status, restore: back up a cluster while it runs, and make a data directory of a backup',
+    usage: 'snapshot ACTION …',
+    doc: 'save, status, restore: back up a cluster while it runs; create, list, revert, delete: in a server for tests',
     load: async () => (await import('./commands/snapshot.ts')).snapshot,
+  },
+  reset: {
+    usage: 'reset',
+    doc: 'put a server for tests back to the state after its start',
+    load: async () => (await import('./commands/test-server.ts')).reset,
+  },
+  clock: {
+    usage: 'clock [ACTION]',
+    doc: 'show the time of a server for tests; freeze, resume, advance or set it',
+    load: async () => (await import('./commands/test-server.ts')).clock,
+  },
+  faults: {
+    usage: 'faults [ACTION]',
+    doc: 'list, add, remove, clear: make requests to a server for tests fail',
+    load: async () => (await import('./commands/test-server.ts')).faults,
   },
   doctor: {
     usage: 'doctor [--fix]',

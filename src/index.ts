@@ -1,7 +1,8 @@
 /** The library: real servers for tests in any runner, several in one process, each with its own store. `public.d.ts` is its contract. */
 import { flagValues } from './flag-values.ts'
 import { fixtureFor as fixtureWith } from './library/fixture.ts'
-import { TestParts, testServer } from './library/test-server.ts'
+import { TestKit } from './library/test-kit.ts'
+import { testServer } from './library/test-server.ts'
 import type { RunnerHooks, RunningServer, StartOptions } from './public.d.ts'
 import { ConfigError } from './server/config.ts'
 import { FeatureGateError } from './server/feature-gates.ts'
@@ -16,12 +17,13 @@ export { VERSION } from './version.ts'
 export const fixtureFor = (hooks: RunnerHooks) => fixtureWith(hooks, start)
 
 export async function start(options: StartOptions = {}): Promise<RunningServer> {
-  const parts = new TestParts()
+  const kit = new TestKit()
   const config = configOf(options)
-  const server = await startServer(config, { ...parts.start, flags: flagValues(config) }).catch(error => {
+  const endpoints = config.testEndpoints ? (await import('./library/test-endpoints.ts')).testEndpoints({ kit, ...config }) : []
+  const server = await startServer(config, { ...kit.start, endpoints, flags: flagValues(config) }).catch(error => {
     if (error instanceof FeatureGateError) throw new ConfigError(`featureGates: ${error.message}`)
     if (error instanceof ConfigError) throw new ConfigError(inOptionNames(error.message))
     throw error
   })
-  return testServer(server, parts)
+  return testServer(server, kit)
 }

@@ -176,6 +176,10 @@ export interface TestClock {
    * jobs, time limits, expiry. The time of the machine and of clients does not change.
    */
   advance(duration: number | string): Promise<void>
+  /** Stops the time until `resume` or a reset: it moves by `advance` alone. */
+  freeze(): void
+  /** Lets the time go on from where it stands. */
+  resume(): void
 }
 
 export interface TestFaults {
@@ -447,6 +451,11 @@ export interface StartOptions {
   readonly tracingConfigFile?: string | undefined
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
+  /**
+   * Serve `/keelson/v1/…`, where administrators save, restore and reset the state and set the clock over HTTP, for tests in other
+   * languages. Default: false.
+   */
+  readonly testEndpoints?: boolean
   /** The lowest level that is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** The format of log lines. Default: text on a terminal, JSON elsewhere. */

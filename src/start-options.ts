@@ -171,6 +171,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   tracingConfigFile: { flag: 'tracing-config-file', ...text },
   profiling: { flag: 'profiling', ...flag },
   enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
+  testEndpoints: { flag: 'test-endpoints', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },
   loggingFormat: { flag: 'logging-format', ...oneOf('json', 'text') },
   shutdownDelayMs: { flag: 'shutdown-delay-duration', ...count },

@@ -8,6 +8,7 @@ import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { programsOf } from '../src/commands/envtest.ts'
 import * as der from '../src/lib/x509/der-writer.ts'
 import { ATTRIBUTE } from '../src/lib/x509/distinguished-name.ts'
 import { issueAuthority, issueClient, issueServer, type Subject } from '../src/lib/x509/issue.ts'
@@ -224,6 +225,58 @@ test('control planes are started as envtest starts them, side by side, stopped, 
   assert.equal((await same(`${MAPS}/kept`)).code, 200)
   assert.equal((await same('/apis/example.com/v1/namespaces/default/widgets/a')).code, 200)
   await again.stop()
+})
+
+test('with controllers and nodes, namespaces are deleted, owners collected and pods run, and a suite changes nothing', patient, async t => {
+  const assets = join(temporaryDirectory(t), 'assets')
+  assert.equal((await keelson('envtest', '--dir', assets, '--controllers', 'all', '--nodes', '1')).code, 0)
+  const plane = await startPlane(t, assets, foldersFor(t))
+  const admin = plane.user('default', ['system:masters'])
+  assert.equal((await admin('/api/v1/namespaces', 'POST', { metadata: { name: 'team' } })).code, 201)
+  const deployment = { metadata: { name: 'web' }, spec: { replicas: 1, selector: { matchLabels: { a: 'b' } }, template: pod } }
+  const { body: web } = await admin('/apis/apps/v1/namespaces/team/deployments', 'POST', deployment)
+  await eventually(
+    'the pod runs',
+    async () => (await admin('/api/v1/namespaces/team/pods')).body.items[0]?.status.phase === 'Running' || undefined,
+  )
+  const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: web.metadata.uid }]
+  await admin('/api/v1/namespaces/team/configmaps', 'POST', { metadata: { name: 'owned', ownerReferences } })
+  await admin('/apis/apps/v1/namespaces/team/deployments/web', 'DELETE')
+  await eventually(
+    'its dependents are gone',
+    async () => (await admin('/api/v1/namespaces/team/configmaps/owned')).code === 404 || undefined,
+  )
+  await eventually('its pod is gone', async () => (await admin('/api/v1/namespaces/team/pods')).body.items.length === 0 || undefined)
+  await admin('/api/v1/namespaces/team', 'DELETE')
+  await eventually('the namespace is gone', async () => (await admin('/api/v1/namespaces/team')).code === 404 || undefined)
+  await plane.stop()
+})
+
+test('the choice of controllers is checked before programs are written', patient, async t => {
+  const assets = join(temporaryDirectory(t), 'assets')
+  for (const [flags, message] of [
+    [['--controllers', 'nmespace'], /nmespace/],
+    [['--nodes', '-1'], /--nodes/],
+    [['--nodes', 'many'], /--nodes/],
+    [['--node', '1'], /unknown argument --node/],
+    [['all'], /what is all\? keelson envtest \[--dir DIR\]/],
+  ] as const) {
+    const { code, stderr } = await keelson('envtest', '--dir', assets, ...flags)
+    assert.notEqual(code, 0)
+    assert.match(stderr, message)
+  }
+  assert.equal(existsSync(assets), false)
+})
+
+test('on Windows the programs are command files', () => {
+  const programs = { node: 'C:\\node 20\\node.exe', bin: 'C:\\100%\\keelson\\bin', kubectl: undefined, components: ['--nodes=1'] }
+  const files = programsOf(programs, 'win32')
+  assert.deepEqual(Object.keys(files), ['kube-apiserver.cmd', 'etcd.cmd', 'kubectl.cmd'])
+  assert.equal(
+    files['kube-apiserver.cmd'],
+    '@"C:\\node 20\\node.exe" "C:\\100%%\\keelson\\bin\\keelson.js" "kube-apiserver" "--exit-with-parent" "--nodes=1" %*\r\n',
+  )
+  assert.match(files['kubectl.cmd']!, /^@echo kubectl: none was on the PATH/)
 })
 
 /** A certificate that signs itself and is no authority, as kube-api-test makes them. */

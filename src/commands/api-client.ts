@@ -12,6 +12,8 @@ export type ApiClient = {
   lines<Line>(path: string): Promise<Line[]>
   /** The body of a response in chunks, as fast as they are taken. Throws ConfigError unless the server responds with 200. */
   chunks(path: string): AsyncGenerator<Uint8Array>
+  /** The response to any request with a body of JSON; the caller knows its type. */
+  send<Body>(method: string, path: string, body?: unknown): Promise<Answer<Body>>
   /** Deletes an object; the message says why that failed. */
   delete(path: string): Promise<{ readonly ok: boolean; readonly message: string }>
 }
@@ -19,36 +21,44 @@ export type ApiClient = {
 /** A body, or an error: the message of the Status, or the code where there is no Status. */
 export type Answer<Body> =
   | { readonly ok: true; readonly body: Body }
-  | { readonly ok: false; readonly status: number; readonly message: string }
+  | { readonly ok: false; readonly status: number; readonly message: string; readonly isStatus: boolean }
 
 /** The client of a server, with the admin's credentials. */
 export function apiClient({ server, ca, cert, key }: Access): ApiClient {
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '')
   const agent = trustingAgent({ host, ca, servername: '', client: { cert, key }, skipsVerification: false }, { keepAlive: false })
-  const send = (path: string, accept: string, method = 'GET') =>
+  const send = (path: string, accept: string, method = 'GET', body?: string) =>
     new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
-      const sent = request(new URL(path, server), { agent, method, headers: { accept } }, answer => {
-        const parts: Buffer[] = []
-        answer.on('data', part => parts.push(part))
-        answer.on('error', reject)
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }))
-      })
+      const sent = request(
+        new URL(path, server),
+        { agent, method, headers: { accept, ...(body !== undefined && { 'content-type': 'application/json' }) } },
+        answer => {
+          const parts: Buffer[] = []
+          answer.on('data', part => parts.push(part))
+          answer.on('error', reject)
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }))
+        },
+      )
       sent.on('error', error => reject(new ConfigError(`no server responds at ${server}: ${error.message}`)))
-      sent.end()
+      sent.end(body)
     })
   const refusal = (status: number, text: string) => {
-    let message = `the server responded with ${status}`
     try {
-      message = (JSON.parse(text) as { message?: string }).message ?? message
+      const { message } = JSON.parse(text) as { message?: string }
+      if (message !== undefined) return { ok: false, status, message, isStatus: true } as const
     } catch {
       // Some errors are plain text.
     }
-    return { ok: false, status, message } as const
+    return { ok: false, status, message: `the server responded with ${status}`, isStatus: false } as const
   }
   return {
     async get<Body>(path: string, accept = 'application/json'): Promise<Answer<Body>> {
       const { status, text } = await send(path, accept)
       return status === 200 ? { ok: true, body: JSON.parse(text) } : refusal(status, text)
+    },
+    async send<Body>(method: string, path: string, body?: unknown): Promise<Answer<Body>> {
+      const { status, text } = await send(path, 'application/json', method, body === undefined ? undefined : JSON.stringify(body))
+      return status >= 200 && status < 300 ? { ok: true, body: JSON.parse(text) } : refusal(status, text)
     },
     async lines<Line>(path: string): Promise<Line[]> {
       const { status, text } = await send(path, 'application/json')

@@ -2,21 +2,28 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, posix, resolve, win32 } from 'node:path'
+import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { replaceFile } from '../lib/private-files.ts'
+import { checkConfig } from '../server/config.ts'
 import { trustPlace } from '../server/files/trusted-files.ts'
 import { VERSION } from '../version.ts'
+import { type Arguments, readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 
+const USAGE = 'keelson envtest [--dir DIR] [--controllers all|NAME,…] [--nodes N]'
+
 export const envtest: Command = async args => {
-  const [flag, value] = args
-  if (args.length > 0 && !(args.length === 2 && flag === '--dir')) throw new UsageError('keelson envtest takes --dir DIR and nothing else')
+  const given = readArguments(args, { flags: ['dir', 'controllers', 'nodes'], usage: USAGE })
+  if (given.rest.length > 0) throw new UsageError(`what is ${given.rest[0]}? ${USAGE}`)
+  const components = componentFlags(given)
   // The command is run as `node PACKAGE/bin/keelson.js envtest`, or through npm's link to it.
   const bin = dirname(realpathSync(process.argv[1] ?? ''))
-  const programs = programsOf(process.execPath, bin, kubectlOnPath())
-  const folder = value === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(value)
+  const programs = programsOf({ node: process.execPath, bin, kubectl: kubectlOnPath(), components }, process.platform)
+  const dir = given.value('dir')
+  const folder = dir === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(dir)
   makeFolders(folder, 0o755)
   // Any other user with write permission there could change the programs before they are started.
   const { path } = trustPlace(folder, message => process.stderr.write(`keelson: ${message}\n`))
@@ -26,20 +33,57 @@ export const envtest: Command = async args => {
   return 0
 }
 
+/** The flags by which the programs run controllers and nodes as well. Throws ConfigError for names that no controller has. */
+function componentFlags(given: Arguments): readonly string[] {
+  const controllers = given.value('controllers')
+  const flags = [
+    ...(controllers === undefined ? [] : [`--controllers=${controllers === 'all' ? '*' : controllers}`]),
+    ...given.only(['nodes']),
+  ]
+  checkConfig(readFlags(flags))
+  return flags
+}
+
 const cacheFolder = () => process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
 const digest = (programs: object) => createHash('sha256').update(JSON.stringify(programs)).digest('hex').slice(0, 12)
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
-/** Scripts by name; each replaces itself by its program (exec), so that signals reach it. */
-function programsOf(node: string, bin: string, kubectl: string | undefined): Record<string, string> {
-  const start = (script: string, ...args: string[]) => `#!/bin/sh\nexec ${[node, join(bin, script), ...args].map(quoted).join(' ')} "$@"\n`
-  const none = `#!/bin/sh\necho 'kubectl: none was on the PATH when keelson envtest was run; install one and run it again' >&2\nexit 127\n`
+export type Programs = {
+  /** The program of Node. */
+  readonly node: string
+  /** The folder of this package's programs. */
+  readonly bin: string
+  readonly kubectl: string | undefined
+  /** Flags for controllers and nodes. */
+  readonly components: readonly string[]
+}
+
+/** Scripts by name. Those of a Unix shell replace themselves by their program (exec), so that signals reach it. */
+export function programsOf({ node, bin, kubectl, components }: Programs, platform: NodeJS.Platform): Record<string, string> {
+  const isWindows = platform === 'win32'
+  const { suffix, script, none } = isWindows ? COMMAND_FILES : SHELL_SCRIPTS
+  const paths = isWindows ? win32 : posix
   return {
     // No process stays behind when a harness is killed.
-    'kube-apiserver': start('keelson.js', 'kube-apiserver', '--exit-with-parent'),
-    etcd: start('etcd.js', '--exit-with-parent'),
-    kubectl: kubectl === undefined ? none : `#!/bin/sh\nexec ${quoted(kubectl)} "$@"\n`,
+    [`kube-apiserver${suffix}`]: script([node, paths.join(bin, 'keelson.js'), 'kube-apiserver', '--exit-with-parent', ...components]),
+    [`etcd${suffix}`]: script([node, paths.join(bin, 'etcd.js'), '--exit-with-parent']),
+    [`kubectl${suffix}`]: kubectl === undefined ? none : script([kubectl]),
   }
+}
+
+const NO_KUBECTL = 'kubectl: none was on the PATH when keelson envtest was run; install one and run it again'
+
+const SHELL_SCRIPTS = {
+  suffix: '',
+  script: (command: readonly string[]) => `#!/bin/sh\nexec ${command.map(quoted).join(' ')} "$@"\n`,
+  none: `#!/bin/sh\necho '${NO_KUBECTL}' >&2\nexit 127\n`,
+}
+
+/** For Windows: a percent sign begins a variable there, and is written twice. */
+const COMMAND_FILES = {
+  suffix: '.cmd',
+  script: (command: readonly string[]) => `@${command.map(part => `"${part.replaceAll('%', '%%')}"`).join(' ')} %*\r\n`,
+  none: `@echo ${NO_KUBECTL} 1>&2\r\n@exit /b 127\r\n`,
 }
 
 function kubectlOnPath(): string | undefined {

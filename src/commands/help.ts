@@ -19,6 +19,8 @@ const SERVER: readonly DescribedFlag[] = [
   ['--context-name NAME', 'the context of the server in that kubeconfig (default keelson)'],
 ]
 
+const FOR_TESTS = 'For a server with --test-endpoints, as that of keelson run is; inside of keelson run it is found by the environment.'
+
 /** The flags of each command; kubectl and kube-apiserver have help of their own. */
 const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags: readonly DescribedFlag[] }>> = {
   serve: {
@@ -36,7 +38,14 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
   },
   envtest: {
     note: 'For harnesses: export KUBEBUILDER_ASSETS=$(keelson envtest).',
-    flags: [['--dir DIR', 'the folder for the programs (default: one in the cache of the user)']],
+    flags: [
+      ['--dir DIR', 'the folder for the programs (default: one in the cache of the user)'],
+      [
+        '--controllers all|NAME,…',
+        'controllers that run with the server: namespace, garbagecollector and others (default: none, as in envtest)',
+      ],
+      ['--nodes N', 'simulated nodes, on which pods run, with all controllers unless --controllers names some (default 0)'],
+    ],
   },
   snapshot: {
     note: `save FILE      all records at one revision, from the server of a data directory while it runs, or from a directory without a server;
@@ -44,12 +53,33 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
 status FILE    checks every byte; prints revision, objects by kind, size, hash, and what is encrypted
 restore FILE   makes a data directory; revisions move forward, so that clients list again
 
+create [NAME]  in a server with --test-endpoints: keeps its state in memory; list shows such snapshots
+revert NAME    puts that server back to the state, in milliseconds; delete NAME forgets it
+
 For servers on etcd use etcdctl snapshot save; keelson migrate copies a cluster between the two. See docs/backup.md.`,
     flags: [
       ...SERVER,
       ['--output text|json', 'for status (default text)'],
       ['--bump-revision N', 'for restore: how far revisions move (default: 1000000000, and 1000 for each millisecond since the snapshot)'],
     ],
+  },
+  reset: { note: FOR_TESTS, flags: SERVER },
+  clock: {
+    note: `keelson clock                   prints the time of the server
+keelson clock freeze            stops it; resume lets it go on from there
+keelson clock advance 24h       timers on the way fire in order and at their time
+keelson clock set TIME          the same, to a time in RFC 3339 that is not before the server's
+
+${FOR_TESTS}`,
+    flags: SERVER,
+  },
+  faults: {
+    note: `keelson faults                  lists them, with how often each matched and struck
+keelson faults add '{"verb": "create", "resource": "pods", "status": 503}'
+keelson faults remove ID        keelson faults clear removes all
+
+${FOR_TESTS} See docs/testing-controllers.md for all fields.`,
+    flags: SERVER,
   },
   doctor: {
     note: `Looks at the store and every record in it, certificates, webhooks, APIServices, deletions that are stuck, slow requests and clocks: of

@@ -1,6 +1,6 @@
 /**
- * `keelson kube-apiserver`: accepts the flags of kube-apiserver, for harnesses that start one. Controllers and simulated nodes are off, as
- * they are not part of kube-apiserver. The data directory is that of the stand-in for etcd; or the store is a real etcd.
+ * `keelson kube-apiserver`: accepts the flags of kube-apiserver, for harnesses that start one. Controllers and simulated nodes are off unless
+ * they are named, as they are not part of kube-apiserver. The data directory is that of the stand-in for etcd; or the store is a real etcd.
  */
 import { existsSync } from 'node:fs'
 import { get } from 'node:http'
@@ -29,7 +29,11 @@ export const kubeApiServer: Command = async args => {
   const certificates = isGiven('tls-cert-file') ? [] : certificatesIn(own['cert-dir'], passed)
   // Sets kube-apiserver's defaults where ours differ, except for the address: a server for tests should not be open to the whole network.
   const modes = isGiven('authorization-mode') || isGiven('authorization-config') ? [] : ['--authorization-mode=AlwaysAllow']
-  return await serve([...modes, ...(await storeFlags(servers)), ...certificates, ...passed, '--controllers=none', '--nodes=0'])
+  const components = [
+    ...(isGiven('controllers') || isGiven('nodes') ? [] : ['--controllers=none']),
+    ...(isGiven('nodes') ? [] : ['--nodes=0']),
+  ]
+  return await serve([...modes, ...(await storeFlags(servers)), ...certificates, ...passed, ...components])
 }
 
 type Translation = {

@@ -13,6 +13,17 @@ export type Place = { readonly kind: 'server'; readonly access: Access } | { rea
 export const PLACE_FLAGS = ['data-dir', 'kubeconfig', 'context-name'] as const
 
 /**
+ * The running server of `--kubeconfig` or `--data-dir`. Without either it is the one of `keelson run`, if the command runs there: its
+ * kubeconfig is in the environment. Throws ConfigError.
+ */
+export function serverOf(args: Arguments): Access {
+  const isNamed = args.has('kubeconfig') || args.has('data-dir')
+  const { KEELSON_URL: url, KUBECONFIG: file } = process.env
+  const ofRun = !isNamed && url && file ? [`--kubeconfig=${file}`] : []
+  return readAccess(readFlags([...ofRun, ...args.only(PLACE_FLAGS)]))
+}
+
+/**
  * The server of `--kubeconfig`, or that of `--data-dir` where one is running; otherwise the directory itself. Throws ConfigError where there
  * is neither.
  */

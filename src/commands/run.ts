@@ -2,15 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { flagValues } from '../flag-values.ts'
 import { readServeFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
-import { startServer } from '../server/start.ts'
-import { applyAtStart } from './apply.ts'
 import { startChild } from './child.ts'
 import type { Command } from './command.ts'
 import { askedToStop, ENDING_WITH_TERMINAL } from './signals.ts'
+import { startFor } from './start.ts'
 
 export const run: Command = async args => {
   const end = args.indexOf('--')
@@ -20,11 +18,13 @@ export const run: Command = async args => {
   try {
     // Flags of the user come later and take precedence.
     const own = ['--store=memory', '--secure-port=0', `--data-dir=${folder}`]
-    const { config, apply, processes } = readServeFlags([...own, ...args.slice(0, end)])
+    const given = args.slice(0, end)
+    const { config: read, apply, processes } = readServeFlags([...own, ...given])
     if (processes > 1) throw new ConfigError('--processes is for keelson serve; the server of keelson run is this process')
+    const saysTestEndpoints = given.some(arg => /^--test[-_]endpoints(=|$)/.test(arg))
+    const config = saysTestEndpoints ? read : { ...read, testEndpoints: read.store !== 'etcd' }
     const stop = askedToStop(ENDING_WITH_TERMINAL)
-    await using server = await startServer(config, { flags: flagValues(config) })
-    await applyAtStart(server, apply)
+    await using server = await startFor({ config, apply })
     const child = startChild(program, rest, { KUBECONFIG: config.kubeconfig!, KEELSON_URL: server.url })
     // The terminal sends its signals to both processes; signals to only this one are forwarded.
     stop.then(signal => child.kill(signal))

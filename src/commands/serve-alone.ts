@@ -1,26 +1,18 @@
 /** Serves in this process, until a signal. */
-import { flagValues } from '../flag-values.ts'
 import type { ServeOptions } from '../flags/flag.ts'
 import type { Config } from '../server/config.ts'
-import { startServer } from '../server/start.ts'
 import { announceReady } from './announce.ts'
-import { applyAtStart } from './apply.ts'
 import { notifyServiceManager } from './service-manager.ts'
 import { askedToStop, ENDING, parentGone } from './signals.ts'
+import { startFor } from './start.ts'
 
 export async function serveAlone({ config, apply, output, exitWithParent }: ServeOptions & { readonly config: Config }): Promise<number> {
   const stop = Promise.race([askedToStop(ENDING), ...(exitWithParent ? [parentGone()] : [])])
   // SIGHUP does not end the server, which outlives its terminal: it reads changed files again, as in most daemons.
   let readAgain = () => {}
   process.on('SIGHUP', () => readAgain())
-  const server = await startServer(config, { flags: { ...flagValues(config), processes: '1' } })
+  const server = await startFor({ config, apply, flags: { processes: '1' } })
   readAgain = () => server.readFilesAgain('SIGHUP')
-  try {
-    await applyAtStart(server, apply)
-  } catch (error) {
-    await server.close(NOT_APPLIED)
-    throw error
-  }
   announceReady({ config, output, url: server.url, ca: server.credentials.ca })
   notifyServiceManager('ready')
   const reason = await Promise.race([stop, server.failed.then(error => ({ error }))])
@@ -31,8 +23,7 @@ export async function serveAlone({ config, apply, output, exitWithParent }: Serv
   return 1
 }
 
-/** Reasons for the log. */
-export const NOT_APPLIED = 'the manifests of --apply could not be applied'
+/** A reason for the log. */
 export const STORE_FAILED = 'the store failed'
 
 export function reportStoreFailure(error: unknown): void {

@@ -9,8 +9,9 @@ import { startServer } from '../server/start.ts'
 import { applyAtStart } from './apply.ts'
 import type { Command } from './command.ts'
 import { failureOf } from './failure.ts'
-import { NOT_APPLIED, reportStoreFailure, STORE_FAILED } from './serve-alone.ts'
+import { reportStoreFailure, STORE_FAILED } from './serve-alone.ts'
 import { askedToStop } from './signals.ts'
+import { NOT_APPLIED } from './start.ts'
 
 export const serveProcess: Command = async args => {
   if (!process.send) throw new UsageError('serve-process is run by keelson serve --processes')

@@ -1,4 +1,4 @@
-/** `keelson snapshot save|status|restore`: backups of a cluster on the embedded store. */
+/** `keelson snapshot save|status|restore`: backups of a cluster on the embedded store, and snapshots of a server for tests. */
 import { join, resolve } from 'node:path'
 import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
@@ -12,14 +12,18 @@ import { outputOf, readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { findPlace, PLACE_FLAGS, type Place } from './place.ts'
 import { Progress } from './progress.ts'
+import { keptSnapshots, SNAPSHOT_ACTIONS } from './test-server.ts'
 import { sizeText, tableText } from './text.ts'
 
-const USAGE = 'keelson snapshot save FILE | status FILE | restore FILE --data-dir DIR'
+const USAGE =
+  'keelson snapshot save FILE | status FILE | restore FILE --data-dir DIR, or in a server with --test-endpoints: create [NAME] | list | revert NAME | delete NAME'
 
 export const snapshot: Command = async ([action, ...args]) => {
   if (action === 'save') return await save(args)
   if (action === 'status') return await status(args)
   if (action === 'restore') return await restore(args)
+  const ofTests = SNAPSHOT_ACTIONS.find(each => each === action)
+  if (ofTests) return await keptSnapshots(ofTests, args)
   throw new UsageError(action === undefined ? `what is to be done? ${USAGE}` : `unknown action ${action}: ${USAGE}`)
 }
 

@@ -1,20 +1,17 @@
-/**
- * Faults over HTTP, for tests in other languages. Authorization protects the path as any other: `/keelson/faults` is a
- * nonResourceURL.
- */
+/** Faults over HTTP, for tests in other languages. Authorization protects their path as any other: it is a nonResourceURL. */
 import type { Endpoint, EndpointRule } from '../http/endpoints.ts'
 import { bytesResponse, type Request, type Response } from '../http/message.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { badRequest, methodNotAllowed, StatusError, tooLarge } from '../schema/status-error.ts'
-import { FAULTS_PATH, type Faults } from './faults.ts'
+import type { Faults } from './faults.ts'
 import { FaultError } from './read-fault.ts'
 
-export const faultsEndpoint = (faults: Faults): EndpointRule => ({ path: FAULTS_PATH, below: true, answer: answerTo(faults) })
+export const faultsEndpoint = (faults: Faults, path: string): EndpointRule => ({ path, below: true, answer: answerTo(faults, path) })
 
 const answerTo =
-  (faults: Faults): Endpoint =>
+  (faults: Faults, base: string): Endpoint =>
   async (request, { path }) => {
-    const id = path.slice(FAULTS_PATH.length + 1)
+    const id = path.slice(base.length + 1)
     try {
       return id === '' ? await answerAll(faults, request) : answerOne(faults, id, request)
     } catch (error) {

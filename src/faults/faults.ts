@@ -14,8 +14,10 @@ import { CUT, failure, slowed } from './fault-response.ts'
 import { Pauses } from './pauses.ts'
 import { FaultError, readFault } from './read-fault.ts'
 
-/** The path of faults over HTTP. Requests to it are never struck, so that a mistake can be undone. */
+/** The path of faults over HTTP. */
 export const FAULTS_PATH = '/keelson/faults'
+/** Requests to the server's own endpoints are never struck, so that a mistake can be undone. */
+const OWN_PATHS = '/keelson/'
 
 type Entry = { readonly id: string; readonly ordinal: number; readonly fault: Fault; random: () => number; seen: number; hits: number }
 /** The properties of a request by which faults select it. */
@@ -110,7 +112,7 @@ export class Faults {
   readonly disturb = (next: Handler): Handler => {
     return exchange => {
       const { path } = exchange.route.attributes
-      if (path === FAULTS_PATH || path.startsWith(`${FAULTS_PATH}/`)) return next(exchange)
+      if (path.startsWith(OWN_PATHS)) return next(exchange)
       if (this.#entries.length === 0) return this.#noted(exchange, next)
       const effect = this.#strike(factsOf(exchange), isAboutRequests)
       return effect ? this.#applyEffect(effect, exchange, next) : this.#noted(exchange, next)

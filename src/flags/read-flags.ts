@@ -39,11 +39,15 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
 export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
 
 /** Throws ConfigError where several processes could not serve as one. */
-function checkShareable({ store, enableFaultInjection }: Config): void {
+function checkShareable({ store, enableFaultInjection, testEndpoints }: Config): void {
   if (store === 'memory')
     throw new ConfigError('--processes: a store in memory belongs to one process; use --store embedded or etcd, or leave --processes out')
   if (enableFaultInjection)
     throw new ConfigError('--processes: injected faults are counted by one process; leave out --processes or --enable-fault-injection')
+  if (testEndpoints)
+    throw new ConfigError(
+      '--processes: the clock and the state of tests are those of one process; leave out --processes or --test-endpoints',
+    )
 }
 
 /** A flag with a similar name, or one that contains this name. */

@@ -647,6 +647,13 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: bool('enableFaultInjection'),
   },
   {
+    name: 'test-endpoints',
+    takes: 'BOOL',
+    doc: 'let administrators save, restore and reset the state and set the clock over HTTP, for tests: /keelson/v1/, see docs/testing-controllers.md; not with etcd (default false; true for keelson run)',
+    isSwitch: true,
+    read: bool('testEndpoints'),
+  },
+  {
     name: 'max-requests-inflight',
     takes: 'N',
     doc: 'together with --max-mutating-requests-inflight: the seats that priority levels share; both 0 for no limit (default 400)',

@@ -50,6 +50,11 @@ export const LIMITS = {
   writesAskedFor: 1_000,
   /** Snapshots of the store that are saved at once: each has a page of records in memory, and keeps history from being compacted. */
   snapshotsAtOnce: 2,
+  /** Snapshots that a server for tests keeps in memory: their number, the bytes of all of them, and those of a file that is sent. */
+  keptSnapshots: { count: 100, bytes: 1024 * MIB, fileBytes: 256 * MIB },
+  /** Recorded changes in one answer, and the longest wait for components to settle. */
+  recordsPerAnswer: 10_000,
+  settledWaitSeconds: 3600,
   /** Slow requests that are remembered. */
   slowRequests: 20,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */

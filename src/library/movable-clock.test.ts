@@ -51,6 +51,25 @@ test('time also passes by itself, before and after it was put forward', async ()
   assert.deepEqual(fired, ['a', 'b', 'c'])
 })
 
+test('a frozen clock moves by advancing alone, and goes on from there', async () => {
+  const base = new ManualClock()
+  const clock = new MovableClock(base)
+  const start = clock.now()
+  const fired: string[] = []
+  clock.after(50, () => fired.push('a'))
+  clock.after(150, () => fired.push('b'))
+  clock.freeze()
+  base.advance(1000)
+  assert.deepEqual([clock.now() - start, fired, clock.isFrozen], [0, [], true])
+  await clock.advance(100, atOnce)
+  assert.deepEqual([clock.now() - start, fired], [100, ['a']])
+  clock.resume()
+  base.advance(40)
+  assert.deepEqual([clock.now() - start, fired, clock.isFrozen], [140, ['a'], false])
+  base.advance(10)
+  assert.deepEqual(fired, ['a', 'b'])
+})
+
 test('what a timer sets off is done before time goes on', async () => {
   const clock = new MovableClock(new ManualClock())
   const start = clock.now()

@@ -1,4 +1,4 @@
-/** A clock that follows the machine's until it is advanced. */
+/** A clock that follows the machine's until it is advanced or frozen. */
 import { type Clock, systemClock, type TimerOptions } from '../lib/clock.ts'
 
 type Timer = {
@@ -11,6 +11,8 @@ type Timer = {
 export class MovableClock implements Clock {
   readonly #base: Clock
   #aheadMs = 0
+  /** The time at which it stands still. */
+  #frozenAt: number | undefined
   readonly #timers = new Timers()
   /** Routine timers, which only renew or check something again: they do not hold up time that is advanced. */
   readonly #routine = new Timers()
@@ -24,7 +26,25 @@ export class MovableClock implements Clock {
   }
 
   now(): number {
-    return this.#base.now() + this.#aheadMs
+    return this.#frozenAt ?? this.#base.now() + this.#aheadMs
+  }
+
+  get isFrozen(): boolean {
+    return this.#frozenAt !== undefined
+  }
+
+  /** Stops time until `resume`: only `advance` moves it, and timers fire only then. */
+  freeze(): void {
+    this.#frozenAt = this.now()
+    this.#wake()
+  }
+
+  /** Lets time go on from where it stands. */
+  resume(): void {
+    if (this.#frozenAt === undefined) return
+    this.#aheadMs = this.#frozenAt - this.#base.now()
+    this.#frozenAt = undefined
+    this.#wake()
   }
 
   after(delayMs: number, run: () => void, { isRoutine = false, renewal }: TimerOptions = {}): () => void {
@@ -54,7 +74,7 @@ export class MovableClock implements Clock {
         const renewed = this.#setRenewedAside(until)
         const next = this.#timers.next
         const stop = next && next.at <= until ? next.at : until
-        this.#aheadMs += Math.max(0, stop - this.now())
+        this.#moveTo(stop)
         for (const timer of renewed) this.#timers.push(timer)
         if (this.#routine.runUntil(this.now())) await settled()
         // Timers of the same time belong together.
@@ -65,6 +85,12 @@ export class MovableClock implements Clock {
       this.#isAdvancing = false
       this.#wake()
     }
+  }
+
+  #moveTo(time: number): void {
+    const ms = Math.max(0, time - this.now())
+    if (this.#frozenAt === undefined) this.#aheadMs += ms
+    else this.#frozenAt += ms
   }
 
   /** Removes the first deadlines, up to the first that no routine renews before it passes. */
@@ -85,11 +111,12 @@ export class MovableClock implements Clock {
   #wake(): void {
     this.#cancelWake()
     const at = Math.min(this.#timers.next?.at ?? Number.POSITIVE_INFINITY, this.#routine.next?.at ?? Number.POSITIVE_INFINITY)
-    if (at < Number.POSITIVE_INFINITY && !this.#isAdvancing) this.#cancelWake = this.#base.after(at - this.now(), this.#ring)
+    if (at < Number.POSITIVE_INFINITY && !this.#isAdvancing && !this.isFrozen)
+      this.#cancelWake = this.#base.after(at - this.now(), this.#ring)
   }
 
   readonly #ring = (): void => {
-    if (this.#isAdvancing) return
+    if (this.#isAdvancing || this.isFrozen) return
     this.#routine.runUntil(this.now())
     this.#timers.runUntil(this.now())
     this.#wake()

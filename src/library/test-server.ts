@@ -2,51 +2,14 @@
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
 import { eventJson } from '../audit/event.ts'
-import { Faults } from '../faults/faults.ts'
-import type { Handler } from '../http/exchange.ts'
-import { parseDuration } from '../lib/duration.ts'
 import type { FetchInit, RunningServer, Snapshot } from '../public.d.ts'
 import { kubeconfigText } from '../server/credentials/kubeconfig.ts'
 import type { Server } from '../server/running-server.ts'
-import type { StartParts } from '../server/start.ts'
-import { MovableClock } from './movable-clock.ts'
-import { Recorder } from './recorder.ts'
-import { restoreSettled, restoreState, type SavedState, saveState } from './state.ts'
+import type { SavedState } from './state.ts'
+import { millisecondsOf, type TestKit } from './test-kit.ts'
 import { waitFor } from './wait-for.ts'
 
 type Credentials = Server['credentials']
-
-/** The parts that are created before the server and passed to it. */
-export class TestParts {
-  readonly clock = new MovableClock()
-  readonly faults = new Faults()
-  readonly recorder = new Recorder(() => this.clock.now())
-
-  /** While it is pending, clients may read and their writes wait. */
-  #held: Promise<unknown> | undefined
-
-  get start(): StartParts {
-    const { faults, recorder, clock } = this
-    return { clock, faults, surroundings: { record: recorder.record, hold: this.#holdUp }, auditWatcher: recorder.auditSink }
-  }
-
-  holdWrites(until: Promise<unknown>): void {
-    this.#held = until
-    const release = () => {
-      this.#held = undefined
-    }
-    until.then(release, release)
-  }
-
-  readonly #holdUp = (next: Handler): Handler => {
-    return exchange => {
-      const { verb } = exchange.route.attributes
-      return this.#held && !READS.includes(verb) ? this.#held.then(() => next(exchange)) : next(exchange)
-    }
-  }
-}
-
-const READS = ['get', 'list', 'watch', 'head', 'options']
 
 /** Prints as its size alone: its records are private. */
 class Kept implements Snapshot {
@@ -55,7 +18,7 @@ class Kept implements Snapshot {
 
   constructor(state: SavedState) {
     this.#state = state
-    this.objects = state.size
+    this.objects = state.records.size
   }
 
   get state(): SavedState {
@@ -63,26 +26,17 @@ class Kept implements Snapshot {
   }
 }
 
-/** The server as the library exposes it. `reset` restores the state after its components have first settled. */
-export function testServer(server: Server, parts: TestParts): RunningServer {
-  const { clock, faults, recorder } = parts
-  const { url, client, store } = server
-  const settled = () => server.settled()
-  const restoring = { store, resources: () => client.resources(), settled }
-  const ending = new AbortController()
-  // Distinguishes writes of clients from those of components on a fresh server.
-  const base = settled().then(() => saveState(store))
-  base.then(
-    () => recorder.follow(client, ending.signal),
-    () => {},
-  )
-  parts.holdWrites(base)
+/** The server as the library exposes it. */
+export function testServer(server: Server, kit: TestKit): RunningServer {
+  const { clock, faults, recorder } = kit
+  const { url, client } = server
+  kit.attach(server)
   const credentialsFor = (user: string, groups: readonly string[] = []): Credentials => ({
     ca: server.credentials.ca,
     ...server.certify(user, [...groups]),
   })
   const close = () => {
-    ending.abort()
+    kit.end()
     return server.close()
   }
   return {
@@ -96,19 +50,14 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
     [Symbol.asyncDispose]: close,
     // The YAML parser is loaded with the first manifest.
     async apply(...sources) {
-      await base
+      await kit.ready()
       return (await import('./apply.ts')).applyTo(client, sources) as never
     },
-    async reset() {
-      faults.clear()
-      const before = await base
-      await recorder.unrecorded(() => restoreSettled(before, restoring))
-      recorder.clear()
-    },
-    snapshot: async () => new Kept(await saveState(store)),
+    reset: () => kit.reset(),
+    snapshot: async () => new Kept(await kit.save()),
     async restore(snapshot) {
       if (!(snapshot instanceof Kept)) throw new TypeError('restore takes what snapshot has returned')
-      await restoreState(snapshot.state, restoring)
+      await kit.restore(snapshot.state)
     },
     as(user, groups) {
       const credentials = credentialsFor(user, groups)
@@ -116,16 +65,15 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
     },
     kubeconfigFor: (user, groups) => kubeconfigText({ server: url, ...credentialsFor(user, groups) }),
     waitFor: (object, condition, options) => waitFor(client, object, condition, options),
-    settled,
+    settled: () => server.settled(),
     requests: () => [...recorder.requests],
     changes: () => [...recorder.changes],
     audit: () => recorder.auditEvents.map(event => JSON.parse(eventJson(event))),
     clock: {
       now: () => new Date(clock.now()),
-      async advance(duration) {
-        await base
-        await clock.advance(millisecondsOf(duration), settled)
-      },
+      advance: async duration => kit.advance(millisecondsOf(duration)),
+      freeze: () => clock.freeze(),
+      resume: () => clock.resume(),
     },
     faults: {
       add: fault => faults.add(fault),
@@ -134,14 +82,6 @@ export function testServer(server: Server, parts: TestParts): RunningServer {
       report: () => faults.report(),
     },
   }
-}
-
-/** Milliseconds, or a duration such as `24h`. Time cannot go back. */
-function millisecondsOf(duration: number | string): number {
-  const ms = typeof duration === 'number' ? duration : Number(parseDuration(duration)) / 1e6
-  if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY))
-    throw new TypeError(`the clock can be put forward only: by milliseconds, 0 or more, or a duration such as '24h', not by ${duration}`)
-  return ms
 }
 
 /** Node's own fetch does not support client certificates; this one does, and returns the same Response. */

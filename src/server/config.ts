@@ -52,6 +52,7 @@ export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {
   enableFaultInjection: false,
+  testEndpoints: false,
   store: 'embedded',
   etcdServers: [],
   etcdCafile: undefined,
@@ -250,7 +251,18 @@ export function checkConfig(config: Config): Config {
   return { ...config, dataDir: resolve(config.dataDir), etcdPrefix: normalPrefix(config.etcdPrefix) }
 }
 
-function checkEtcd({ store, etcdServers, etcdCafile, etcdCertfile, etcdKeyfile, etcdPrefix, quotaBackendBytes }: Config): void {
+function checkEtcd({
+  store,
+  etcdServers,
+  etcdCafile,
+  etcdCertfile,
+  etcdKeyfile,
+  etcdPrefix,
+  quotaBackendBytes,
+  testEndpoints,
+}: Config): void {
+  if (store === 'etcd' && testEndpoints)
+    throw new ConfigError('--test-endpoints could reset an etcd that others use; it is for --store embedded and memory')
   if (store === 'etcd' && quotaBackendBytes !== undefined)
     throw new ConfigError('--quota-backend-bytes is for the stores of this server; with --store etcd, start etcd with it')
   if (store !== 'etcd') {

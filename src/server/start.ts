@@ -99,6 +99,8 @@ export type StartParts = {
   readonly resolveName?: DestinationsParts['resolve']
   /** The faults to inject. */
   readonly faults?: PortParts['faults']
+  /** Further endpoints, for tests. */
+  readonly endpoints?: PortParts['endpoints']
   /** Receives the audit events, beside the log and the webhook. */
   readonly auditWatcher?: AuditSink
   /** Flags with their values, for `/flagz`; without them that path does not exist. */
@@ -475,6 +477,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     },
     surroundings: assembly.surroundings ?? {},
     faults: assembly.faults,
+    endpoints: assembly.endpoints ?? [],
     flags: assembly.flags,
     isLeaving: () => lifecycle.isLeaving,
     counted: () => [

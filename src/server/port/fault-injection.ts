@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../../cache/caches.ts'
 import { faultsEndpoint } from '../../faults/endpoint.ts'
-import { Faults, type Restart } from '../../faults/faults.ts'
+import { FAULTS_PATH, Faults, type Restart } from '../../faults/faults.ts'
 import type { EndpointRule } from '../../http/endpoints.ts'
 import type { Handler } from '../../http/exchange.ts'
 import type { Listener } from '../../http/listener/listen.ts'
@@ -26,7 +26,7 @@ export function faultInjection({ enableFaultInjection }: Config, faults = new Fa
   return {
     disturb: faults.disturb,
     around: faults.around,
-    endpoints: enableFaultInjection ? [faultsEndpoint(faults)] : [],
+    endpoints: enableFaultInjection ? [faultsEndpoint(faults, FAULTS_PATH)] : [],
     attach(parts) {
       faults.restartBy(restartOf(parts))
       parts.signal.addEventListener('abort', () => faults.stop(), { once: true })

@@ -68,6 +68,8 @@ export type PortParts = {
   readonly surroundings: Omit<Surroundings, 'disturb'>
   /** The faults to inject. */
   readonly faults: Faults | undefined
+  /** Further endpoints, of a server for tests. */
+  readonly endpoints: readonly EndpointRule[]
   /** Flags with their values, for `/flagz`. */
   readonly flags?: Readonly<Record<string, string>> | undefined
   /** Metrics of controllers, admission and access. */
@@ -101,6 +103,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
     ...(injection?.endpoints ?? []),
+    ...parts.endpoints,
     ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
   endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
