@@ -1,4 +1,4 @@
-// Bundles the command and the library, with the library's types. With --if-stale, only when a source is newer.
+// Bundles the command, the library with its types, and the console. With --if-stale, only when a source is newer.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -19,6 +19,7 @@ import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
+import { bundleConsole } from './build-console.mjs'
 import { SHARED, workerDefinitions } from './build-workers.mjs'
 import { bundleLmdb } from './bundle-lmdb.mjs'
 import { lazyBuiltins } from './lazy-builtins.mjs'
@@ -27,10 +28,13 @@ const newestSource = () =>
   Math.max(
     statSync('package.json').mtimeMs,
     ...readdirSync('scripts').map(file => statSync(join('scripts', file)).mtimeMs),
-    ...readdirSync('src', { recursive: true, encoding: 'utf8' })
-      .filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-      .map(file => statSync(join('src', file)).mtimeMs),
+    ...sourcesIn('src', /(?<!\.test)\.ts$/),
+    ...sourcesIn('console', /\.\w+$/),
   )
+const sourcesIn = (folder, names) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => names.test(file))
+    .map(file => statSync(join(folder, file)).mtimeMs)
 if (process.argv.includes('--if-stale') && existsSync('dist/cli.cjs') && statSync('dist/cli.cjs').mtimeMs >= newestSource()) process.exit(0)
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -67,8 +71,9 @@ async function bundle(folder) {
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
     // Names are kept, for stack traces.
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'library.cjs'), minifyWhitespace: true, minifySyntax: true }),
+    bundleConsole(join(folder, 'console')),
   ])
-  // A failed build does not stop the other, which would continue to write into the removed folder.
+  // A failed build does not stop the others, which would continue to write into the removed folder.
   for (const { reason } of bundles) if (reason) throw reason
   for (const file of ['cli.cjs', 'library.cjs']) writeInAscii(join(folder, file))
   const digest = createHash('sha256')

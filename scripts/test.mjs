@@ -35,6 +35,7 @@ const steps = []
 if (wanted.length === 0 && !options.includes('--rest')) {
   step('format and lint', 'node_modules/.bin/biome', ['check', '.'])
   step('types', 'node_modules/.bin/tsc', [])
+  step('types of the console', 'node_modules/.bin/tsc', ['-p', 'console'])
 }
 step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
 

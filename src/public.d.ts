@@ -449,6 +449,8 @@ export interface StartOptions {
   readonly profiling?: boolean
   /** File with a TracingConfiguration of apiserver.config.k8s.io: where traces of requests are sent. Default: none is made. */
   readonly tracingConfigFile?: string | undefined
+  /** Serve the console at `/console/`, where people look at the cluster in a browser. Default: false. */
+  readonly console?: boolean
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean
   /**

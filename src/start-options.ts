@@ -170,6 +170,7 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   audit: { flag: 'audit', ...options },
   tracingConfigFile: { flag: 'tracing-config-file', ...text },
   profiling: { flag: 'profiling', ...flag },
+  console: { flag: 'console', ...flag },
   enableFaultInjection: { flag: 'enable-fault-injection', ...flag },
   testEndpoints: { flag: 'test-endpoints', ...flag },
   logLevel: { flag: 'log-level', ...oneOf('debug', 'info', 'warn', 'error', 'silent') },

@@ -32,6 +32,7 @@ export const kubeApiServer: Command = async args => {
   const components = [
     ...(isGiven('controllers') || isGiven('nodes') ? [] : ['--controllers=none']),
     ...(isGiven('nodes') ? [] : ['--nodes=0']),
+    ...(isGiven('console') ? [] : ['--console=false']),
   ]
   return await serve([...modes, ...(await storeFlags(servers)), ...certificates, ...passed, ...components])
 }

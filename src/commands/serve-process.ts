@@ -1,6 +1,6 @@
 /** One of the processes of `keelson serve --processes N`. Its supervisor starts it; it is not for users. */
 import { flagValues } from '../flag-values.ts'
-import { readServeFlags } from '../flags/read-flags.ts'
+import { readServeFlags, SERVE_DEFAULTS } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import type { Config } from '../server/config.ts'
 import { Siblings } from '../server/processes/siblings.ts'
@@ -19,7 +19,7 @@ export const serveProcess: Command = async args => {
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   const siblings = await Siblings.join(process)
   const stop = Promise.race([askedToStop(['SIGTERM']), siblings.stopped])
-  const { config, apply, processes } = readServeFlags(args)
+  const { config, apply, processes } = readServeFlags(args, SERVE_DEFAULTS)
   let server: Server
   try {
     server = await startOne({ config, apply, processes }, siblings)

@@ -6,11 +6,14 @@ import type { Draft, Flag, ServeOptions } from './flag.ts'
 import { FLAGS } from './serve-flags.ts'
 import { UsageError, unknownText } from './usage-error.ts'
 
+/** `keelson serve` is for people; other servers are for programs. */
+export const SERVE_DEFAULTS: Partial<Config> = { console: true }
+
 /**
  * Parses the flags of `serve` as kube-apiserver does: `--name value`, `--name=value`, `--switch`, optionally with underscores for dashes.
- * Throws ConfigError.
+ * Settings of a command replace the defaults. Throws ConfigError.
  */
-export function readServeFlags(args: readonly string[]): ServeOptions & { readonly config: Config } {
+export function readServeFlags(args: readonly string[], own: Partial<Config> = {}): ServeOptions & { readonly config: Config } {
   const given = new Map<Flag, string[]>()
   for (let i = 0; i < args.length; i++) {
     const [, written = '', , inline] = /^--([a-z0-9_-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
@@ -27,7 +30,7 @@ export function readServeFlags(args: readonly string[]): ServeOptions & { readon
     if (values) values.push(value)
     else given.set(flag, [value])
   }
-  const draft: Draft = { ...DEFAULTS, apply: [], output: 'text', exitWithParent: false, processes: 1 }
+  const draft: Draft = { ...DEFAULTS, ...own, apply: [], output: 'text', exitWithParent: false, processes: 1 }
   for (const [flag, values] of given) flag.read(values, draft, flag.name)
   const { apply, output, exitWithParent, processes, ...config } = draft
   const kubeconfig = resolve(config.kubeconfig ?? join(config.dataDir, 'admin.kubeconfig'))

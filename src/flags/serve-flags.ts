@@ -633,6 +633,13 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: name('tracingConfigFile'),
   },
   {
+    name: 'console',
+    takes: 'BOOL',
+    doc: 'serve the console, a user interface for browsers, at /console/; keelson console opens it (default true for serve, false for run)',
+    isSwitch: true,
+    read: bool('console'),
+  },
+  {
     name: 'profiling',
     takes: 'BOOL',
     doc: 'let administrators get profiles of processor time and of the heap, at /keelson/profile (default false)',

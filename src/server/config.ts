@@ -51,6 +51,7 @@ export const autoscalerSettings = (config: Config) => ({
 export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {
+  console: false,
   enableFaultInjection: false,
   testEndpoints: false,
   store: 'embedded',

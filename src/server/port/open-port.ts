@@ -38,6 +38,7 @@ import type { MetricsTopic } from './all-processes.ts'
 import { doctorEndpoint } from './doctor-endpoint.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
+import { withConsole } from './open-console.ts'
 import { serverFamilies } from './server-metrics.ts'
 import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
@@ -139,7 +140,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
   all?.answer({ metrics, health, writers: parts.writers })
   siblings?.onShare(share => flowControl.useShare(share))
-  const serve = createServe({
+  const serveApi = createServe({
     catalog,
     registry: injection?.around(registry, () => caches.revision) ?? registry,
     surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
@@ -160,6 +161,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     now,
     ...(parts.freshness && { freshness: parts.freshness }),
   })
+  const serve = config.console ? withConsole(serveApi) : serveApi
   const { host, port } = config
   const source = siblings?.connections
   const listener: Listener = await listen({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(
