@@ -20,6 +20,9 @@ function smallPackage(t: Scope): string {
     writeFileSync(join(folder, worker), '')
   }
   for (const file of ['compiled-code.ts', 'trusted-place.ts']) cpSync(join(ROOT, 'src/lib', file), join(folder, 'src/lib', file))
+  mkdirSync(join(folder, 'console'))
+  writeFileSync(join(folder, 'console/main.tsx'), "document.title = 'small'\n")
+  writeFileSync(join(folder, 'console/index.html'), '<!-- scripts -->')
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
   writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
   return folder
@@ -44,6 +47,9 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.match(readFileSync(cli, 'utf8'), /first/)
   for (const file of ['keelson.d.ts', 'keelson.d.cts']) assert.ok(existsSync(join(folder, 'dist', file)))
   assert.equal((await import(join(folder, 'dist/keelson.js'))).answer, 42)
+  const [, script = ''] =
+    /src="\/console\/(assets\/main-\w+\.js)"/.exec(readFileSync(join(folder, 'dist/console/index.html'), 'utf8')) ?? []
+  assert.match(readFileSync(join(folder, 'dist/console', script), 'utf8'), /small/)
   writeFileSync(join(folder, 'dist/left-over.js'), '')
 
   writeCli(folder, 'other')
@@ -65,7 +71,7 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.deepEqual(
     // Without code that was compiled meanwhile.
     readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache') && file !== 'compiled'),
-    ['cli.cjs', 'compiled-code.cjs', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js', 'library.cjs'],
+    ['cli.cjs', 'compiled-code.cjs', 'console', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js', 'library.cjs'],
   )
   assert.deepEqual(
     readdirSync(folder).filter(file => file.startsWith('.build')),
@@ -81,5 +87,5 @@ test('a build that fails leaves the previous build in place', patient, async t =
   const { code } = await build(folder, '--if-stale')
   assert.notEqual(code, 0)
   assert.match(readFileSync(join(folder, 'dist/cli.cjs'), 'utf8'), /good/)
-  assert.deepEqual(readdirSync(folder).sort(), ['bin', 'dist', 'node_modules', 'package.json', 'scripts', 'src'])
+  assert.deepEqual(readdirSync(folder).sort(), ['bin', 'console', 'dist', 'node_modules', 'package.json', 'scripts', 'src'])
 })
