@@ -1,10 +1,5 @@
-/**
- * `npm run bench:compare`: kube-apiserver with etcd beside Keelson; start, memory, processor time and rates of the same requests.
- *
- *   npm run bench:compare -- --kube-apiserver PATH --etcd PATH    writes bench/figures.json and the pages that show it
- *   npm run bench:compare -- --passes 1                           measures each server once instead of twice in turns
- *   npm run bench:compare -- --quick                              short rounds, prints only
- */
+/** `npm run bench:compare`: kube-apiserver with etcd beside Keelson; start, memory, processor time and rates of the same requests. */
+import { ownArguments, positive } from './arguments.ts'
 import { compareServers } from './compare-servers.ts'
 import { keepFigures } from './figures.ts'
 import { programsOf } from './kube-apiserver.ts'
@@ -12,13 +7,25 @@ import { rounded } from './numbers.ts'
 import { comparisonText, writePages } from './pages.ts'
 import { removeFolders } from './servers.ts'
 
-const args = process.argv.slice(2)
-const flag = (name: string) => (args.includes(`--${name}`) ? args[args.indexOf(`--${name}`) + 1] : undefined)
-const quick = args.includes('--quick')
+const USAGE = `npm run bench:compare -- [options]; writes bench/figures.json and the pages that show it
+
+  --kube-apiserver PATH, --etcd PATH
+                       the programs, if they are not on PATH
+  --passes N           measures each server N times in turns (2)
+  --quick              one pass in short rounds; prints only
+  --help               prints this`
+
+const options = ownArguments(USAGE, {
+  'kube-apiserver': { type: 'string' },
+  etcd: { type: 'string' },
+  passes: { type: 'string' },
+  quick: { type: 'boolean' },
+})
+const quick = options.quick === true
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
 try {
-  const compare = await compareServers(programsOf(flag), { quick, passes: Number(flag('passes') ?? (quick ? 1 : 2)), say })
+  const compare = await compareServers(programsOf(options), { quick, passes: positive('passes', options.passes) ?? (quick ? 1 : 2), say })
   process.stdout.write(`${comparisonText(rounded(compare))}\n`)
   if (!quick) writePages(keepFigures({ compare }))
 } catch (error) {

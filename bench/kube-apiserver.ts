@@ -17,8 +17,8 @@ const HOW = `How to get them:
 Then: npm run bench:compare -- --kube-apiserver PATH --etcd PATH`
 
 /** The programs that are named by flags or are on PATH. Throws with how to get them when one is missing. */
-export function programsOf(flag: (name: string) => string | undefined): Programs {
-  const find = (name: string) => flag(name) ?? onPath(name)
+export function programsOf(paths: { readonly 'kube-apiserver'?: string; readonly etcd?: string }): Programs {
+  const find = (name: 'kube-apiserver' | 'etcd') => paths[name] ?? onPath(name)
   const [kubeApiserver, etcd] = [find('kube-apiserver'), find('etcd')]
   const missing = [kubeApiserver === undefined && 'kube-apiserver', etcd === undefined && 'etcd'].filter(name => name !== false)
   if (kubeApiserver === undefined || etcd === undefined) throw new Error(`Not found: ${missing.join(' and ')}.\n${HOW}`)

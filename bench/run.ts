@@ -1,16 +1,5 @@
-/**
- * `npm run bench`: each figure beside its ceiling, measured alternately in the same run.
- *
- *   npm run bench -- --all                  everything; writes bench/figures.json and the pages that show it
- *   npm run bench -- --only start,requests  some parts: start, requests, plain, store, growth, tests, workloads, admission, devices, etcd,
- *                                           processes, fairness, scale; prints only, unless --write is added
- *   npm run bench -- --only dartboard       the parts at scale, which take long and are measured only when they are named: scheduler,
- *                                           dartboard, nodes, million, churn. --size N says how many objects, nodes or writes;
- *                                           --workload TEXT which workloads of the scheduler; --kube-apiserver PATH --etcd PATH
- *                                           have dartboard measure these as well
- *   npm run bench -- --quick                everything in short rounds; prints only
- *   npm run bench -- --pages                measures nothing, writes the pages again
- */
+/** `npm run bench`: each figure beside its ceiling, measured alternately in the same run. */
+import { ownArguments, positive } from './arguments.ts'
 import { keepFigures, readFigures } from './figures.ts'
 import { programsOf } from './kube-apiserver.ts'
 import { rounded } from './numbers.ts'
@@ -18,22 +7,49 @@ import { sectionText, writePages } from './pages.ts'
 import { AT_SCALE, type Choices, type Measurements, SECTIONS } from './sections.ts'
 import { removeFolders } from './servers.ts'
 
-const args = process.argv.slice(2)
-const quick = args.includes('--quick')
-const isKept = !quick && (args.includes('--all') || args.includes('--write'))
-const flag = (name: string) => (args.includes(`--${name}`) ? args[args.indexOf(`--${name}`) + 1] : undefined)
-const only = flag('only')?.split(',')
-const [size, workload] = [flag('size'), flag('workload')]
+const USAGE = `npm run bench -- [options]
+
+  --all                every part; writes bench/figures.json and the pages that show it
+  --only PART,...      some parts: start, requests, plain, store, growth, tests, workloads, admission, devices, etcd, processes,
+                       fairness, scale; prints only, unless --write is added
+  --write              keeps the figures of --only, as --all does
+  --quick              short rounds; prints only
+  --pages              measures nothing, writes the pages again
+  --help               prints this
+
+Parts at scale take long, so they are measured only if --only names them: scheduler, dartboard, nodes, million, churn. Their options:
+
+  --size N             how many objects, nodes or writes
+  --workload TEXT      which workloads of the scheduler
+  --kube-apiserver PATH --etcd PATH
+                       measures these programs in dartboard as well`
+
+const options = ownArguments(USAGE, {
+  all: { type: 'boolean' },
+  only: { type: 'string' },
+  write: { type: 'boolean' },
+  quick: { type: 'boolean' },
+  pages: { type: 'boolean' },
+  size: { type: 'string' },
+  workload: { type: 'string' },
+  'kube-apiserver': { type: 'string' },
+  etcd: { type: 'string' },
+})
+const quick = options.quick === true
+const isKept = !quick && (options.all === true || options.write === true)
+const only = options.only?.split(',')
+const { workload } = options
+const size = positive('size', options.size)
 const choices: Choices = {
-  ...(size !== undefined && { size: Number(size) }),
+  ...(size !== undefined && { size }),
   ...(workload !== undefined && { workload }),
-  ...(flag('kube-apiserver') !== undefined && { programs: programsOf(flag) }),
+  ...(options['kube-apiserver'] !== undefined && { programs: programsOf(options) }),
 }
 const names = Object.keys(SECTIONS) as (keyof Measurements)[]
 const unknown = only?.filter(name => !names.some(known => known === name)) ?? []
 if (unknown.length > 0) throw new Error(`no such part: ${unknown.join(', ')}; there are ${names.join(', ')}`)
 
-if (args.includes('--pages')) writePages(readFigures())
+if (options.pages) writePages(readFigures())
 else
   try {
     for (const name of names.filter(name => (only === undefined ? !AT_SCALE.includes(name) : only.includes(name)))) await measure(name)
