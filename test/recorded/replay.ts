@@ -46,15 +46,30 @@ export function connect(kubeconfigFile: string, token?: string): Connection {
 export async function replay(server: Connection, { file, name, steps }: Case, allowed: readonly AllowedWording[]): Promise<StepResult[]> {
   const saved = new Map<string, string>()
   const results: StepResult[] = []
-  for (const [i, step] of steps.entries()) {
-    const received = await send(server, step, saved)
+  const receive = ({ step, i }: Numbered, received: Received) => {
     for (const [key, path] of Object.entries(step.save ?? {})) saved.set(key, String(valueAt(jsonOf(received.text), path) ?? ''))
-    if (!step.expect || step.check === false) continue
+    if (!step.expect || step.check === false) return
     // Undefined values are absent in the recording.
     const got: Outcome = JSON.parse(JSON.stringify(outcomeOf(step, received)))
     results.push({ file, name, step: i, request: `${step.method ?? 'GET'} ${step.path}`, ...differencesOf(step.expect, got, allowed) })
   }
+  for (const group of groupsOf(steps)) {
+    const answers = await Promise.all(group.map(({ step }) => send(server, step, saved)))
+    for (const [i, answer] of answers.entries()) receive(group[i]!, answer)
+  }
   return results
+}
+
+type Numbered = { readonly step: Step; readonly i: number }
+
+/** The steps in order; watches that follow each other are one group, since each ends by its own timeout and changes nothing. */
+function groupsOf(steps: readonly Step[]): Numbered[][] {
+  const groups: Numbered[][] = []
+  for (const [i, step] of steps.entries()) {
+    if (step.watch && steps[i - 1]?.watch) groups.at(-1)!.push({ step, i })
+    else groups.push([{ step, i }])
+  }
+  return groups
 }
 
 function jsonOf(text: string): unknown {
