@@ -5,7 +5,7 @@ import { type Cost, costs, costsOfEvent, type Measured, nanosOf, type Rounds } f
 import { type Programs, startKubeApiserver, versionOf } from './kube-apiserver.ts'
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
-import { operationsIn, prepare, prepareDeployments } from './operations.ts'
+import { operationsIn, prepare, prepareApplied } from './operations.ts'
 import { bodyOf, HTTP1, type Protocol, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
 import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
@@ -108,7 +108,7 @@ async function pass(start: Start, { starts, quick, say }: Passing): Promise<Pass
     await prepare(subject.target)
     const lengths: Rounds = quick ? { rounds: 2, requests: 100, warmUp: 300 } : { rounds: 3, requests: 300, warmUp: 1000 }
     for (const protocol of [HTTP1, HTTP2]) {
-      await prepareDeployments(subject.target, protocol)
+      await prepareApplied(subject.target, protocol)
       for (const operation of operationsIn(protocol)) {
         const [cost] = await costs([{ ...subject, protocol, operation }], lengths)
         measured.push({ name: operation.name, protocol: protocol.name, cost: cost! })

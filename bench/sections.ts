@@ -14,7 +14,7 @@ import { type MillionFigure, million } from './million.ts'
 import { manyNodes, type NodesFigures } from './nodes.ts'
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
-import { CONFIG_MAPS, operationsIn, prepare, prepareDeployments } from './operations.ts'
+import { CONFIG_MAPS, operationsIn, prepare, prepareApplied } from './operations.ts'
 import { type ProcessFigures, processFigures } from './processes.ts'
 import { bodyOf, HTTP1, HTTP1_STREAMS, type Protocol, requestBytes, run, type Target } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
@@ -141,7 +141,7 @@ async function requests(quick: boolean): Promise<Measurements['requests']> {
   const measured: RequestFigure[] = []
   try {
     for (const protocol of [HTTP1, HTTP2]) {
-      await prepareDeployments(keelson.target, protocol)
+      await prepareApplied(keelson.target, protocol)
       const ours = { target: keelson.target, pids: [keelson.pid] }
       const add = (name: string, [mine, bare]: readonly Cost[]) =>
         measured.push({ name, protocol: protocol.name, keelson: mine!, ceiling: bare! })
