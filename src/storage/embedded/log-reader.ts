@@ -28,6 +28,8 @@ export type LogReaderOptions = {
   /** Whether another process makes the writes. */
   readonly isFollowing: boolean
   readonly transformer?: RecordTransformer | undefined
+  /** Values by key that this process has sent to the one that writes: where such a value comes back, its very bytes are used. */
+  readonly sent?: () => ReadonlyMap<string, Uint8Array>
 }
 
 /** How entries are read: so many bytes of them, and whether as they are stored. */
@@ -41,13 +43,17 @@ export class LogReader {
   /** Damaged records as they were found when the file was loaded. */
   readonly #damaged: Loaded['damaged']
   readonly #transformer: RecordTransformer | undefined
+  readonly #sent: () => ReadonlyMap<string, Uint8Array>
   readonly #reads = new Set<Promise<unknown>>()
   #isFollowing: boolean
+  /** The commit of the other process that the index is at; see `commitUnless`. */
+  #commit = 0
   #isSweeping = false
   #isClosed = false
 
-  constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing, transformer }: LogReaderOptions) {
+  constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing, transformer, sent = () => NOTHING_SENT }: LogReaderOptions) {
     this.#transformer = transformer
+    this.#sent = sent
     this.file = file
     this.#history = history
     this.#damaged = damaged
@@ -75,6 +81,8 @@ export class LogReader {
     const { file } = this
     if (!this.#isFollowing) return this.#history.newest
     file.refresh()
+    const commit = file.commitUnless(this.#commit)
+    if (commit === undefined) return this.#history.newest
     const compacted = file.compacted() ?? 1
     // Deletions that were made and compacted while this process was stopped have left no trace.
     if (compacted > this.#history.newest) this.#loadAgain()
@@ -83,6 +91,7 @@ export class LogReader {
       this.#history.forget(compacted)
       if (!this.#isSweeping) this.#sweep()
     }
+    this.#commit = commit
     return this.#history.newest
   }
 
@@ -209,7 +218,7 @@ export class LogReader {
       found.push(write)
     }
     if (found.length === 0 || !feed.isWatched) return
-    const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found) : undefined
+    const events = found.length <= EVENTS_PER_CHUNK ? this.#events(found).map(asSentIn(this.#sent())) : undefined
     // Watches read later if the events are too many to hold in memory, or have to be waited for.
     if (events?.length === found.length && !events.some(isWaiting)) feed.publish({ revision: history.newest, events: events as Event[] })
     else feed.fallBehind()
@@ -299,6 +308,18 @@ export class LogReader {
 /** An event whose value may have to be waited for. */
 type ComingEvent = Omit<Event, 'after'> & { readonly after: MaybePromise<Entry> | undefined }
 const isWaiting = ({ after }: ComingEvent): boolean => after instanceof Promise
+
+const NOTHING_SENT: ReadonlyMap<string, Uint8Array> = new Map()
+
+/** Whoever has sent a value knows more of it than the bytes say, and recognises it by its identity. */
+const asSentIn =
+  (sent: ReadonlyMap<string, Uint8Array>) =>
+  (event: ComingEvent): ComingEvent => {
+    const { after } = event
+    const own = after && sent.get(event.key)
+    if (!own || after instanceof Promise || after.fault !== undefined || Buffer.compare(own, after.value) !== 0) return event
+    return { ...event, after: { ...after, value: own } }
+  }
 
 /** An entry with another value, or with the reason why it has none. */
 function withValue(entry: Entry, read: FromStorage): Entry {

@@ -38,13 +38,13 @@ export async function openEmbeddedReader(dir: string): Promise<EmbeddedReader> {
     throw new StoreUnavailable(
       `process ${owner} has the store in ${dir} open: ask its server for a snapshot and read that (keelson snapshot save FILE), or stop it first`,
     )
-  const { open } = await import('lmdb')
+  const lmdb = await import('lmdb')
   let root: RootDatabase | undefined
   try {
     checkDatabaseFile(path)
     const options: RootDatabaseOptionsWithPath = { path, readOnly: true, keyEncoding: 'binary', encoding: 'binary', maxDbs: 4 }
-    root = open(options)
-    return new EmbeddedReader(root, dir)
+    root = lmdb.open(options)
+    return new EmbeddedReader(new LogFile(lmdb, root, dir), dir)
   } catch (error) {
     await root?.close().catch(() => {})
     throw explain(error, `cannot read the store in ${dir}`)
@@ -58,8 +58,8 @@ export class EmbeddedReader implements Pick<Store, 'get' | 'list' | 'fresh' | 'e
   /** The size of the file. */
   readonly fileBytes: number
 
-  constructor(root: RootDatabase, dir: string) {
-    this.#file = new LogFile(root, dir)
+  constructor(file: LogFile, dir: string) {
+    this.#file = file
     this.#reader = new LogReader(this.#file, loadHistory(this.#file), { isFollowing: false })
     this.size = this.#file.size()
     this.fileBytes = statSync(join(dir, FILE)).size

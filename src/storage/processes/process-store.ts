@@ -160,7 +160,7 @@ class SharedStore implements ProcessStore {
   readonly #member: Membership
   readonly #options: ProcessStoreOptions
   readonly #reader: LogReader
-  readonly #requests = new Requests()
+  readonly #requests: Requests
   #leading: Leading | undefined
   #link: Link | undefined
   /** Ends when there is a primary again. */
@@ -173,21 +173,28 @@ class SharedStore implements ProcessStore {
   static async begin(member: Membership, found: Engine | Joined, options: ProcessStoreOptions): Promise<SharedStore> {
     const isPrimary = 'commit' in found
     const loaded = loadHistory(member.file, isPrimary ? undefined : found.damaged)
-    const store = new SharedStore(
-      member,
-      options,
-      new LogReader(member.file, loaded, { isFollowing: !isPrimary, transformer: options.transformer }),
-    )
+    const requests = new Requests()
+    const reader = new LogReader(member.file, loaded, {
+      isFollowing: !isPrimary,
+      transformer: options.transformer,
+      sent: () => requests.sentValues(),
+    })
+    const store = new SharedStore(member, options, { reader, requests })
     if (isPrimary) await store.#lead(found, loaded.garbage)
     else store.#follow(found)
     store.#reader.release()
     return store
   }
 
-  private constructor(member: Membership, options: ProcessStoreOptions, reader: LogReader) {
+  private constructor(
+    member: Membership,
+    options: ProcessStoreOptions,
+    { reader, requests }: { readonly reader: LogReader; readonly requests: Requests },
+  ) {
     this.#member = member
     this.#options = options
     this.#reader = reader
+    this.#requests = requests
   }
 
   get role(): Role {

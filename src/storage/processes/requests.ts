@@ -54,6 +54,14 @@ export class Requests {
     return [...this.#slots.values()].flatMap(({ request }) => request ?? [])
   }
 
+  /** The values of swaps that wait, by key. */
+  sentValues(): ReadonlyMap<string, Uint8Array> {
+    const values = new Map<string, Uint8Array>()
+    for (const { request } of this.#slots.values())
+      if (request?.kind === 'swap' && request.change.value) values.set(request.key, request.change.value)
+    return values
+  }
+
   /** Tells the outcome, once. */
   settle({ id }: Asked, tell: () => void): void {
     const slot = this.#slots.get(id)

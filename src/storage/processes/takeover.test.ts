@@ -150,6 +150,24 @@ test('a watch goes on over a change of the primary, without a gap', async t => {
   )
 })
 
+test('a follower sees its own writes as the very values that it has sent, and those of others as their bytes', async t => {
+  const options = place(t)
+  const { dir } = options
+  const primary = await started(t, options)
+  const store = await opened(t, options)
+  const stop = new AbortController()
+  const watch = store.watch('/', await store.fresh(), stop.signal)[Symbol.asyncIterator]()
+  const seen = async () => (await watch.next()).value!.events.map(({ after }) => after!.value)
+  const own = bytes('own')
+  const [swap, [value]] = await Promise.all([store.swap('/own', { expect: 0, value: own }), seen()])
+  assert.ok(swap.ok)
+  assert.equal(value, own)
+  assert.notEqual((await store.get('/own')).entry!.value, own, 'a read is of the file')
+  const [, [other]] = await Promise.all([primary.tell({ do: 'swaps', dir, name: 'other', count: 1 }), seen()])
+  assert.ok(other!.length > 0)
+  stop.abort()
+})
+
 test('swaps that are made at once in followers share commits', async t => {
   const options = place(t)
   const { dir } = options
