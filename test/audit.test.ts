@@ -1,8 +1,10 @@
 // The audit: its log, its webhook and its modes, with a real server, a real webhook and real files.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { Agent } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import {
   anonymous,
   ask,
@@ -16,6 +18,7 @@ import {
   temporaryDirectory,
 } from './kit.ts'
 import { reviewWebhook } from './kits/access.ts'
+import { metricIn, startProcesses } from './kits/processes.ts'
 
 const policy = (...rules: object[]) => ({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules })
 const METADATA = policy({ level: 'Metadata' })
@@ -105,13 +108,89 @@ test('refused, unauthenticated and impersonated requests, and watches, are recor
 test('the log is written before the response, and survives kill -9', patient, async t => {
   const folder = temporaryDirectory(t)
   const [policyFile, log] = [join(folder, 'policy.yaml'), join(folder, 'logs/audit.log')]
-  writeFileSync(policyFile, JSON.stringify(policy({ level: 'Metadata', omitStages: ['RequestReceived'] })))
+  writeFileSync(policyFile, JSON.stringify(METADATA))
   const server = await startProcess(t, { flags: ['--audit-policy-file', policyFile, '--audit-log-path', log] })
-  await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a'), ...named('killed') })
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+  t.after(() => agent.destroy())
+  const answered = new Map<string, number>()
+  const requests = Array.from({ length: 100 }, async (_, i) => {
+    const headers = { 'audit-id': `id-${i}` }
+    const sent = i % 3 === 0 ? { method: 'POST', body: configMap(`c${i}`), headers } : { headers }
+    const { status } = await ask(server, CONFIG_MAPS, { agent, ...sent })
+    answered.set(`id-${i}`, status)
+    // Others are under way.
+    if (answered.size === 40) void server.stop('SIGKILL')
+  })
+  await Promise.allSettled(requests)
   await server.stop('SIGKILL')
-  const lines = readFileSync(log, 'utf8').trim().split('\n')
-  const event = lines.map(line => JSON.parse(line)).find(({ auditID }) => auditID === 'killed')
-  assert.equal(event.responseStatus.code, 201)
+  assert.ok(answered.size >= 40)
+  const stages = new Map<string, string[]>()
+  for (const line of readFileSync(log, 'utf8').trim().split('\n')) {
+    const { auditID, stage, responseStatus } = JSON.parse(line)
+    stages.set(auditID, [...(stages.get(auditID) ?? []), `${stage} ${responseStatus?.code ?? ''}`])
+  }
+  for (const [id, status] of answered) assert.deepEqual(stages.get(id), ['RequestReceived ', `ResponseComplete ${status}`], id)
+})
+
+test('lines for a standard output that is read slowly wait, and none is lost or cut off', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const policyFile = join(folder, 'policy.yaml')
+  writeFileSync(policyFile, JSON.stringify(policy({ level: 'RequestResponse', verbs: ['create'] })))
+  const server = await startProcess(t, { flags: ['--audit-policy-file', policyFile, '--audit-log-path', '-', '--processes', '2'] })
+  const { stdout } = server.child
+  // More than a pipe holds.
+  const creating = Array.from({ length: 12 }, (_, i) =>
+    ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(`c${i}`, { x: 'x'.repeat(50_000) }), ...named(`id-${i}`) }),
+  )
+  let text = ''
+  stdout!.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+    stdout!.pause()
+    setImmediate(() => stdout!.resume())
+  })
+  for (const { status } of await Promise.all(creating)) assert.equal(status, 201)
+  const lines = () => text.split('\n').filter(line => line.startsWith('{'))
+  await eventually('all lines', () => (lines().length >= 24 ? true : undefined))
+  const found = lines().map(line => JSON.parse(line))
+  assert.deepEqual(
+    found
+      .filter(({ stage }) => stage === 'ResponseComplete')
+      .map(({ auditID }) => auditID)
+      .toSorted(),
+    Array.from({ length: 12 }, (_, i) => `id-${i}`).toSorted(),
+  )
+})
+
+test('several processes write one log, which is rotated once, and count together', patient, async t => {
+  const folder = temporaryDirectory(t)
+  const [policyFile, log] = [join(folder, 'policy.yaml'), join(folder, 'logs/audit.log')]
+  writeFileSync(
+    policyFile,
+    JSON.stringify(policy({ level: 'RequestResponse', verbs: ['create'], resources: [{ group: '', resources: ['configmaps'] }] })),
+  )
+  const flags = ['--audit-policy-file', policyFile, '--audit-log-path', log, '--audit-log-maxsize', '1', '--audit-log-compress']
+  const server = await startProcesses(t, 2, { flags })
+  const clients = [server.client(), server.client()]
+  for (const client of clients) assert.equal((await client.ask('/version')).status, 200)
+  const ids = Array.from({ length: 30 }, (_, i) => `id-${i}`)
+  await Promise.all(
+    clients.map(async (client, k) => {
+      for (const id of ids.filter((_, i) => i % 2 === k)) {
+        const created = { method: 'POST', body: configMap(id, { x: 'x'.repeat(60_000) }), ...named(id) }
+        assert.equal((await client.ask(CONFIG_MAPS, created)).status, 201)
+      }
+    }),
+  )
+  const { text } = await ask(server, '/metrics')
+  assert.equal(metricIn(text, 'apiserver_audit_event_total'), 60)
+  assert.match(text, /^apiserver_audit_level_total\{level="RequestResponse"\} 30$/m)
+  await server.stop('SIGTERM')
+  const files = readdirSync(join(folder, 'logs')).map(name => readFileSync(join(folder, 'logs', name)))
+  const texts = files.map(bytes => (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString())
+  assert.ok(texts.length >= 3, String(texts.length))
+  const events = texts.flatMap(each => each.split('\n').filter(Boolean)).map(line => JSON.parse(line))
+  const expected = ids.flatMap(id => [`${id} RequestReceived`, `${id} ResponseComplete`])
+  assert.deepEqual(events.map(({ auditID, stage }) => `${auditID} ${stage}`).toSorted(), expected.toSorted())
 })
 
 test(

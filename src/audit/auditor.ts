@@ -22,27 +22,21 @@ export class Auditor {
         this.#events += events.length
         return sink.write(events)
       },
+      settled: () => sink.settled?.(),
       close: () => sink.close(),
     }
   }
 
   /** The audit of a request; undefined where the policy wants none. */
-  begin(facts: Omit<RequestFacts, 'verb' | 'objectRef'>, attributes: Attributes): RequestAudit | undefined {
+  begin(facts: RequestFacts, attributes: Attributes): RequestAudit | undefined {
     const rule = this.#policy.ruleFor(facts.user, attributes)
     this.#levels.set(rule.level, (this.#levels.get(rule.level) ?? 0) + 1)
-    if (rule.level === 'None') return undefined
-    const { verb, resource } = attributes
-    const objectRef = resource && {
-      resource: resource.plural,
-      namespace: resource.namespace,
-      name: resource.name,
-      apiGroup: resource.group,
-      apiVersion: resource.version,
-      subresource: resource.subresource,
-    }
-    const { auditID, requestURI, user, sourceIPs, userAgent, receivedAt, elapsed } = facts
-    const all = { auditID, requestURI, verb, user, sourceIPs, userAgent, objectRef, receivedAt, elapsed }
-    return new RequestAudit(all, { rule, sink: this.#sink })
+    return rule.level === 'None' ? undefined : new RequestAudit(facts, attributes, { rule, sink: this.#sink })
+  }
+
+  /** Waits until the events so far are where they are kept; undefined where they are. */
+  settled(): Promise<void> | undefined {
+    return this.#sink.settled?.()
   }
 
   /** Counts a request that is refused as its event could not be kept. */

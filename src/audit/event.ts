@@ -28,7 +28,7 @@ export type ResponseStatus = {
 }
 
 /** JSON that the events of one request share, made for the first of them. */
-export type SharedJson = { before?: string; between?: string }
+export type SharedJson = { before?: string; between?: string; received?: string }
 
 export type AuditEvent = {
   /** Absent where the event is a copy with other fields. */
@@ -74,24 +74,25 @@ const UNSAFE = /[<>&\u2028\u2029]/
 const ALL_UNSAFE = new RegExp(UNSAFE, 'g')
 
 function eventFields(event: AuditEvent): string {
-  const { responseStatus, annotations } = event
+  const { responseStatus, requestReceivedTimestamp: received, stageTimestamp: reached } = event
   // The events of a request differ in their stage, their time and its outcome.
-  const { before = beforeStage(event), between = afterStage(event) } = event.shared ?? {}
-  if (event.shared) {
-    event.shared.before = before
-    event.shared.between = between
-  }
-  let text = `${before}${event.stage}${between}`
+  const shared = event.shared ?? {}
+  const before = (shared.before ??= `"level":"${event.level}","auditID":${quoted(event.auditID)},"stage":"`)
+  const between = (shared.between ??= afterStage(event))
+  const since = (shared.received ??= `,"requestReceivedTimestamp":"${formatMicroTime(received)}","stageTimestamp":"`)
+  let text = before + event.stage + between
   if (responseStatus) text += `,"responseStatus":${statusJson(responseStatus)}`
   if (event.requestObject !== undefined) text += `,"requestObject":${escaped(event.requestObject)}`
   if (event.responseObject !== undefined) text += `,"responseObject":${escaped(event.responseObject)}`
-  const received = formatMicroTime(event.requestReceivedTimestamp)
-  const reached = event.stageTimestamp === event.requestReceivedTimestamp ? received : formatMicroTime(event.stageTimestamp)
-  text += `,"requestReceivedTimestamp":"${received}","stageTimestamp":"${reached}"`
+  return `${text}${since}${formatMicroTime(reached)}"${annotationsJson(event.annotations)}`
+}
+
+function annotationsJson(annotations: AuditEvent['annotations']): string {
   const keys = Object.keys(annotations)
-  if (keys.length === 0) return text
+  if (keys.length === 0) return ''
   if (keys.length > 1) keys.sort()
-  let separator = ',"annotations":{'
+  let text = ',"annotations":{'
+  let separator = ''
   for (const key of keys) {
     text += `${separator}${known(key)}:${known(annotations[key]!)}`
     separator = ','
@@ -99,20 +100,20 @@ function eventFields(event: AuditEvent): string {
   return `${text}}`
 }
 
-const beforeStage = ({ level, auditID }: AuditEvent): string => `"level":"${level}","auditID":${quoted(auditID)},"stage":"`
-
 function afterStage(event: AuditEvent): string {
   const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef } = event
   let text = `","requestURI":${quoted(event.requestURI)},"verb":${known(event.verb)},"user":${userJson(event.user)}`
   if (impersonatedUser) text += `,"impersonatedUser":${userJson(impersonatedUser)}`
   if (impersonationConstraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonationConstraint)}}`
-  if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.map(known).join(',')}]`
+  if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.length === 1 ? known(sourceIPs[0]!) : sourceIPs.map(known).join(',')}]`
   if (userAgent !== '') text += `,"userAgent":${known(userAgent)}`
   if (objectRef) text += `,"objectRef":${referenceJson(objectRef)}`
   return text
 }
 
-const quoted = (text: string) => escaped(stringifyJson(text))
+const quoted = (text: string) => (PLAIN.test(text) ? `"${text}"` : escaped(stringifyJson(text)))
+/** Texts without a character that JSON or Go writes as an escape. */
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
 
 /** Texts that come again and again: user agents, addresses, verbs, resources, reasons. */
 const MAX_KNOWN = 2000
@@ -150,17 +151,17 @@ function newUserJson({ name, uid, groups, extra = {} }: User): string {
   return escaped(stringifyJson(fields))
 }
 
-const REFERENCE_FIELDS = ['resource', 'namespace', 'name', 'uid', 'apiGroup', 'apiVersion', 'resourceVersion', 'subresource'] as const
-
-function referenceJson(reference: ObjectReference): string {
-  let text = '{'
-  for (const field of REFERENCE_FIELDS) {
-    const value = reference[field]
-    if (!value) continue
-    const json = field === 'name' || field === 'uid' || field === 'resourceVersion' ? quoted(value) : known(value)
-    text += `${text === '{' ? '' : ','}"${field}":${json}`
-  }
-  return `${text}}`
+function referenceJson({ resource, namespace, name, uid, apiGroup, apiVersion, resourceVersion, subresource }: ObjectReference): string {
+  let text = ''
+  if (resource) text += `,"resource":${known(resource)}`
+  if (namespace) text += `,"namespace":${known(namespace)}`
+  if (name) text += `,"name":${quoted(name)}`
+  if (uid) text += `,"uid":${quoted(uid)}`
+  if (apiGroup) text += `,"apiGroup":${known(apiGroup)}`
+  if (apiVersion) text += `,"apiVersion":${known(apiVersion)}`
+  if (resourceVersion) text += `,"resourceVersion":${quoted(resourceVersion)}`
+  if (subresource) text += `,"subresource":${known(subresource)}`
+  return `{${text.slice(1)}}`
 }
 
 function statusJson({ status, message, reason, details, code }: ResponseStatus): string {

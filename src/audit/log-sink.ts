@@ -18,11 +18,14 @@ export type LogSinkOptions = {
   readonly format: LogFormat
   readonly lost: LostEvents
   /**
-   * Whether the line of a request that has only been received may wait for the next line, or for the end of the iteration of the event loop:
-   * most are answered within it, and then one write is enough. All other lines are written before the response.
+   * Whether the lines of one iteration of the event loop are written at its end with one call, which costs as much for many as for one.
+   * Whoever needs to know that they are written waits for `settled`.
    */
   readonly isGrouped: boolean
 }
+
+/** Characters that wait at most. */
+const MAX_WAITING = 1 << 20
 
 export class LogSink implements AuditSink {
   readonly #writer: LineWriter
@@ -31,6 +34,9 @@ export class LogSink implements AuditSink {
   #events: AuditEvent[] = []
   #lines = ''
   #flushing: NodeJS.Immediate | undefined
+  /** Resolves with the write at the end of this iteration. */
+  #settled: Promise<void> | undefined
+  #settle: (() => void) | undefined
 
   constructor(writer: LineWriter, options: LogSinkOptions) {
     this.#writer = writer
@@ -43,10 +49,16 @@ export class LogSink implements AuditSink {
       this.#events.push(event)
       this.#lines += `${this.#format(event)}\n`
     }
-    const mayWait = this.#options.isGrouped && this.#lines.length < MAX_WAITING && events.at(-1)?.stage === 'RequestReceived'
-    if (!mayWait) return this.#flush()
+    if (!this.#options.isGrouped || this.#lines.length > MAX_WAITING) return this.#flush()
     this.#flushing ??= setImmediate(() => this.#flush())
     return true
+  }
+
+  settled(): Promise<void> | undefined {
+    if (!this.#flushing) return undefined
+    return (this.#settled ??= new Promise(resolve => {
+      this.#settle = resolve
+    }))
   }
 
   async close(): Promise<void> {
@@ -55,20 +67,19 @@ export class LogSink implements AuditSink {
   }
 
   #flush(): boolean {
-    this.#flushing = undefined
-    if (this.#events.length === 0) return true
-    const [events, lines] = [this.#events, this.#lines]
+    if (this.#flushing) clearImmediate(this.#flushing)
+    const [events, lines, settle] = [this.#events, this.#lines, this.#settle]
+    this.#flushing = this.#settled = this.#settle = undefined
     this.#events = []
     this.#lines = ''
     try {
-      this.#writer.append(lines)
+      if (events.length > 0) this.#writer.append(lines)
       return true
     } catch (error) {
       this.#options.lost(PLUGIN, (error as Error).message, events)
       return false
+    } finally {
+      settle?.()
     }
   }
 }
-
-/** Characters that wait at most. */
-const MAX_WAITING = 1 << 20

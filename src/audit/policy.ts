@@ -47,9 +47,13 @@ export type RequestRule = {
   readonly omitManagedFields: boolean
 }
 
+type CompiledRule = { readonly rule: PolicyRule; readonly applied: RequestRule }
+
 export class AuditPolicy {
-  readonly #rules: readonly { readonly rule: PolicyRule; readonly applied: RequestRule }[]
+  readonly #rules: readonly CompiledRule[]
   readonly #otherwise: RequestRule
+  /** The rules that apply to a user, whatever the request. Authenticators return the same object for the same user. */
+  readonly #byUser = new WeakMap<User, readonly CompiledRule[]>()
 
   constructor({ rules = [], omitStages = [], omitManagedFields = false }: PolicyDocument) {
     this.#rules = rules.map(rule => ({
@@ -65,14 +69,25 @@ export class AuditPolicy {
 
   /** The first rule that matches decides; a request that none matches is not recorded. */
   ruleFor(user: User | undefined, attributes: Attributes): RequestRule {
-    return this.#rules.find(({ rule }) => matches(rule, user, attributes))?.applied ?? this.#otherwise
+    for (const { rule, applied } of this.#rulesOf(user)) if (matches(rule, attributes)) return applied
+    return this.#otherwise
+  }
+
+  #rulesOf(user: User | undefined): readonly CompiledRule[] {
+    const known = user && this.#byUser.get(user)
+    if (known) return known
+    const found = this.#rules.filter(({ rule }) => matchesUser(rule, user))
+    if (user) this.#byUser.set(user, found)
+    return found
   }
 }
 
-function matches(rule: PolicyRule, user: User | undefined, attributes: Attributes): boolean {
-  const { users = [], userGroups = [], verbs = [], namespaces = [], resources = [], nonResourceURLs = [] } = rule
+function matchesUser({ users = [], userGroups = [] }: PolicyRule, user: User | undefined): boolean {
   if (users.length > 0 && (user === undefined || !users.includes(user.name))) return false
-  if (userGroups.length > 0 && !user?.groups.some(group => userGroups.includes(group))) return false
+  return userGroups.length === 0 || (user?.groups.some(group => userGroups.includes(group)) ?? false)
+}
+
+function matches({ verbs = [], namespaces = [], resources = [], nonResourceURLs = [] }: PolicyRule, attributes: Attributes): boolean {
   if (verbs.length > 0 && !verbs.includes(attributes.verb)) return false
   if (namespaces.length > 0 || resources.length > 0) return matchesResource(namespaces, resources, attributes)
   if (nonResourceURLs.length > 0)

@@ -2,6 +2,7 @@
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { type Instant, instantOf } from '../lib/time.ts'
+import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { AuditEvent, ObjectReference, ResponseStatus, SharedJson } from './event.ts'
 import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
@@ -11,15 +12,16 @@ import type { AuditSink } from './sink.ts'
 export type RequestFacts = {
   readonly auditID: string
   readonly requestURI: string
-  readonly verb: string
   readonly user: User | undefined
   readonly sourceIPs: readonly string[]
   readonly userAgent: string
-  readonly objectRef: ObjectReference | undefined
   /** When it was received, in milliseconds since the epoch, and the milliseconds that have passed since. */
   readonly receivedAt: number
-  readonly elapsed: () => number
+  readonly elapsed: { readonly total: number }
 }
+
+/** Takes the body of a request. */
+export type SentBody = { object(object: Referred, json: () => string): void; other(json: () => string): void }
 
 /** The fields of an object by which an event refers to it. */
 export type Referred = {
@@ -28,6 +30,7 @@ export type Referred = {
 
 export class RequestAudit {
   readonly #facts: RequestFacts
+  readonly #verb: string
   readonly #rule: RequestRule
   readonly #sink: AuditSink
   #annotations: Record<string, string> = {}
@@ -42,11 +45,23 @@ export class RequestAudit {
   #requestObject: string | undefined
   #responseObject: string | undefined
 
-  constructor(facts: RequestFacts, { rule, sink }: { readonly rule: RequestRule; readonly sink: AuditSink }) {
+  constructor(
+    facts: RequestFacts,
+    { verb, resource }: Attributes,
+    { rule, sink }: { readonly rule: RequestRule; readonly sink: AuditSink },
+  ) {
     this.#facts = facts
+    this.#verb = verb
     this.#rule = rule
     this.#sink = sink
-    this.#objectRef = facts.objectRef
+    this.#objectRef = resource && {
+      resource: resource.plural,
+      namespace: resource.namespace,
+      name: resource.name,
+      apiGroup: resource.group,
+      apiVersion: resource.version,
+      subresource: resource.subresource,
+    }
   }
 
   /** Whether the request is recorded at a level that includes another. */
@@ -71,14 +86,16 @@ export class RequestAudit {
   }
 
   /** Takes the body of the request. An object completes the reference; bodies are recorded from the level Request on. */
-  readonly sent = {
-    object: (object: Referred, json: () => string): void => {
-      this.#refer(object)
-      if (this.includes('Request')) this.#requestObject = this.#withoutManagers(json())
-    },
-    other: (json: () => string): void => {
-      if (this.includes('Request')) this.#requestObject = json()
-    },
+  get sent(): SentBody {
+    return {
+      object: (object, json) => {
+        this.#refer(object)
+        if (this.includes('Request')) this.#requestObject = this.#withoutManagers(json())
+      },
+      other: json => {
+        if (this.includes('Request')) this.#requestObject = json()
+      },
+    }
   }
 
   #refer({ metadata: { namespace, name, uid, resourceVersion } = {} }: Referred): void {
@@ -116,7 +133,7 @@ export class RequestAudit {
   }
 
   #event(stage: Stage): AuditEvent {
-    const { auditID, requestURI, verb, user, sourceIPs, userAgent, receivedAt, elapsed } = this.#facts
+    const { auditID, requestURI, user, sourceIPs, userAgent, receivedAt, elapsed } = this.#facts
     this.#received ??= instantOf(receivedAt)
     this.#areShared = true
     return {
@@ -125,7 +142,7 @@ export class RequestAudit {
       auditID,
       stage,
       requestURI,
-      verb,
+      verb: this.#verb,
       user,
       impersonatedUser: this.#impersonated?.user,
       impersonationConstraint: this.#impersonated?.constraint,
@@ -136,7 +153,7 @@ export class RequestAudit {
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
       requestReceivedTimestamp: this.#received,
-      stageTimestamp: stage === 'RequestReceived' ? this.#received : instantOf(receivedAt + elapsed()),
+      stageTimestamp: stage === 'RequestReceived' ? this.#received : instantOf(receivedAt + elapsed.total),
       annotations: this.#annotations,
     }
   }

@@ -4,6 +4,8 @@ import type { AuditEvent } from './event.ts'
 export interface AuditSink {
   /** Takes events in the order in which they happened. False when they could not be kept; the sink has reported that itself. */
   write(events: readonly AuditEvent[]): boolean | Promise<boolean>
+  /** Waits until all events that `write` has taken without waiting are kept; undefined where they are, or where nobody waits for that. */
+  settled?(): Promise<void> | undefined
   /** Delivers everything that it still holds, then takes no more. */
   close(): Promise<void>
 }
@@ -20,6 +22,10 @@ export function everySink(sinks: readonly AuditSink[]): AuditSink {
       const isKept = (results: readonly boolean[]) => results.every(Boolean)
       return written.some(result => result instanceof Promise) ? Promise.all(written).then(isKept) : isKept(written as boolean[])
     },
+    settled() {
+      const unsettled = sinks.flatMap(sink => sink.settled?.() ?? [])
+      return unsettled.length > 1 ? Promise.all(unsettled).then(() => {}) : unsettled[0]
+    },
     async close() {
       await Promise.all(sinks.map(sink => sink.close()))
     },
@@ -33,6 +39,7 @@ export function lenient(sink: AuditSink): AuditSink {
       const written = sink.write(events)
       return written instanceof Promise ? written.then(() => true) : true
     },
+    settled: () => sink.settled?.(),
     close: () => sink.close(),
   }
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { BatchingSink } from './batching-sink.ts'
 import { type AuditEvent, eventJson, eventLine } from './event.ts'
-import { LogFile } from './log-file.ts'
+import { LogFile, type OtherWriters } from './log-file.ts'
 import { LogSink } from './log-sink.ts'
 import { type AuditSink, everySink, lenient } from './sink.ts'
 import { TruncatingSink } from './truncating-sink.ts'
@@ -187,4 +187,131 @@ test('a log that cannot be written says so; blocking requests go on, strict ones
     new Set(lost),
     new Set(['log: ENOSPC: no space left on device, write: 2', 'log: ENOSPC: no space left on device, write: 1']),
   )
+})
+
+test('the lines of one iteration are written with one call, and whoever waits for them goes on then', async () => {
+  const written: string[] = []
+  const writer = { append: (lines: string) => void written.push(lines), async close() {} }
+  const sink = new LogSink(writer, { format: 'json', isGrouped: true, lost: () => assert.fail('nothing is lost') })
+  assert.equal(sink.settled(), undefined)
+  for (const id of ['a', 'b', 'c']) assert.equal(sink.write([event(id)]), true)
+  assert.equal(written.length, 0)
+  await everySink([collecting().sink, lenient(sink)]).settled?.()
+  assert.equal(written.length, 1)
+  assert.equal(sink.settled(), undefined)
+  const ids = () =>
+    written.map(lines =>
+      lines
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line).auditID)
+        .join(),
+    )
+  assert.deepEqual(ids(), ['a,b,c'])
+  // Too much to wait, and the end.
+  sink.write([event('d', { requestObject: JSON.stringify('x'.repeat(2 << 20)) })])
+  sink.write([event('e')])
+  await sink.close()
+  assert.deepEqual(ids(), ['a,b,c', 'd', 'e'])
+})
+
+test('whoever waits for lines that cannot be written goes on, and they are counted', async () => {
+  const lost: string[] = []
+  const writer = {
+    append(): void {
+      throw new Error('ENOSPC: no space left on device, write')
+    },
+    async close() {},
+  }
+  const sink = new LogSink(writer, {
+    format: 'json',
+    isGrouped: true,
+    lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ auditID }) => auditID)}`),
+  })
+  for (const id of ['a', 'b']) sink.write([event(id)])
+  await sink.settled()
+  assert.deepEqual(lost, ['log: ENOSPC: no space left on device, write: a,b'])
+})
+
+const NEVER_ROTATED = { maxBytes: 0, maxBackups: 0, maxAgeMs: 0, isCompressed: false }
+
+test('a line that was cut off when the disk was full does not swallow the next', async t => {
+  const path = join(folderOf(t), 'audit.log')
+  const open = () => new LogFile(path, { rotation: NEVER_ROTATED, now: Date.now, failed: why => assert.fail(why) })
+  appendFileSync(path, '{"half')
+  const file = open()
+  file.append('one\n')
+  file.append('two\n')
+  await file.close()
+  assert.equal(readFileSync(path, 'utf8'), '{"half\none\ntwo\n')
+  const again = open()
+  again.append('three\n')
+  await again.close()
+  assert.equal(readFileSync(path, 'utf8'), '{"half\none\ntwo\nthree\n')
+})
+
+test('a log that is not a plain file is never rotated', async t => {
+  const path = join(folderOf(t), 'audit.log')
+  symlinkSync('/dev/null', path)
+  const rotation = { ...NEVER_ROTATED, maxBytes: 4 }
+  const file = new LogFile(path, { rotation, now: Date.now, failed: why => assert.fail(why) })
+  for (let i = 0; i < 3; i++) file.append('a line\n')
+  await file.close()
+  assert.deepEqual(readdirSync(dirname(path)), ['audit.log'])
+})
+
+test('several writers append whole lines to one log, which one of them rotates for all', async t => {
+  const folder = folderOf(t)
+  const path = join(folder, 'audit.log')
+  let now = Date.parse('2026-01-02T03:04:05.678Z')
+  const open = (others: OtherWriters) =>
+    new LogFile(path, {
+      rotation: { ...NEVER_ROTATED, maxBytes: 1000, isCompressed: true },
+      now: () => now++,
+      failed: why => assert.fail(why),
+      others,
+    })
+  const rotator: LogFile = open({ isRotator: true, askToRotate: () => assert.fail('it rotates itself') })
+  let asked = 0
+  const other = open({
+    isRotator: false,
+    async askToRotate() {
+      asked++
+      await new Promise(setImmediate)
+      rotator.rotateFull()
+    },
+  })
+  const lines: string[] = []
+  for (let i = 0; i < 300; i++) {
+    const line = `${i}: ${'x'.repeat(i % 40)}`
+    lines.push(line)
+    // The other one writes most of them, so that it has to ask.
+    ;(i % 10 === 0 ? rotator : other).append(`${line}\n`)
+    if (i % 3 === 0) await new Promise(setImmediate)
+  }
+  await other.close()
+  await rotator.close()
+  assert.ok(asked > 0)
+  const names = readdirSync(folder).sort()
+  assert.ok(names.length > 5)
+  assert.deepEqual(new Set(names.map(name => name.slice(name.lastIndexOf('.')))), new Set(['.gz', '.log']))
+  const texts = names.map(name => (name.endsWith('.gz') ? gunzipSync(readFileSync(join(folder, name))) : readFileSync(join(folder, name))))
+  const found = texts.join('').trim().split('\n')
+  assert.deepEqual(found.toSorted(), lines.toSorted())
+  // Nobody rotates a file twice: all but the last are full.
+  for (const text of texts.slice(0, -1)) assert.ok(text.byteLength > 900, String(text.byteLength))
+})
+
+test('a log that another process has renamed or removed is opened anew', async t => {
+  const path = join(folderOf(t), 'audit.log')
+  const others = { isRotator: false, askToRotate: () => assert.fail('there is room') }
+  const file = new LogFile(path, { rotation: NEVER_ROTATED, now: Date.now, failed: why => assert.fail(why), others })
+  file.append('one\n')
+  renameSync(path, `${path}.old`)
+  file.append('two\n')
+  assert.deepEqual([readFileSync(`${path}.old`, 'utf8'), readFileSync(path, 'utf8')], ['one\n', 'two\n'])
+  rmSync(path)
+  file.append('three\n')
+  assert.equal(readFileSync(path, 'utf8'), 'three\n')
+  await file.close()
 })

@@ -52,6 +52,10 @@ export class TruncatingSink implements AuditSink {
     return batches
   }
 
+  settled(): Promise<void> | undefined {
+    return this.#next.settled?.()
+  }
+
   close(): Promise<void> {
     return this.#next.close()
   }

@@ -26,17 +26,31 @@ export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
     if (!record) return next(exchange)
     exchange.audit = record
     return whenDone(record.stage('RequestReceived'), isKept => {
-      if (isKept) return conclude(next, exchange, record)
+      if (isKept) return whenDone(mayHaveEffects(exchange) ? auditor.settled() : undefined, () => conclude(next, exchange, record))
       auditor.rejected()
       return textResponse(500, `Internal Server Error: ${goQuote(exchange.request.target)}: failed to store audit event\n`)
     })
   }
 }
 
+/**
+ * Whether the line of the received request has to be written before it is handled. A read leaves no trace if the server is killed before its
+ * response, so that only the response has to wait.
+ */
+const mayHaveEffects = (exchange: Exchange): boolean =>
+  (exchange.request.method !== 'GET' && exchange.request.method !== 'HEAD') || isLongRunning(exchange)
+
+/** Holds responses back until the events of their requests are kept. */
+export const holdForAudit = (next: Handler, { auditor }: AuditApi): Handler => {
+  if (!auditor) return next
+  return exchange => whenDone(next(exchange), response => whenDone(exchange.audit && auditor.settled(), () => response))
+}
+
 /** Records a request whose sender could not be authenticated: one event, when it is refused. */
 export function auditUnauthenticated(exchange: Exchange, refusal: StatusError, { auditor, now }: AuditApi): MaybePromise<unknown> {
   const record = auditor && open(exchange, auditor, now)
   if (!record) return undefined
+  exchange.audit = record
   fail(record, refusal)
   return record.stage('ResponseStarted')
 }
@@ -49,7 +63,7 @@ function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor:
     sourceIPs: sourceIPs(request),
     userAgent: shortAgent(header(request.headers, 'user-agent') ?? ''),
     receivedAt: now().getTime() - stopwatch.total,
-    elapsed: () => stopwatch.total,
+    elapsed: stopwatch,
   }
   const record = auditor.begin(facts, route.attributes)
   if (record && notes) for (const [key, value] of notes) record.annotate(key, value)

@@ -19,7 +19,7 @@ import type { Annotate } from '../schema/request-context.ts'
 import { internalError, StatusError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
-import { audit, auditResult, auditUnauthenticated } from './audit.ts'
+import { audit, auditResult, auditUnauthenticated, holdForAudit } from './audit.ts'
 import { compress } from './compress.ts'
 import { type Cors, shareWithOrigins } from './cors.ts'
 import { credentialsOf } from './cross-site.ts'
@@ -88,6 +88,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
   const { tracer, now } = api
   const traced = tracer ? [(next: Handler) => tracer.around(next, now)] : []
   const around = [
+    holdForAudit,
     trace,
     ...recorded,
     ...shared,
@@ -271,7 +272,6 @@ class Context implements CallContext {
   readonly explanation: Exchange['explanation']
   readonly confirm: Exchange['confirm']
   readonly annotate: CallContext['annotate']
-  readonly sent: CallContext['sent']
   readonly #request: Request
   readonly #caller: Caller
 
@@ -288,7 +288,6 @@ class Context implements CallContext {
     this.confirm = caller.confirm
     const { audit } = caller
     this.annotate = audit && ((key, value, level) => audit.annotate(key, value, level))
-    this.sent = audit?.sent
     this.#request = request
     this.#caller = caller
   }
@@ -312,6 +311,10 @@ class Context implements CallContext {
 
   get signal(): Cancellation {
     return this.#request.signal
+  }
+
+  get sent(): CallContext['sent'] {
+    return this.#caller.audit?.sent
   }
 
   get remainingMs(): number | undefined {

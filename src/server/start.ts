@@ -182,7 +182,7 @@ async function readConfiguration(config: Config, assembly: Assembly) {
   const files = readOwnFiles(config)
   const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const admissionSettings = await readSettings(config, gate, warn)
-  const auditor = await auditorOf(config, { log, clock, watcher: assembly.auditWatcher })
+  const auditor = await auditorOf(config, { log, clock, siblings, watcher: assembly.auditWatcher })
   if (auditor) assembly.onClose(() => auditor.close())
   const tracer = await tracerOf(config, { log, clock })
   if (tracer) assembly.onClose(() => tracer.close())

@@ -1,5 +1,5 @@
 /** Opens the audit that the configuration asks for: its policy, its log and its webhook. Loaded only where there is one. */
-import { readFileSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Auditor } from '../../audit/auditor.ts'
 import { BatchingSink } from '../../audit/batching-sink.ts'
 import { type AuditEvent, eventLine } from '../../audit/event.ts'
@@ -14,14 +14,18 @@ import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
+import { writeWhole } from '../../lib/write-whole.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import type { AuditBackendConfig, AuditConfig } from '../audit-config.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
+import type { Siblings } from '../processes/siblings.ts'
 
 export type AuditParts = {
   readonly log: Log
   readonly clock: Clock
+  /** The other processes of this server. */
+  readonly siblings?: Pick<Siblings, 'isFirst' | 'ask' | 'answer'> | undefined
   /** A further sink, which gets every event. */
   readonly watcher?: AuditSink | undefined
 }
@@ -99,13 +103,13 @@ function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.path) return []
   const writer = config.path === '-' ? STANDARD_OUTPUT : openLog(config.path, config, parts)
   // A request that is refused when its event is lost has to know that at once.
-  const isGrouped = config.mode === 'blocking'
+  const isGrouped = config.mode !== 'blocking-strict'
   return [behind(new LogSink(writer, { format: config.format, lost: parts.lost, isGrouped }), { config, isConcurrent: false, ...parts })]
 }
 
-function openLog(path: string, config: AuditConfig['log'], { log, clock }: SinkParts): LineWriter {
+function openLog(path: string, config: AuditConfig['log'], { log, clock, siblings }: SinkParts): LineWriter {
   try {
-    return new LogFile(path, {
+    const file = new LogFile(path, {
       rotation: {
         maxBytes: config.maxSize * MB,
         maxBackups: config.maxBackup,
@@ -114,15 +118,25 @@ function openLog(path: string, config: AuditConfig['log'], { log, clock }: SinkP
       },
       now: () => clock.now(),
       failed: why => log.error({ why }, 'old audit logs could not be compressed or removed'),
+      others: siblings && { isRotator: siblings.isFirst, askToRotate: () => siblings.ask(ROTATION) },
     })
+    siblings?.answer(ROTATION, () => {
+      file.rotateFull()
+      return ''
+    })
+    return file
   } catch (error) {
     throw new ConfigError(`--audit-log-path: ${(error as Error).message}`)
   }
 }
 
+/** The question of a process that has found the log full. */
+const ROTATION = 'audit log rotation'
+
+const STDOUT = 1
 const STANDARD_OUTPUT: LineWriter = {
   append(line) {
-    writeSync(1, line)
+    writeWhole(STDOUT, Buffer.from(line))
   },
   async close() {},
 }
