@@ -30,6 +30,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'print an object at every revision in the history, with changes and users',
     load: async () => (await import('./commands/history.ts')).history,
   },
+  console: {
+    usage: 'console [--print]',
+    doc: 'open the console of a server in the browser, logged in as the user of the kubeconfig',
+    load: async () => (await import('./commands/console.ts')).openConsole,
+  },
   envtest: {
     usage: 'envtest [flags]',
     doc: 'print a folder with kube-apiserver, etcd and kubectl for test harnesses: KUBEBUILDER_ASSETS',

@@ -36,6 +36,11 @@ const FLAGS_OF: Readonly<Record<string, { readonly note?: string; readonly flags
     note: 'KIND is a plural, singular or short name or a kind, with its group if necessary: deployments.apps.',
     flags: [['-n, --namespace NAMESPACE', 'namespace of the object (default default)'], ...SERVER],
   },
+  console: {
+    note: `Prints a link that logs in once, within a minute, and opens it in the browser. The console then has the rights of that user; keelson
+kubeconfig --user makes kubeconfigs of others. See docs/console.md.`,
+    flags: [['--print', 'only print the link'], ...SERVER],
+  },
   envtest: {
     note: 'For harnesses: export KUBEBUILDER_ASSETS=$(keelson envtest).',
     flags: [

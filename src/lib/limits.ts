@@ -55,6 +55,20 @@ export const LIMITS = {
   /** Recorded changes in one answer, and the longest wait for components to settle. */
   recordsPerAnswer: 10_000,
   settledWaitSeconds: 3600,
+  /**
+   * Sessions of the console: their number, that of one user, and of logouts that are remembered; how long one lasts, also without any use;
+   * how long a code for a login is valid; bytes of a login; and sessions that are looked for in other processes at once.
+   */
+  console: {
+    sessions: 1_000,
+    sessionsOfUser: 20,
+    logouts: 10_000,
+    sessionMs: 12 * 3600 * SECOND,
+    idleMs: 1800 * SECOND,
+    codeMs: 60 * SECOND,
+    bodyBytes: 64 * KIB,
+    questions: 32,
+  },
   /** Slow requests that are remembered. */
   slowRequests: 20,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */

@@ -85,6 +85,7 @@ export class Listener implements AsyncDisposable {
   #pools: () => ClientPools
   /** The certificates to trust from the first handshake on. */
   #unread: TlsMaterial | undefined
+  #presented: readonly string[] = []
   #draining = false
   #isLeaving = false
   #isDown = false
@@ -114,6 +115,7 @@ export class Listener implements AsyncDisposable {
     })
     this.#tls.maxConnections = LIMITS.connections
     this.#unread = tls
+    this.#presented = presentedIn(tls)
     // Before Node begins the handshake.
     this.#tls.prependListener('connection', socket => {
       this.readAuthorities()
@@ -163,6 +165,11 @@ export class Listener implements AsyncDisposable {
     return this.#handshakeErrors
   }
 
+  /** The certificates that new handshakes present, in PEM. */
+  get presented(): readonly string[] {
+    return this.#presented
+  }
+
   /** The bound address, port included. */
   get address(): AddressInfo {
     return this.#address!
@@ -180,6 +187,7 @@ export class Listener implements AsyncDisposable {
   /** New handshakes use the new certificates; open connections stay. */
   reload(tls: TlsMaterial): void {
     this.#unread = undefined
+    this.#presented = presentedIn(tls)
     this.#pools = poolsOf(tls)
     this.#named = namedOf(tls)
     this.#tls.setSecureContext(contextOf(tls))
@@ -529,3 +537,5 @@ function probe(session: ServerHttp2Session): void {
   clearTimeout(timer)
   session.destroy()
 }
+
+const presentedIn = ({ cert, named = [] }: TlsMaterial): readonly string[] => [cert, ...named.map(each => each.cert)]

@@ -1,26 +1,52 @@
 /** The console of a server, loaded with the first request for it: a start reads nothing of it. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Console } from '../../http/console/console.ts'
+import type { Console, ConsoleParts } from '../../http/console/console.ts'
 import { isOfConsole } from '../../http/console/console-path.ts'
 import type { Request, Response } from '../../http/message.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { Siblings } from '../processes/siblings.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 
 /** Request handling with the console in front of it. */
-export function withConsole(serve: Serve): Serve {
-  let opening: Promise<Console> | undefined
-  const open = async () => {
-    const { Console } = await import('../../http/console/console.ts')
-    return new Console({ folder: consoleFolder() })
+export class ConsoleOfServer {
+  readonly #parts: Omit<ConsoleParts, 'folder' | 'others'>
+  readonly #siblings: Siblings | undefined
+  #opening: Promise<Console> | undefined
+
+  constructor(parts: Omit<ConsoleParts, 'folder' | 'others'>, siblings: Siblings | undefined) {
+    this.#parts = parts
+    this.#siblings = siblings
+    // A login at another process is looked for here.
+    if (siblings) void this.#open()
   }
-  return request => {
-    if (!isOfConsole(request.target)) return serve(request)
-    opening ??= open()
-    return opening.then(opened => opened.answer(request))
+
+  readonly serve: Serve = request =>
+    isOfConsole(request.target) ? this.#open().then(opened => opened.answer(request)) : this.#parts.serve(request)
+
+  /** The authorities of client certificates have changed. */
+  authoritiesChanged(): void {
+    void this.#opening?.then(opened => opened.authoritiesChanged())
+  }
+
+  async close(): Promise<void> {
+    ;(await this.#opening)?.close()
+  }
+
+  #open(): Promise<Console> {
+    this.#opening ??= import('../../http/console/console.ts').then(({ Console }) => {
+      const others = this.#siblings && otherProcesses(this.#siblings)
+      return new Console({ ...this.#parts, folder: consoleFolder(), others })
+    })
+    return this.#opening
   }
 }
+
+const otherProcesses = (siblings: Siblings): ConsoleParts['others'] => ({
+  ask: async (topic, body) => (await siblings.ask(topic, body)).flatMap(answer => (answer.body === undefined ? [] : [answer.body])),
+  answer: (topic, answering) => siblings.answer(topic, answering),
+})
 
 /** The build puts the files of the console beside the bundles, in which `import.meta.url` is empty. */
 const consoleFolder = (): string =>

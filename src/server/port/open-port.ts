@@ -38,7 +38,7 @@ import type { MetricsTopic } from './all-processes.ts'
 import { doctorEndpoint } from './doctor-endpoint.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
-import { withConsole } from './open-console.ts'
+import { ConsoleOfServer } from './open-console.ts'
 import { serverFamilies } from './server-metrics.ts'
 import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
@@ -161,7 +161,11 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     now,
     ...(parts.freshness && { freshness: parts.freshness }),
   })
-  const serve = config.console ? withConsole(serveApi) : serveApi
+  const presented = () => listener.presented
+  const { clock } = parts
+  const { authenticator } = authentication
+  const console = config.console ? new ConsoleOfServer({ serve: serveApi, authenticator, presented, clock, log }, siblings) : undefined
+  const serve = console?.serve ?? serveApi
   const { host, port } = config
   const source = siblings?.connections
   const listener: Listener = await listen({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(
@@ -171,9 +175,14 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     log.warn({ suite }, `Use of insecure cipher '${suite}' detected.`)
   injection?.attach({ listener, caches, signal })
   onClose(() => listener.drain(0))
+  onClose(async () => console?.close())
   onClose(async () => flowControl[Symbol.dispose]())
   address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const { loadPki: load, onTrusted, onRenewal, clock } = parts
+  const { loadPki: load, onRenewal } = parts
+  const onTrusted = (trusted: Trusted) => {
+    parts.onTrusted(trusted)
+    console?.authoritiesChanged()
+  }
   const onRenewed = (renewed: Pki) => {
     current = renewed
     parts.onRenewed(renewed)
