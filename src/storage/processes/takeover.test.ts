@@ -8,7 +8,7 @@ import { bytes, text } from '../../../test/kits/storage/conformance-kit.ts'
 import { StoreProcess } from '../../../test/kits/storage/store-processes.ts'
 import { checkDatabaseFile } from '../embedded/database-file.ts'
 import { openEmbeddedStore } from '../embedded/embedded.ts'
-import { OutcomeUnknown, StoreUnavailable } from '../store.ts'
+import { type Batch, OutcomeUnknown, StoreUnavailable } from '../store.ts'
 import { type Family, makeFamily } from './family.ts'
 import { encodeSwap } from './frames.ts'
 import { encodeHello } from './handshake.ts'
@@ -157,7 +157,7 @@ test('a follower sees its own writes as the very values that it has sent, and th
   const store = await opened(t, options)
   const stop = new AbortController()
   const watch = store.watch('/', await store.fresh(), stop.signal)[Symbol.asyncIterator]()
-  const seen = async () => (await watch.next()).value!.events.map(({ after }) => after!.value)
+  const seen = async () => ((await watch.next()) as IteratorYieldResult<Batch>).value.events.map(({ after }) => after!.value)
   const own = bytes('own')
   const [swap, [value]] = await Promise.all([store.swap('/own', { expect: 0, value: own }), seen()])
   assert.ok(swap.ok)
