@@ -1,0 +1,68 @@
+/** The session: who is logged in, and the ways in and out. */
+import { signal } from '@preact/signals'
+import { ApiError, isSignedOut, type Status } from './api.ts'
+
+export type Session = { readonly user: string; readonly groups: readonly string[]; readonly expires: string }
+
+/** `undefined` while unknown, `null` without a session. */
+export const session = signal<Session | null | undefined>(undefined)
+
+const PATH = '/console/session'
+
+async function ask(method: string, body?: object): Promise<Session | undefined> {
+  const response = await fetch(PATH, {
+    method,
+    headers: { 'Keelson-Console': '1', Accept: 'application/json', ...(body ? { 'Content-Type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+    credentials: 'same-origin',
+    cache: 'no-store',
+  })
+  const text = await response.text()
+  if (!response.ok) {
+    let status: Status = { message: text }
+    try {
+      status = JSON.parse(text) as Status
+    } catch {}
+    throw new ApiError(status, response.status)
+  }
+  return text === '' ? undefined : (JSON.parse(text) as Session)
+}
+
+function began(found: Session): void {
+  session.value = found
+  isSignedOut.value = false
+}
+
+/** Looks for a session; a one-time code in the address is exchanged for one, and removed from the address. */
+export async function resume(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code')
+  if (code !== null) {
+    history.replaceState(null, '', location.pathname + location.search)
+    return login({ code })
+  }
+  try {
+    const found = await ask('GET')
+    if (found) began(found)
+    else session.value = null
+  } catch (error) {
+    session.value = null
+    if (error instanceof ApiError && error.code === 401) return
+    throw error
+  }
+}
+
+/** By a one-time code, a token, or with nothing by the certificate of the browser. */
+export async function login(credentials: { code: string } | { token: string } | Record<string, never>): Promise<void> {
+  try {
+    const found = (await ask('POST', credentials)) ?? (await ask('GET'))
+    if (found) began(found)
+  } catch (error) {
+    session.value = null
+    throw error
+  }
+}
+
+export async function logout(): Promise<void> {
+  await ask('DELETE').catch(() => {})
+  session.value = null
+}

@@ -1,0 +1,49 @@
+/** The pages, in one place: the form of their address, and the chunk that is loaded when one is opened. */
+import type { ComponentType } from 'preact'
+import type { IconName } from '../parts/icons.tsx'
+
+export type Params = Readonly<Record<string, string>>
+export type PageProps = { readonly params: Params }
+
+export type Page = {
+  /** Segments of the path; one that begins with a colon is a parameter. */
+  readonly route: string
+  readonly title: string
+  /** An entry in the side bar, with the key that opens it behind `g`. */
+  readonly nav?: { readonly icon: IconName; readonly key: string }
+  /** A page that is offered only where the server has it and the user may: the nonResourceURL that is asked for. */
+  readonly needs?: string
+  load(): Promise<{ default: ComponentType<PageProps> }>
+}
+
+export const PAGES: readonly Page[] = [{ route: '/list/:group/:version/:plural', title: 'List', load: () => import('./list/list.tsx') }]
+
+/** The page of a path, with its parameters. */
+export function pageOf(path: string): { page: Page; params: Params } | undefined {
+  const segments = split(path)
+  for (const page of PAGES) {
+    const wanted = split(page.route)
+    if (wanted.length !== segments.length) continue
+    const params: Record<string, string> = {}
+    const fits = wanted.every((text, i) => {
+      if (!text.startsWith(':')) return text === segments[i]
+      params[text.slice(1)] = segments[i]!
+      return true
+    })
+    if (fits) return { page, params }
+  }
+  return undefined
+}
+
+function split(path: string): string[] {
+  return path
+    .split('/')
+    .filter(text => text !== '')
+    .map(text => {
+      try {
+        return decodeURIComponent(text)
+      } catch {
+        return text
+      }
+    })
+}

@@ -1,0 +1,310 @@
+/** Any kind as a live table: filter, selectors, sort, columns; create, and delete several. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { may } from '../../core/access.ts'
+import { ApiError, messageOf, send } from '../../core/api.ts'
+import { findKind, type Kind, listPath, objectPath, qualifiedName } from '../../core/discovery.ts'
+import { useShortcuts } from '../../core/keys.ts'
+import { type LiveList, liveList, type Row } from '../../core/live.ts'
+import { namespace } from '../../core/namespace.ts'
+import { groupFromPath, href, navigate, query, setQuery, toCreate, toObject } from '../../core/router.ts'
+import { toast, toastError } from '../../core/toasts.ts'
+import { Empty, Problem, Spinner } from '../../parts/basics.tsx'
+import { Combo } from '../../parts/combo.tsx'
+import { useCrumbs } from '../../parts/crumbs.tsx'
+import { confirm } from '../../parts/dialog.tsx'
+import { pluralTitle } from '../../parts/frame.tsx'
+import { Grid, type Sort } from '../../parts/grid.tsx'
+import { Icon } from '../../parts/icons.tsx'
+import { LiveMark } from '../../parts/live-state.tsx'
+import { useActions } from '../../parts/palette.tsx'
+import type { PageProps } from '../index.ts'
+import { columnsOf, sortRows } from './columns.tsx'
+import { completeFields, completeLabels } from './selectors.ts'
+
+export default function ListPage({ params }: PageProps) {
+  const group = groupFromPath(params['group']!)
+  const kind = findKind(group, params['plural']!, params['version'])
+  if (!kind) return <UnknownKind name={group === '' ? params['plural']! : `${params['plural']}.${group}`} version={params['version']!} />
+  if (!kind.verbs.includes('list'))
+    return (
+      <Empty icon="info" title={`${kind.kind} cannot be listed`} level={1}>
+        <p>Its objects are answers to requests, and are not kept. {qualifiedName(kind)} can be tried on the page “Try a request”.</p>
+      </Empty>
+    )
+  return <KindList key={`${group}/${kind.version}/${kind.plural}`} kind={kind} />
+}
+
+export function UnknownKind({ name, version }: { name: string; version: string }) {
+  useCrumbs([{ text: 'Unknown kind' }])
+  return (
+    <Empty icon="ghost" title="The server does not know this kind" level={1}>
+      <p>
+        <code>{name}</code> in version <code>{version}</code> is not served. Its definition may have been deleted.
+      </p>
+      <p>
+        <a href={href('/')}>Go to the overview</a>
+      </p>
+    </Empty>
+  )
+}
+
+function KindList({ kind }: { kind: Kind }) {
+  const title = pluralTitle(kind)
+  const scope = kind.namespaced ? (query.value.get('ns') ?? namespace.value) : ''
+  const labels = query.value.get('labels') ?? ''
+  const fields = query.value.get('fields') ?? ''
+  const [turn, setTurn] = useState(0)
+  useCrumbs([{ text: title }])
+  const live = useLive({ path: listPath(kind, scope), labels, fields, isWatchable: kind.verbs.includes('watch'), turn })
+  const text = useSignal(query.value.get('name') ?? '')
+  const isWide = query.value.get('wide') === '1'
+  const hidden = (query.value.get('hide') ?? '').split(',').filter(Boolean)
+  const sort = readSort(query.value.get('sort'))
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const filterBox = useRef<HTMLInputElement>(null)
+  const mayCreate = kind.verbs.includes('create') && may({ verb: 'create', kind, namespace: scope }).value
+  const mayDelete = kind.verbs.includes('delete') && may({ verb: 'delete', kind, namespace: scope }).value
+
+  const state = live?.state.value ?? { phase: 'loading' as const }
+  const rows = live?.rows.value ?? []
+  const serverColumns = live?.columns.value ?? []
+  const all = useMemo(
+    () => columnsOf(kind, serverColumns, rows, kind.namespaced && scope === ''),
+    // Widths are those of the first rows, so that columns do not move while rows come and go.
+    [kind, serverColumns, rows.length === 0, scope],
+  )
+  const columns = all.filter(({ priority, id }) => (isWide || priority === 0) && !hidden.includes(id))
+  const wanted = text.value.trim().toLowerCase()
+  const shown = useMemo(() => {
+    const fitting =
+      wanted === ''
+        ? rows
+        : rows.filter(
+            ({ metadata }) => metadata.name.toLowerCase().includes(wanted) || (metadata.namespace ?? '').toLowerCase().includes(wanted),
+          )
+    return sortRows(fitting, all, sort)
+  }, [rows, wanted, all, sort?.id, sort?.isDescending])
+  const marked = useMemo(() => rows.filter(({ key }) => selected.has(key)), [rows, selected])
+
+  useShortcuts(
+    [
+      { keys: 'f', title: 'Filter by name', run: () => filterBox.current?.focus() },
+      { keys: 'w', title: 'Wide columns', run: () => setQuery({ wide: isWide ? undefined : '1' }) },
+      ...(mayCreate ? [{ keys: 'c', title: `Create ${kind.kind}`, run: () => void navigate(toCreate(kind, scope)) }] : []),
+      ...(mayDelete ? [{ keys: 'Delete', title: 'Delete selected', run: () => void deleteMarked() }] : []),
+    ],
+    [isWide, mayCreate, mayDelete, marked],
+  )
+  useActions(mayCreate ? [{ title: `Create ${kind.kind}`, icon: 'plus', run: () => void navigate(toCreate(kind, scope)) }] : [], [
+    mayCreate,
+    scope,
+  ])
+
+  async function deleteMarked(): Promise<void> {
+    if (marked.length === 0) return
+    const names = marked.map(({ metadata }) => metadata.name)
+    await confirm({
+      title: marked.length === 1 ? `Delete ${kind.kind} ${names[0]}?` : `Delete ${marked.length} ${title}?`,
+      body: (
+        <ul class="name-list">
+          {marked.slice(0, 20).map(({ key, metadata }) => (
+            <li key={key} class="mono">
+              {metadata.namespace ? `${metadata.namespace}/` : ''}
+              {metadata.name}
+            </li>
+          ))}
+          {marked.length > 20 && <li class="muted">and {marked.length - 20} more</li>}
+        </ul>
+      ),
+      action: 'Delete',
+      isDangerous: true,
+      ...(marked.length > 10 ? { typed: String(marked.length) } : {}),
+      run: () => deleteAll(kind, marked),
+    })
+    setSelected(new Set())
+  }
+
+  if (state.phase === 'failed' && rows.length === 0) {
+    const { error } = state
+    // A selector that the server does not know is mended where it is typed.
+    if (!(error instanceof ApiError && error.code === 400))
+      return <Problem error={error} subject={scope === '' ? title : `${title} in ${scope}`} onRetry={() => setTurn(turn + 1)} />
+  }
+  const problem = state.phase === 'failed' ? messageOf(state.error) : ''
+  const progress = live?.progress.value
+  const isLoading = state.phase === 'loading'
+  return (
+    <div class="page page-fill">
+      <div class="page-head list-head">
+        <div class="row row-wrap">
+          <h1>{title}</h1>
+          <span class="muted" role="status" data-testid="count">
+            {isLoading && progress?.total
+              ? `${progress.loaded.toLocaleString()} of ${progress.total.toLocaleString()}`
+              : wanted || rows.length !== shown.length
+                ? `${shown.length.toLocaleString()} of ${rows.length.toLocaleString()}`
+                : rows.length.toLocaleString()}
+          </span>
+          <LiveMark state={state} />
+          {kind.group !== '' && <span class="faint small hide-small">{`${kind.group}/${kind.version}`}</span>}
+        </div>
+        <div class="page-actions">
+          {marked.length > 0 && mayDelete && (
+            <button type="button" class="button button-danger" onClick={() => void deleteMarked()}>
+              <Icon name="trash" /> Delete {marked.length}
+            </button>
+          )}
+          {mayCreate && (
+            <a class="button button-primary" href={href(toCreate(kind, scope))}>
+              <Icon name="plus" /> Create
+            </a>
+          )}
+        </div>
+      </div>
+      <div class="toolbar">
+        <div class="combo-box grow">
+          <Icon name="search" size={14} />
+          <input
+            ref={filterBox}
+            class="input"
+            type="search"
+            aria-label="Filter by name"
+            placeholder="Filter by name"
+            spellcheck={false}
+            value={text.value}
+            onInput={event => {
+              text.value = event.currentTarget.value
+              setQuery({ name: text.value })
+            }}
+            onKeyDown={event => {
+              if (event.key === 'Escape') event.currentTarget.blur()
+            }}
+          />
+        </div>
+        <Combo
+          className="grow"
+          label="Label selector"
+          placeholder="Labels: app=web, tier!=cache"
+          value={labels}
+          complete={text => completeLabels(text, rows)}
+          onCommit={labels => setQuery({ labels })}
+          problem={problem}
+        />
+        <Combo
+          className="grow"
+          label="Field selector"
+          placeholder="Fields: status.phase=Running"
+          value={fields}
+          complete={text => completeFields(text, kind, rows)}
+          onCommit={fields => setQuery({ fields })}
+          problem={problem}
+        />
+        <button type="button" class="button" aria-pressed={isWide} onClick={() => setQuery({ wide: isWide ? undefined : '1' })}>
+          Wide
+        </button>
+        <ColumnMenu all={all.filter(({ priority }) => isWide || priority === 0)} hidden={hidden} />
+      </div>
+      {problem !== '' && (
+        <p class="bad list-problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <Grid<Row>
+        label={title}
+        rows={shown}
+        columns={columns}
+        keyOf={row => row.key}
+        sort={sort}
+        onSort={id => setQuery({ sort: sort?.id !== id ? id : sort.isDescending ? undefined : `-${id}` })}
+        onOpen={({ metadata }) => void navigate(toObject(kind, metadata.namespace, metadata.name))}
+        isFaded={({ metadata }) => metadata.deletionTimestamp !== undefined}
+        {...(mayDelete ? { selected, onSelect: setSelected } : {})}
+        empty={
+          isLoading ? (
+            <div class="empty">
+              <Spinner />
+            </div>
+          ) : (
+            <Empty title={wanted || labels || fields ? 'Nothing fits' : `No ${title}`}>
+              <p>
+                {wanted || labels || fields
+                  ? 'No object fits the filter.'
+                  : scope === ''
+                    ? 'There are none yet.'
+                    : `There are none in ${scope}.`}
+              </p>
+            </Empty>
+          )
+        }
+      />
+    </div>
+  )
+}
+
+function ColumnMenu({ all, hidden }: { all: readonly { id: string; title: string }[]; hidden: readonly string[] }) {
+  return (
+    <details class="menu-anchor column-menu">
+      <summary class="button">
+        <Icon name="columns" /> <span class="hide-small">Columns</span>
+      </summary>
+      <div class="menu">
+        {all
+          .filter(({ id }) => id !== 'Name')
+          .map(({ id, title }) => (
+            <label class="menu-item" key={id}>
+              <input
+                type="checkbox"
+                checked={!hidden.includes(id)}
+                onChange={() => setQuery({ hide: (hidden.includes(id) ? hidden.filter(one => one !== id) : [...hidden, id]).join(',') })}
+              />
+              {title}
+            </label>
+          ))}
+      </div>
+    </details>
+  )
+}
+
+function readSort(text: string | null): Sort | undefined {
+  if (!text) return undefined
+  return text.startsWith('-') ? { id: text.slice(1), isDescending: true } : { id: text, isDescending: false }
+}
+
+type LiveQuestion = { path: string; labels: string; fields: string; isWatchable: boolean; turn: number }
+
+function useLive({ path, labels, fields, isWatchable, turn }: LiveQuestion): LiveList | undefined {
+  const [live, setLive] = useState<LiveList | undefined>(undefined)
+  useEffect(() => {
+    const opened = liveList({ path, labels, fields, isWatchable, asTable: true })
+    setLive(opened)
+    return () => opened.close()
+  }, [path, labels, fields, isWatchable, turn])
+  return live
+}
+
+const MAX_AT_ONCE = 8
+
+async function deleteAll(kind: Kind, rows: readonly Row[]): Promise<void> {
+  const queue = [...rows]
+  let done = 0
+  const failures: unknown[] = []
+  const work = async () => {
+    for (let row = queue.shift(); row; row = queue.shift())
+      try {
+        const { uid, name, namespace } = row.metadata
+        // The object that was selected, and none that took its name since.
+        await send(objectPath(kind, namespace, name), {
+          method: 'DELETE',
+          body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background', ...(uid ? { preconditions: { uid } } : {}) },
+        })
+        done++
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 404) done++
+        else failures.push(error)
+      }
+  }
+  await Promise.all(Array.from({ length: MAX_AT_ONCE }, work))
+  if (done > 0) toast(done === 1 ? `Deleted ${rows[0]!.metadata.name}` : `Deleted ${done} ${pluralTitle(kind)}`)
+  if (failures.length > 0) toastError(`${failures.length} not deleted`, failures[0])
+}
