@@ -16,7 +16,11 @@ export type Page = {
   load(): Promise<{ default: ComponentType<PageProps> }>
 }
 
-export const PAGES: readonly Page[] = [{ route: '/list/:group/:version/:plural', title: 'List', load: () => import('./list/list.tsx') }]
+export const PAGES: readonly Page[] = [
+  { route: '/list/:group/:version/:plural', title: 'List', load: () => import('./list/list.tsx') },
+  { route: '/create/:group/:version/:plural', title: 'Create', load: () => import('./create/create.tsx') },
+  { route: '/object/:group/:version/:plural/:namespace/:name', title: 'Object', load: () => import('./object/object.tsx') },
+]
 
 /** The page of a path, with its parameters. */
 export function pageOf(path: string): { page: Page; params: Params } | undefined {
