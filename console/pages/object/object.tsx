@@ -34,6 +34,13 @@ type Tab = {
 const TABS: readonly Tab[] = [
   { id: 'summary', title: 'Summary', icon: 'info', view: Summary },
   { id: 'yaml', title: 'YAML', icon: 'edit', view: YamlTab },
+  { id: 'blame', title: 'Who set this', icon: 'user', load: () => import('./blame-tab.tsx').then(({ default: view }) => view) },
+  {
+    id: 'history',
+    title: 'History',
+    icon: 'history',
+    load: () => import('./history-tab.tsx').then(({ default: view }) => view as ComponentType<TabProps>),
+  },
   { id: 'logs', title: 'Logs', icon: 'terminal', view: Logs, isFor: ({ subresources }) => subresources.has('log') },
 ]
 

@@ -64,7 +64,6 @@ const theme = EditorView.theme({
     border: '1px solid var(--border)',
     borderRadius: '8px',
     boxShadow: 'var(--shadow-l)',
-    overflow: 'hidden',
   },
   '.cm-tooltip-autocomplete ul': { fontFamily: 'var(--mono)', maxHeight: '18em' },
   '.cm-tooltip-autocomplete ul li': { padding: '3px 8px', lineHeight: '1.5' },
