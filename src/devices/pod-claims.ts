@@ -1,4 +1,6 @@
 /** The claims of pods: their names, whether they were created for the pod, and their reservations. */
+import { queueKey } from '../client/change.ts'
+import type { IndexDefinition } from '../client/informer.ts'
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
@@ -32,6 +34,12 @@ export function claimNamesOf(pod: Pod): string[] {
   })
   const extended = pod.status.extendedResourceClaimStatus?.resourceClaimName
   return extended ? [...names, extended] : names
+}
+
+/** Pods by the claims that they have by now. */
+export const CLAIM_INDEX: IndexDefinition<Pod> = {
+  name: 'resource-claim',
+  valuesOf: ({ namespace, object }) => (object ? claimNamesOf(object).map(name => queueKey({ namespace, name })) : []),
 }
 
 /** Whether a claim was made for a pod. */

@@ -26,6 +26,8 @@ export type ClusterChangesParts = {
   readonly devices: ClusterDevices
   readonly volumes: Pick<Volumes, 'waiting'>
   readonly requeuer: Requeuer
+  /** The uids of the pods that have a claim. */
+  readonly podsOfClaim: (claim: Named) => Iterable<string>
   readonly binder: Pick<Binder, 'wake'>
 }
 
@@ -60,11 +62,17 @@ export class ClusterChanges {
   }
 
   resourceClaim(change: Change<ResourceClaim>): void {
-    const { devices, binder } = this.#parts
+    const { devices, binder, requeuer, podsOfClaim } = this.#parts
     devices.onClaim(change)
-    for (const { uid } of change.current.object?.status.reservedFor ?? []) binder.wake(uid)
-    const { type } = change
-    this.#requeueFor(change, { about: 'resourceClaim', name: type === 'updated' ? 'resourceClaim changed' : `resourceClaim ${type}` })
+    const { type, current, previous } = change
+    for (const { uid } of current.object?.status.reservedFor ?? []) binder.wake(uid)
+    if (!requeuer.hasUnschedulable) return
+    const name = type === 'updated' ? 'resourceClaim changed' : (`resourceClaim ${type}` as const)
+    const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]
+    const events: ClusterEvent[] = [{ about: 'resourceClaim', name, ...(before && { before }), ...(after && { after }) }]
+    // Devices that have become free are for everybody. Any other change concerns the pods of the claim alone, and many may wait.
+    if (before?.status.allocation && !after?.status.allocation) requeuer.requeue(events)
+    else requeuer.requeueAmong(podsOfClaim(current), events)
   }
 
   slice(change: Change<ResourceSlice>): void {

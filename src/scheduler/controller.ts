@@ -6,9 +6,11 @@
  *     PodScheduler → PodWrites: Binder, Preemptor and FailureReporter write the decisions meanwhile
  */
 import { hostname } from 'node:os'
+import { type Named, queueKey } from '../client/change.ts'
 import { SCHEDULER } from '../client/identity.ts'
 import { seriesRecorder } from '../client/series-recorder.ts'
 import { type Controller, type ControllerContext, defineController, type Running, watch } from '../controllers/controller.ts'
+import { CLAIM_INDEX } from '../devices/pod-claims.ts'
 import { Node } from '../kinds/core/node.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
@@ -96,7 +98,9 @@ function createScheduler(
     ...{ metrics, observe, onError, random, now, signal },
     budgets: () => budgets.list(),
   })
-  const clusterChanges = new ClusterChanges({ cluster, devices: clusterDevices, volumes, requeuer, binder })
+  const pods = client.of(Pod)
+  const podsOfClaim = (claim: Named) => Array.from(pods.informer.byIndex(CLAIM_INDEX, queueKey(claim)), ({ uid }) => uid)
+  const clusterChanges = new ClusterChanges({ cluster, devices: clusterDevices, volumes, requeuer, podsOfClaim, binder })
   const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerName, wake })
 
   return {

@@ -36,6 +36,15 @@ test('only candidates are requeued', () => {
   assert.equal(wakes.length, 1)
 })
 
+test('where an event concerns some pods alone, others are not looked at', () => {
+  const { reject, requeuer, queue, wakes } = openSchedulerParts()
+  const [one, other] = ['one', 'other'].map(name => reject({ name, cpu: '1' }, 'NodeResourcesFit'))
+  const left = podEvents(podInfoOf(podOf({ name: 'leaving', node: 'a', cpu: '1' })), undefined)
+  requeuer.requeueAmong([one!.uid, 'unknown'], left)
+  assert.deepEqual([queue.unschedulable(one!.uid), queue.unschedulable(other!.uid)], [undefined, other])
+  assert.equal(wakes.length, 1)
+})
+
 test('a pod whose last scheduling gate was removed is requeued, whoever rejected it', () => {
   const { reject, requeuer, queue } = openSchedulerParts()
   const { uid } = reject({ name: 'gated' }, 'TaintToleration')

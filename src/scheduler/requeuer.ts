@@ -37,6 +37,16 @@ export class Requeuer {
     for (const event of events) if (queue.requeue(queued => isCandidate(queued) && this.#isWorth(queued, event))) wake()
   }
 
+  /** Requeues those pods of some that one of the events may help. */
+  requeueAmong(uids: Iterable<string>, events: readonly ClusterEvent[]): void {
+    const { queue, wake } = this.#parts
+    for (const uid of uids)
+      for (const event of events) {
+        const queued = queue.unschedulable(uid)
+        if (queued && this.#isWorth(queued, event) && queue.retry(uid)) wake()
+      }
+  }
+
   /** Requeues one pod if one of the events may help it. */
   requeueOne(uid: string, events: readonly ClusterEvent[]): void {
     const { queue } = this.#parts

@@ -4,6 +4,7 @@ import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import { type IndexDefinition, OWNER_INDEX } from '../../client/informer.ts'
 import {
   CLAIM_FINALIZER,
+  CLAIM_INDEX,
   claimNameOf,
   claimNamesOf,
   consumerOf,
@@ -20,20 +21,11 @@ import { messageOf } from '../../lib/error-message.ts'
 import { defineController, watch } from '../controller.ts'
 import { claimDraft, claimStatuses, keepsReservation, owningPod, planClaim, planEntry } from './reconcile.ts'
 
-const keysIn = (namespace: string, names: readonly string[]): string[] => names.map(name => queueKey({ namespace, name }))
-
-/** Pods by the claims they have, and by the templates that claims are made from for them. */
-const BY_CLAIM: IndexDefinition<Pod> = {
-  name: 'resource-claim',
-  valuesOf: ({ namespace, object }) => (object ? keysIn(namespace, claimNamesOf(object)) : []),
-}
+/** Pods by the templates that claims are made from for them. */
 const BY_TEMPLATE: IndexDefinition<Pod> = {
   name: 'resource-claim-template',
   valuesOf: ({ namespace, object }) =>
-    keysIn(
-      namespace,
-      (object?.spec.resourceClaims ?? []).flatMap(entry => entry.resourceClaimTemplateName ?? []),
-    ),
+    (object?.spec.resourceClaims ?? []).flatMap(({ resourceClaimTemplateName: name }) => (name ? queueKey({ namespace, name }) : [])),
 }
 
 const [POD, CLAIM] = ['pod:', 'claim:']
@@ -134,7 +126,7 @@ export const resourceClaimController = defineController({
         ),
         watch(ResourceClaim, ({ type, current }) => [
           ...(type === 'deleted' ? [] : [CLAIM + queueKey(current)]),
-          ...[...pods.informer.byIndex(BY_CLAIM, queueKey(current))].flatMap(pod => [...keysOfPod({ type: 'updated', current: pod })]),
+          ...[...pods.informer.byIndex(CLAIM_INDEX, queueKey(current))].flatMap(pod => [...keysOfPod({ type: 'updated', current: pod })]),
         ]),
       ],
       reconcile: key => (key.startsWith(POD) ? syncPod(namedBy(key.slice(POD.length))) : syncClaim(namedBy(key.slice(CLAIM.length)))),
