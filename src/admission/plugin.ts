@@ -1,5 +1,5 @@
 /** Plugins that may change or reject a write after it is decoded and before it is stored, run one after the other. */
-import { deepEqual } from '../lib/json-value.ts'
+import { copyJson, deepEqual } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
 import type { Explanation } from '../schema/explanation.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -177,7 +177,7 @@ function* explained(
   call: () => Step<void> | void,
   { attributes, explanation }: { readonly attributes: Attributes; readonly explanation: Explanation },
 ): Step<void> {
-  const before = structuredClone(attributes.object)
+  const before = copyJson(attributes.object)
   try {
     const work = call()
     if (work) yield* work

@@ -5,7 +5,7 @@
  *     round 0:  a changes → b changes → c        a and c want to know: a must be asked again
  *     round 1:  a
  */
-import { deepEqual } from '../lib/json-value.ts'
+import { copyJson, deepEqual } from '../lib/json-value.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 
 /** The two rounds of one request through the webhooks, or through the policies. */
@@ -50,7 +50,7 @@ export class Rounds {
   end(object: AnyObject | undefined): void {
     // Nobody wants to know whether it is changed after this.
     if (!this.#invoked && !this.#again) return
-    this.#lastOutput = object && structuredClone(object)
+    this.#lastOutput = object && copyJson(object)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Deletion of a definition: its objects are deleted, and after the last one its finalizer is removed. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../cache/caches.ts'
 import type { Change } from '../client/change.ts'
@@ -6,6 +7,7 @@ import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { type Controller, defineController, watch, watchAll } from '../controllers/controller.ts'
 import { CustomResourceDefinition, cleanupFinalizer, setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import { copyJson } from '../lib/json-value.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type CustomDefinition, findCondition, isTrue } from './definition.ts'
 
@@ -123,7 +125,7 @@ async function finish(client: Client, definition: CustomDefinition, finalizer: s
 }
 
 function withCondition(definition: CustomDefinition, condition: Terminating, now: Date): CustomDefinition {
-  const status = structuredClone(definition.status)
+  const status = copyJson(definition.status)
   setCondition(status, { type: 'Terminating', ...condition }, now)
   return { ...definition, status }
 }

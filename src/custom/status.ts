@@ -2,7 +2,7 @@
 import { approvalOf, isProtectedGroup } from '../kinds/apiextensions/approval-rules.ts'
 import { setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
 import type { Status } from '../kinds/apiextensions/definition-shapes.ts'
-import { deepEqual } from '../lib/json-value.ts'
+import { copyJson, deepEqual } from '../lib/json-value.ts'
 import { type CustomDefinition, findCondition, isTrue } from './definition.ts'
 import { acceptNames, hasItsNames } from './names.ts'
 
@@ -18,7 +18,7 @@ export type Surroundings = {
 /** The status after the server has looked at a definition; the same one where nothing changes. */
 export function settledStatus(definition: CustomDefinition, around: Surroundings): Status {
   const { group, now, isTrusted } = around
-  const status = structuredClone(definition.status)
+  const status = copyJson(definition.status)
   const set = (condition: Parameters<typeof setCondition>[1]) => setCondition(status, condition, now)
   if (!hasItsNames(definition)) {
     const { names, accepted, established } = acceptNames(definition, group)

@@ -2,7 +2,7 @@
 
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
-import { deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import { copyJson, deepEqual, isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { validateAnnotations, validateLabels } from '../schema/meta-rules.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { type FieldError, refTo } from '../schema/refs.ts'
@@ -136,7 +136,7 @@ function faultOf(converted: Json, original: AnyObject, to: Resource): string | u
 /** The converted object with the metadata of the original; only labels and annotations may have been converted. */
 function restored(converted: AnyObject, original: AnyObject): AnyObject {
   if (!isObject(converted.metadata)) throw new Error('missing metadata in converted object')
-  const metadata = structuredClone(original.metadata ?? {})
+  const metadata = copyJson(original.metadata ?? {})
   for (const field of ['labels', 'annotations'] as const) {
     const given = (converted.metadata as JsonObject)[field]
     if (given === undefined || given === null) {

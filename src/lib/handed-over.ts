@@ -21,6 +21,9 @@ export class HandedOver {
   }
 }
 
+/** A copy of an object as its JSON text would be read. */
+export const copyAsWritten = <O extends object>(object: O): O => asJson(object, { bytes: 0 }) as unknown as O
+
 /** Bytes of a number, a boolean or null, and of the quotes and commas around other values. */
 const SMALL_BYTES = 4
 

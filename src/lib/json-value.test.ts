@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { copyObject, deepEqual, getOwn, isObject, type JsonObject, setOwn } from './json-value.ts'
+import { copyJson, copyObject, deepEqual, getOwn, isObject, type JsonObject, setOwn } from './json-value.ts'
 
 test('numbers are equal by value, whether written as number or bigint', () => {
   assert.ok(deepEqual(1, 1n))
@@ -27,9 +27,10 @@ test('prototype keys are plain data to set, get and copy', () => {
   assert.equal(Object.getPrototypeOf(object), Object.prototype)
   assert.deepEqual(getOwn(object, '__proto__'), { polluted: true })
   assert.equal(getOwn(object, 'constructor'), undefined)
-  const copy = copyObject(object)
-  assert.deepEqual(Object.keys(copy), ['__proto__'])
-  assert.equal(Object.getPrototypeOf(copy), Object.prototype)
+  for (const copy of [copyObject(object), copyJson(object)]) {
+    assert.deepEqual(Object.keys(copy), ['__proto__'])
+    assert.equal(Object.getPrototypeOf(copy), Object.prototype)
+  }
 })
 
 test('only objects that are neither null nor arrays are objects', () => {

@@ -47,12 +47,17 @@ export function copyObject<T>(object: { readonly [key: string]: T }): { [key: st
 
 const FEW_KEYS = 1024
 
-/** A deep copy of plain data. structuredClone takes three times as long for large values. */
+/** A deep copy of plain data. structuredClone takes five times as long, and a list of keys, or a call for each text, twice. */
 export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson) as T
   const copy: JsonObject = {}
-  for (const key of Object.keys(value)) setOwn(copy, key, copyJson((value as unknown as JsonObject)[key]!))
+  for (const key in value) {
+    const member = value[key] as Json
+    const copied = typeof member === 'object' ? copyJson(member) : member
+    if (key === '__proto__') setOwn(copy, key, copied)
+    else copy[key] = copied
+  }
   return copy as T
 }
 

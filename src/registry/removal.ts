@@ -4,7 +4,7 @@
  */
 import { stringifyJson } from '../codec/json.ts'
 import { encodeStored, withRevision } from '../codec/stored-bytes.ts'
-import { deepEqual, type JsonObject } from '../lib/json-value.ts'
+import { copyJson, deepEqual, type JsonObject } from '../lib/json-value.ts'
 import { finish, type Step, waitFor } from '../lib/step.ts'
 import { millisecondsAt, timestampOf } from '../lib/time.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
@@ -124,8 +124,7 @@ type Plan =
 function planDeletion(resource: Resource, stored: AnyObject, { options, ctx }: { options: DeleteOptions; ctx: CallContext }): Plan {
   const { deletion } = resource.def
   // Only metadata changes, unless the kind changes more.
-  const object: AnyObject =
-    deletion?.onFirst || deletion?.onMark ? structuredClone(stored) : { ...stored, metadata: { ...stored.metadata } }
+  const object: AnyObject = deletion?.onFirst || deletion?.onMark ? copyJson(stored) : { ...stored, metadata: { ...stored.metadata } }
   const { metadata } = object
   if (deletion?.onFirst && !metadata.deletionTimestamp) {
     metadata.deletionTimestamp = timestampOf(ctx.now)

@@ -1,7 +1,7 @@
 /** The scale subresource: an object's size, read and written as a Scale. */
 import { parseObject } from '../codec/stored-bytes.ts'
 import { Scale } from '../kinds/autoscaling/scale.ts'
-import { isObject } from '../lib/json-value.ts'
+import { copyJson, isObject } from '../lib/json-value.ts'
 import { isStep, type Step } from '../lib/step.ts'
 import { withManagedFields } from '../patch/managers.ts'
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from '../patch/scale-ownership.ts'
@@ -84,7 +84,7 @@ function resize(write: Write): void {
   const scale = write.object as Scale
   if (scale.spec.replicas === UNSET) throw badRequest(`the spec replicas field ${JSON.stringify(`.${pathOf(call)}`)} cannot be empty`)
   checkScale(call, scale, before!)
-  const object = structuredClone(before!)
+  const object = copyJson(before!)
   declaredScale(call).setReplicas(object, scale.spec.replicas ?? 0)
   const { resourceVersion, managedFields = [] } = scale.metadata
   if (resourceVersion) object.metadata.resourceVersion = resourceVersion

@@ -1,5 +1,5 @@
 /** Writes as the declaration of a kind wants them: preparing, validating and warning, on create and on update. */
-import { deepEqual } from '../lib/json-value.ts'
+import { copyJson, deepEqual } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
 import { check, ruledFields } from '../schema/check.ts'
@@ -139,7 +139,7 @@ function refuse({ group, kind }: Resource, { metadata }: AnyObject, errors: read
 }
 
 function takeSubresource(update: UpdateSubresource<AnyObject>, name: string, sent: AnyObject, stored: AnyObject): AnyObject {
-  const taken = update.merge ? update.merge(sent, structuredClone(stored)) : { ...stored, [name]: sent[name] }
+  const taken = update.merge ? update.merge(sent, copyJson(stored)) : { ...stored, [name]: sent[name] }
   const kept = { ...stored.metadata, resourceVersion: sent.metadata.resourceVersion ?? stored.metadata.resourceVersion! }
   const metadata = update.keepsMetadata
     ? { ...kept, ...(sent.metadata.managedFields && { managedFields: sent.metadata.managedFields }) }

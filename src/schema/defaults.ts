@@ -2,6 +2,7 @@
  * Fills in the defaults of a conformed object in place: fields' own first, then those that a message derives from several fields, innermost
  * first.
  */
+import { copyJson } from '../lib/json-value.ts'
 import type { AnyType, MessageShape } from './types.ts'
 
 /** Fills in `value`, which must be a private copy. Returns it, for messages that were absent. */
@@ -50,7 +51,7 @@ function messageFiller(shape: MessageShape): Filler | undefined {
     const { default: preset } = type.flags
     const fill = fillerOf(type)
     if (preset !== undefined) {
-      const copy = typeof preset === 'object' ? () => structuredClone(preset) : () => preset
+      const copy = typeof preset === 'object' ? () => copyJson(preset) : () => preset
       steps.push(m => {
         if (m[name] === undefined || m[name] === null) m[name] = copy()
       })

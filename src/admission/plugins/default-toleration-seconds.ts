@@ -1,6 +1,8 @@
 /** Pods stay some minutes on nodes that are not ready or out of reach, unless they say how long. */
+
 import type { Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
+import { copyJson } from '../../lib/json-value.ts'
 import type { Attributes } from '../attributes.ts'
 import type { Plugin } from '../plugin.ts'
 
@@ -23,7 +25,7 @@ export function defaultTolerationSeconds({ notReady, unreachable }: TolerationSe
       const spec = object['spec'] as PodSpec
       const given = spec.tolerations ?? []
       const missing = defaults.filter(({ key }) => !given.some(toleration => covers(toleration, key)))
-      if (missing.length > 0) spec.tolerations = [...given, ...structuredClone(missing)]
+      if (missing.length > 0) spec.tolerations = [...given, ...copyJson(missing)]
     },
   }
 }

@@ -3,7 +3,7 @@ import { JsonError, parseJson } from '../../codec/json.ts'
 import { qosClassOf } from '../../kinds/rules/pod/resources/qos.ts'
 import { Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { validateTolerations } from '../../kinds/rules/pod/scheduling/toleration-rules.ts'
-import { jsonTypeName } from '../../lib/json-value.ts'
+import { copyJson, jsonTypeName } from '../../lib/json-value.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { refTo } from '../../schema/refs.ts'
 import { notFound, StatusError } from '../../schema/status-error.ts'
@@ -62,7 +62,7 @@ export function podTolerationRestriction({ namespace: find, cluster = {} }: PodT
       if (!spec) return
       const defaults = attributes.operation === 'CREATE' ? (ofNamespace(attributes, DEFAULTS) ?? cluster.default ?? []) : []
       const added = [...defaults, ...(qosClassOf(spec) === 'BestEffort' ? [] : [MEMORY_PRESSURE])]
-      if (added.length > 0) spec.tolerations = mergeTolerations([...(spec.tolerations ?? []), ...structuredClone(added)])
+      if (added.length > 0) spec.tolerations = mergeTolerations([...(spec.tolerations ?? []), ...copyJson(added)])
       check(attributes, spec.tolerations ?? [])
     },
     validate(attributes) {

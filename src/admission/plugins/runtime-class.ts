@@ -3,7 +3,7 @@
 import type { Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { setOwn } from '../../lib/json-value.ts'
+import { copyJson, setOwn } from '../../lib/json-value.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { forbiddenRequest, type StatusError } from '../../schema/status-error.ts'
@@ -53,7 +53,7 @@ function newPodSpec({ operation, resource, subresource, object }: Attributes): P
 
 function setOverhead(spec: PodSpec, amounts: Amounts, attributes: Attributes): void {
   if (Object.keys(spec.overhead ?? {}).length > 0 && !isSame(amounts, spec.overhead!)) throw refusal(attributes, MISMATCH)
-  if (Object.keys(amounts).length > 0) spec.overhead = structuredClone(amounts)
+  if (Object.keys(amounts).length > 0) spec.overhead = copyJson(amounts)
 }
 
 function setScheduling(spec: PodSpec, { nodeSelector = {}, tolerations }: Scheduling, attributes: Attributes): void {

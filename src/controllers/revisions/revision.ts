@@ -9,7 +9,7 @@ import type { ControllerRevision } from '../../kinds/apps/controllerrevision.ts'
 import { meansTheSame } from '../../kinds/rules/compare.ts'
 import { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { compareText } from '../../lib/go-text.ts'
-import { isObject } from '../../lib/json-value.ts'
+import { copyJson, isObject } from '../../lib/json-value.ts'
 import { fillDefaults } from '../../schema/defaults.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
 import { controllerReference } from '../pods/pod-template.ts'
@@ -30,7 +30,7 @@ export function holdsTemplate(revision: ControllerRevision, template: PodTemplat
   const held = templateOf(revision)
   if (!held) return false
   if (meansTheSame(PodTemplateSpec, held, template)) return true
-  const filled = structuredClone(held)
+  const filled = copyJson(held)
   fillDefaults(PodTemplateSpec, filled)
   return meansTheSame(PodTemplateSpec, filled, template)
 }

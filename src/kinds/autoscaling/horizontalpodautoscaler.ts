@@ -1,5 +1,6 @@
 /** HorizontalPodAutoscaler scales a workload according to its metrics. */
 
+import { copyJson } from '../../lib/json-value.ts'
 import { isValidPathSegmentName } from '../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
@@ -80,8 +81,8 @@ export const HorizontalPodAutoscaler = defineKind({
     dropRoundTripAnnotations(metadata)
     if (!spec.metrics?.length) spec.metrics = [averageCpu(DEFAULT_UTILIZATION)]
     if (!spec.behavior) return
-    spec.behavior.scaleUp = { ...structuredClone(SCALE_UP), ...given(spec.behavior.scaleUp) }
-    spec.behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...given(spec.behavior.scaleDown) }
+    spec.behavior.scaleUp = { ...copyJson(SCALE_UP), ...given(spec.behavior.scaleUp) }
+    spec.behavior.scaleDown = { ...copyJson(SCALE_DOWN), ...given(spec.behavior.scaleDown) }
   },
   prepareForCreate: (o, { gate }) => dropTolerance(o.spec, undefined, gate),
   prepareForUpdate: (o, old, { gate }) => dropTolerance(o.spec, old.spec, gate),

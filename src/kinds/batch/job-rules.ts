@@ -1,7 +1,7 @@
 /** Rules for jobs and for templates of jobs. */
 
 import { goQuote } from '../../lib/go-text.ts'
-import { deepEqual } from '../../lib/json-value.ts'
+import { copyJson, deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDomainPrefixedPath } from '../../lib/names.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import {
@@ -189,7 +189,7 @@ function* validateTemplateChange(
   const isIdle = isSuspended && (!status.startTime || hasCondition(status, 'Suspended')) && !status.active
   const mayMove = gate('MutableSchedulingDirectivesForSuspendedJobs') ? isIdle : isSuspended && !status.startTime
   const mayResize = isSuspended && isIdle && gate('MutablePodResourcesForSuspendedJobs')
-  const expected = structuredClone(spec.template)
+  const expected = copyJson(spec.template)
   if (mayMove) takePlacement(expected, template)
   if (mayResize) {
     takeResources(expected, template)

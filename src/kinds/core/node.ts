@@ -3,7 +3,7 @@
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
-import { isObject, type Json } from '../../lib/json-value.ts'
+import { copyJson, isObject, type Json } from '../../lib/json-value.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -144,7 +144,7 @@ const NodeStatus = message(
   },
   {
     defaults(status) {
-      if (status.capacity && !status.allocatable) status.allocatable = structuredClone(status.capacity)
+      if (status.capacity && !status.allocatable) status.allocatable = copyJson(status.capacity)
     },
   },
 )

@@ -1,5 +1,5 @@
 /** PersistentVolumeClaim requests storage: its size, class and access modes. */
-import { getOwn, setOwn } from '../../lib/json-value.ts'
+import { copyJson, getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, parseQuantity } from '../../lib/quantity.ts'
 import { age } from '../../schema/columns.ts'
@@ -183,8 +183,8 @@ function withoutChangeable(
   old: Claim,
   upgrades: boolean,
 ): { spec: PersistentVolumeClaimSpec; old: PersistentVolumeClaimSpec } {
-  const spec = structuredClone(claim.spec)
-  const before = structuredClone(old.spec)
+  const spec = copyJson(claim.spec)
+  const before = copyJson(old.spec)
   if (!before.volumeName && spec.volumeName) before.volumeName = spec.volumeName
   const given = annotatedClass(old)
   const { storageClassName } = spec

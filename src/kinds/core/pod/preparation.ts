@@ -1,5 +1,5 @@
 /** Prepares a pod before it is validated and stored. */
-import { getOwn } from '../../../lib/json-value.ts'
+import { copyJson, getOwn } from '../../../lib/json-value.ts'
 import type { KObject } from '../../../schema/kind.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import type { LabelSelector } from '../../rules/meta.ts'
@@ -31,7 +31,7 @@ export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): vo
 
 /** Completes a changed pod; resources of the whole pod are kept when a client that does not support the field leaves it out. */
 export function prepareChangedPod(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
-  if (old.spec.resources) pod.spec.resources ??= structuredClone(old.spec.resources)
+  if (old.spec.resources) pod.spec.resources ??= copyJson(old.spec.resources)
   dropDisabledPodFields(pod, old, gate)
 }
 
