@@ -1,6 +1,14 @@
 /** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
 import type { LateItem, ListItem } from '../codec/list-item.ts'
-import { bufferOf, type ExpectedBytes, parseObject, replaceRevision, revisionOffset, withRevision } from '../codec/stored-bytes.ts'
+import {
+  asStored,
+  bufferOf,
+  type ExpectedBytes,
+  parseObject,
+  replaceRevision,
+  revisionOffset,
+  withRevision,
+} from '../codec/stored-bytes.ts'
 import type { Revived } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
@@ -64,6 +72,8 @@ export class CachedRevision implements ObjectRevision {
   isRead = false
   #json: Buffer | undefined
   #object: AnyObject | undefined
+  /** The object that was written, as long as its writer does not change it. */
+  #written: AnyObject | undefined
   #source: ByteSource | undefined
   #isTracked = false
 
@@ -170,6 +180,10 @@ export class CachedRevision implements ObjectRevision {
   get object(): AnyObject | undefined {
     if (this.#object) return this.#object
     if (this.fault !== undefined) return undefined
+    if (this.#written) {
+      this.#setObject(asStored(this.#written, this.revision))
+      return this.#object
+    }
     const { json } = this
     if (json.length === 0) return undefined
     this.#setObject(parseObject(json))
@@ -185,6 +199,16 @@ export class CachedRevision implements ObjectRevision {
   /** Keeps the object that was written, which nobody changes any more, so that it need not be decoded. */
   keepObject({ metadata, ...others }: AnyObject): void {
     this.#setObject({ ...others, metadata: { ...metadata, resourceVersion: String(this.revision) } } as AnyObject)
+  }
+
+  /** The object, if it has been decoded. */
+  get decoded(): AnyObject | undefined {
+    return this.#object
+  }
+
+  /** Lets those who want the object meanwhile have a copy of the one that was written, which takes half the time of decoding. */
+  offerObject(written: AnyObject | undefined): void {
+    this.#written = written
   }
 
   /** Called when another revision has become current: later readers decode this object again. */

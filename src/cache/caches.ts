@@ -24,7 +24,7 @@ import { Freshness } from './freshness.ts'
 import { HistoryBudget } from './history-budget.ts'
 import { eachEntry, replay } from './loading.ts'
 import { OpenWatches } from './open-watches.ts'
-import { DEFAULT_HISTORY, type HistoryLimits, type ReadBack, ResourceCache } from './resource-cache.ts'
+import { DEFAULT_HISTORY, type HistoryLimits, type ReadBack, type Replaced, ResourceCache } from './resource-cache.ts'
 import { RevisionWaiters } from './revision-waiters.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 
@@ -454,13 +454,21 @@ export class Caches implements AsyncDisposable {
       const current = cache?.apply(event, written)
       if (cache) this.#history.add(cache.historyBytes - historyBytes)
       if (written?.isKept) current?.keepObject(written.object)
-      if (current) for (const observer of this.#observers) observer.changed(cache!.resource, current, previous)
+      if (current) this.#tellObservers(cache!.resource, { current, previous }, written)
       previous?.releaseObject()
       joining?.push(event)
     }
     this.#revision = revision
     this.#history.enforce()
     this.#waiters.wake(revision)
+  }
+
+  #tellObservers(resource: Resource, { current, previous }: Replaced, written: Writing | undefined): void {
+    // The stored bytes of a custom kind may have become another object by its schema.
+    const isOffered = written !== undefined && resource.def.custom === undefined
+    if (isOffered) current.offerObject(written.object)
+    for (const observer of this.#observers) observer.changed(resource, current, previous)
+    if (isOffered) current.offerObject(undefined)
   }
 
   /** History ages also where nothing is written. */

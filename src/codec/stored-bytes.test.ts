@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { AnyObject } from '../schema/object-meta.ts'
 import {
+  asStored,
   ExpectedBytes,
   encodeObject,
   encodeStored,
@@ -59,4 +60,19 @@ test('bytes without an empty resourceVersion have no offset', () => {
 
 test('a write past the limit of one object is refused', () => {
   assert.throws(() => encodeWrite(object({ data: { k: 'x'.repeat(9 << 20) } })), { code: 413 })
+})
+
+test('numbers past the safe range are read exactly, wherever they stand', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.string(), (number, before) => {
+      const exact = Number.isSafeInteger(Number(number)) ? Number(number) : number
+      assert.deepEqual(parseObject(encodeStored(object({ data: { before, number } })))['data'], { before, number: exact })
+    }),
+  )
+})
+
+test('an object is copied as it would be read from its bytes', () => {
+  const more = { data: { a: undefined, b: [1, undefined, { c: -0 }], d: null, e: 2n ** 60n } }
+  const given = object(more, { generateName: '', namespace: '', selfLink: '/a', creationTimestamp: undefined })
+  assert.deepEqual(asStored(given, 7), parseObject(withRevision(encodeStored(given), 7)))
 })

@@ -13,6 +13,7 @@
  * Kind, apiVersion and metadata come first, and in metadata only texts precede the resourceVersion. So the first
  * `"resourceVersion":""` in the bytes is always that of the object: inside a text its quotes would be escaped.
  */
+import { copyAsWritten } from '../lib/handed-over.ts'
 import { setOwn } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -92,7 +93,47 @@ export function encodeObject(object: AnyObject, resourceVersion: string | undefi
 const LEADING: ReadonlySet<string> = new Set(['name', 'generateName', 'namespace', 'selfLink', 'uid', 'resourceVersion'])
 
 /** The object that bytes hold, which this server has written. Big integers are exact. */
-export const parseObject = (bytes: Uint8Array): AnyObject => parseJson(bytes, { trusted: true }).value as unknown as AnyObject
+export function parseObject(bytes: Uint8Array): AnyObject {
+  const text = bufferOf(bytes).toString('utf8')
+  if (!mayBeInexact(text))
+    try {
+      return JSON.parse(text) as AnyObject
+    } catch {}
+  return parseJson(text, { trusted: true }).value as unknown as AnyObject
+}
+
+/** The object that `parseObject` would read from the bytes of an object with its revision: a copy of its own. */
+export function asStored(object: AnyObject, revision: number): AnyObject {
+  const copy = copyAsWritten(object)
+  const { metadata } = copy
+  metadata.resourceVersion = String(revision)
+  // These are not written either.
+  if (!metadata.generateName) delete metadata.generateName
+  if (!metadata.namespace) delete metadata.namespace
+  delete (metadata as { selfLink?: string }).selfLink
+  return copy
+}
+
+/** Digits from which on a number may be past the safe range. */
+const MANY_DIGITS = 15
+
+/**
+ * Whether JSON.parse may read a text otherwise than it was written: a long number, or a lone surrogate. As many digits in a row as that
+ * include one whose place is a multiple of their number, so that only few characters are looked at.
+ */
+function mayBeInexact(text: string): boolean {
+  for (let i = MANY_DIGITS - 1; i < text.length; i += MANY_DIGITS) {
+    if (!isDigit(text.charCodeAt(i))) continue
+    let first = i
+    let last = i
+    while (isDigit(text.charCodeAt(first - 1))) first--
+    while (isDigit(text.charCodeAt(last + 1))) last++
+    if (last - first + 1 >= MANY_DIGITS) return true
+  }
+  return text.includes('\\ud')
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 /** Where the digits of the revision belong; -1 when the bytes have no empty resourceVersion. */
 export function revisionOffset(stored: Buffer): number {
