@@ -1,5 +1,6 @@
 /** Messages of another kind sent to an object, such as a Binding to a pod, or a TokenRequest to a service account. */
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
+import { copyJson } from '../lib/json-value.ts'
 import { type Step, waitFor } from '../lib/step.ts'
 import { Budget } from '../schema/budget.ts'
 import { defineKind } from '../schema/kind.ts'
@@ -107,7 +108,7 @@ function* changeObject(
     effect: 'change',
     isAdmitted: true,
     merge(write) {
-      const copy = structuredClone(write.old!)
+      const copy = copyJson(write.old!)
       const outcome = declared.change!(copy, message.object as Envelope, ctx)
       deletes = outcome === 'delete'
       if (deletes) checkPreconditions(call.resource, write.stored!, { preconditions })
@@ -149,7 +150,7 @@ function* obtainApproval(
   const change: Change = {
     effect: 'change',
     merge(write) {
-      write.object = structuredClone(write.old!)
+      write.object = copyJson(write.old!)
       guard.approve(write.object, object, ctx)
     },
   }

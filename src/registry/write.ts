@@ -2,6 +2,7 @@
  * Every write, step by step. Create, replace, patch, apply, scale, status, bindings, evictions, reviews and deletes are one list
  * of steps over one value; verbs differ in the parts that their `Change` defines. Start at STEPS and `runWrite`.
  */
+import type { CachedRevision } from '../cache/cached-revision.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
 import { copyJson, type JsonObject } from '../lib/json-value.ts'
@@ -191,10 +192,14 @@ function read(write: Write): StepWork {
   write.stored = write.old = write.before = undefined
   if (!found || (change.effect === 'delete' && found.fault !== undefined)) return
   write.pace.atLeast(found.size)
-  write.stored = change.effect === 'delete' ? decodeStored(resource, found) : decodeReplaced(found)
+  write.stored = change.effect === 'delete' ? decodeStored(resource, found) : storedBefore(change, found)
   if (resource.conversion) return readServed(write, write.stored)
   write.old = write.before = write.stored
 }
+
+/** A change that was admitted as part of another write starts from a copy of the stored object, so that it can share what the cache has decoded. */
+const storedBefore = ({ isAdmitted }: Change, found: CachedRevision): AnyObject =>
+  (isAdmitted && found.fault === undefined && found.decoded) || decodeReplaced(found)
 
 function* readServed(write: Write, stored: AnyObject): Step<void> {
   write.old = write.before = yield* toServed(write.call.resource, stored)
