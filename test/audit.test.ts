@@ -132,34 +132,36 @@ test('the log is written before the response, and survives kill -9', patient, as
   for (const [id, status] of answered) assert.deepEqual(stages.get(id), ['RequestReceived ', `ResponseComplete ${status}`], id)
 })
 
-test('lines for a standard output that is read slowly wait, and none is lost or cut off', patient, async t => {
-  const folder = temporaryDirectory(t)
-  const policyFile = join(folder, 'policy.yaml')
-  writeFileSync(policyFile, JSON.stringify(policy({ level: 'RequestResponse', verbs: ['create'] })))
-  const server = await startProcess(t, { flags: ['--audit-policy-file', policyFile, '--audit-log-path', '-', '--processes', '2'] })
-  const { stdout } = server.child
-  // More than a pipe holds.
-  const creating = Array.from({ length: 12 }, (_, i) =>
-    ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(`c${i}`, { x: 'x'.repeat(50_000) }), ...named(`id-${i}`) }),
-  )
-  let text = ''
-  stdout!.setEncoding('utf8').on('data', (part: string) => {
-    text += part
-    stdout!.pause()
-    setImmediate(() => stdout!.resume())
-  })
-  for (const { status } of await Promise.all(creating)) assert.equal(status, 201)
-  const lines = () => text.split('\n').filter(line => line.startsWith('{'))
-  await eventually('all lines', () => (lines().length >= 24 ? true : undefined))
-  const found = lines().map(line => JSON.parse(line))
-  assert.deepEqual(
-    found
+test(
+  'lines for a standard output that is read slowly wait, and none is lost, cut off or mixed with that of another process',
+  patient,
+  async t => {
+    const folder = temporaryDirectory(t)
+    const policyFile = join(folder, 'policy.yaml')
+    writeFileSync(policyFile, JSON.stringify(policy({ level: 'RequestResponse', verbs: ['create'] })))
+    const server = await startProcesses(t, 2, { flags: ['--audit-policy-file', policyFile, '--audit-log-path', '-'] })
+    const clients = [server.client(), server.client()]
+    for (const client of clients) assert.equal((await client.ask('/version')).status, 200)
+    // Each line is more than a pipe holds.
+    const creating = Array.from({ length: 12 }, (_, i) =>
+      clients[i % 2]!.ask(CONFIG_MAPS, { method: 'POST', body: configMap(`c${i}`, { x: 'x'.repeat(90_000) }), ...named(`id-${i}`) }),
+    )
+    const { stdout } = server.child
+    let text = ''
+    stdout!.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+      stdout!.pause()
+      setImmediate(() => stdout!.resume())
+    })
+    for (const { status } of await Promise.all(creating)) assert.equal(status, 201)
+    const lines = () => text.split('\n').slice(0, -1)
+    await eventually('all lines', () => (lines().length >= 24 ? true : undefined))
+    const completed = lines()
+      .map(line => JSON.parse(line))
       .filter(({ stage }) => stage === 'ResponseComplete')
-      .map(({ auditID }) => auditID)
-      .toSorted(),
-    Array.from({ length: 12 }, (_, i) => `id-${i}`).toSorted(),
-  )
-})
+    assert.deepEqual(completed.map(({ auditID }) => auditID).toSorted(), Array.from({ length: 12 }, (_, i) => `id-${i}`).toSorted())
+  },
+)
 
 test('several processes write one log, which is rotated once, and count together', patient, async t => {
   const folder = temporaryDirectory(t)

@@ -1,4 +1,5 @@
 /** Writes each event as a line of a log. */
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type AuditEvent, eventJson, eventLine } from './event.ts'
 import type { AuditSink, LostEvents } from './sink.ts'
 
@@ -7,8 +8,8 @@ export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /** Where lines go: a file, or standard output. */
 export type LineWriter = {
-  /** Throws when the line could not be written. */
-  append(line: string): void
+  /** Throws, at once or later, when the lines could not be written. Where it takes its time, the next lines may be given already. */
+  append(lines: string): void | Promise<void>
   close(): Promise<void>
 }
 
@@ -37,6 +38,8 @@ export class LogSink implements AuditSink {
   /** Resolves with the write at the end of this iteration. */
   #settled: Promise<void> | undefined
   #settle: (() => void) | undefined
+  /** Resolves when a writer that takes its time has written all that it was given. */
+  #writing: Promise<void> | undefined
 
   constructor(writer: LineWriter, options: LogSinkOptions) {
     this.#writer = writer
@@ -44,7 +47,7 @@ export class LogSink implements AuditSink {
     this.#options = options
   }
 
-  write(events: readonly AuditEvent[]): boolean {
+  write(events: readonly AuditEvent[]): MaybePromise<boolean> {
     for (const event of events) {
       this.#events.push(event)
       this.#lines += `${this.#format(event)}\n`
@@ -55,31 +58,42 @@ export class LogSink implements AuditSink {
   }
 
   settled(): Promise<void> | undefined {
-    if (!this.#flushing) return undefined
+    if (!this.#flushing) return this.#writing
     return (this.#settled ??= new Promise(resolve => {
       this.#settle = resolve
     }))
   }
 
   async close(): Promise<void> {
-    this.#flush()
+    await this.#flush()
     await this.#writer.close()
   }
 
-  #flush(): boolean {
+  #flush(): MaybePromise<boolean> {
     if (this.#flushing) clearImmediate(this.#flushing)
     const [events, lines, settle] = [this.#events, this.#lines, this.#settle]
     this.#flushing = this.#settled = this.#settle = undefined
     this.#events = []
     this.#lines = ''
-    try {
-      if (events.length > 0) this.#writer.append(lines)
-      return true
-    } catch (error) {
-      this.#options.lost(PLUGIN, (error as Error).message, events)
-      return false
-    } finally {
+    const done = (isKept: boolean): boolean => {
       settle?.()
+      return isKept
+    }
+    const failed = (error: unknown): boolean => {
+      this.#options.lost(PLUGIN, (error as Error).message, events)
+      return done(false)
+    }
+    try {
+      const written = events.length > 0 ? this.#writer.append(lines) : undefined
+      if (!written) return done(true)
+      const finished = written.then(() => done(true), failed)
+      const writing = finished.then(() => {
+        if (this.#writing === writing) this.#writing = undefined
+      })
+      this.#writing = writing
+      return finished
+    } catch (error) {
+      return failed(error)
     }
   }
 }

@@ -215,6 +215,30 @@ test('the lines of one iteration are written with one call, and whoever waits fo
   assert.deepEqual(ids(), ['a,b,c', 'd', 'e'])
 })
 
+test('a writer that takes its time makes those wait who need their lines', async () => {
+  const go: ((why?: Error) => void)[] = []
+  const lost: string[] = []
+  const append = () => new Promise<void>((resolve, reject) => go.push(why => (why ? reject(why) : resolve())))
+  const options = { format: 'json', lost: (_plugin: string, why: string) => void lost.push(why) } as const
+  const sink = new LogSink({ append, async close() {} }, { ...options, isGrouped: true })
+  sink.write([event('a')])
+  let isSettled = false
+  const settled = sink.settled()!.then(() => (isSettled = true))
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  assert.deepEqual([go.length, isSettled], [1, false])
+  const late = sink.settled()
+  assert.ok(late)
+  go[0]!()
+  await Promise.all([settled, late])
+  assert.equal(sink.settled(), undefined)
+  const strict = new LogSink({ append, async close() {} }, { ...options, isGrouped: false })
+  const kept = strict.write([event('b')])
+  go[1]!(new Error('EPIPE: broken pipe, write'))
+  assert.equal(await kept, false)
+  assert.deepEqual(lost, ['EPIPE: broken pipe, write'])
+})
+
 test('whoever waits for lines that cannot be written goes on, and they are counted', async () => {
   const lost: string[] = []
   const writer = {

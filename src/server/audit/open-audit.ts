@@ -25,7 +25,7 @@ export type AuditParts = {
   readonly log: Log
   readonly clock: Clock
   /** The other processes of this server. */
-  readonly siblings?: Pick<Siblings, 'isFirst' | 'ask' | 'answer'> | undefined
+  readonly siblings?: Pick<Siblings, 'isFirst' | 'ask' | 'answer' | 'alone'> | undefined
   /** A further sink, which gets every event. */
   readonly watcher?: AuditSink | undefined
 }
@@ -101,7 +101,7 @@ type SinkParts = AuditParts & { readonly lost: LostEvents }
 
 function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.path) return []
-  const writer = config.path === '-' ? STANDARD_OUTPUT : openLog(config.path, config, parts)
+  const writer = config.path === '-' ? standardOutput(parts.siblings) : openLog(config.path, config, parts)
   // A request that is refused when its event is lost has to know that at once.
   const isGrouped = config.mode !== 'blocking-strict'
   return [behind(new LogSink(writer, { format: config.format, lost: parts.lost, isGrouped }), { config, isConcurrent: false, ...parts })]
@@ -134,11 +134,20 @@ function openLog(path: string, config: AuditConfig['log'], { log, clock, sibling
 const ROTATION = 'audit log rotation'
 
 const STDOUT = 1
-const STANDARD_OUTPUT: LineWriter = {
-  append(line) {
-    writeWhole(STDOUT, Buffer.from(line))
-  },
-  async close() {},
+
+/** Processes that share an output write in turn: a pipe mixes long lines that are written at the same time. */
+function standardOutput(siblings: AuditParts['siblings']): LineWriter {
+  const write = (lines: string) => writeWhole(STDOUT, Buffer.from(lines))
+  let last = Promise.resolve()
+  const writeAlone = (lines: string) => siblings!.alone('audit output', async () => ({ result: write(lines) }))
+  return {
+    append(lines) {
+      if (!siblings) return write(lines)
+      last = last.catch(() => {}).then(() => writeAlone(lines))
+      return last
+    },
+    async close() {},
+  }
 }
 
 function webhookSinks({ webhook: config }: AuditConfig, parts: SinkParts): AuditSink[] {
