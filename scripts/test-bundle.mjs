@@ -23,7 +23,7 @@ export async function bundleTests(files, folder) {
     sourcemap: 'external',
     sourcesContent: false,
     define: { ...(await workerDefinitions()), 'import.meta.url': OWN_ADDRESS },
-    external: ['lmdb', 'pino', 'ws', 'esbuild', 'typescript'],
+    external: ['lmdb', 'pino', 'ws', 'esbuild', 'typescript', 'playwright-core', 'axe-core'],
     logLevel: 'warning',
     plugins: [ownAddresses, fewerRuns],
   })
