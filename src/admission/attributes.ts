@@ -39,10 +39,10 @@ export interface Attributes {
   /** How long the request may still take; undefined where nothing bounds it. */
   readonly remainingMs: number | undefined
   /**
-   * Reads a document, such as a patched object, as an object of `kind`: unknown fields are dropped, defaults are set. A document in
-   * another served version of the resource is converted. Throws a StatusError.
+   * Reads a patched document in a served version of the resource as an object of `kind`, with defaults. Unknown fields of built-in kinds
+   * are dropped, those of custom kinds only when the object is stored. Throws a StatusError, UnreadableDocument or UnsuitableKind.
    */
-  decode(document: Json, version?: Resource): Step<AnyObject>
+  decode(document: Json, version: Resource, reading?: Reading): Step<AnyObject>
   /** An object of this resource in another served version. */
   convert(object: AnyObject, version: Resource): Step<AnyObject>
   /** Adds a warning to the response. */
@@ -53,6 +53,26 @@ export interface Attributes {
   needs(resource: ResourceName, read: AnyObject): void
   /** Calls the listener once, when this attempt at the write is over. The response waits for its work. */
   onEnd(listener: EndListener): void
+}
+
+/** How a document is read: `strict` refuses unknown fields; `merged` is one of the right kind by construction, merged as values. */
+export type Reading = 'lenient' | 'strict' | 'merged'
+
+/** A merged document that has no place in the Go type of its kind. */
+export class UnreadableDocument extends Error {}
+
+/** A patched document is of a kind that cannot be converted to that of the request. */
+export class UnsuitableKind extends Error {
+  /** Whether it is of another group or version. */
+  readonly isOfOtherVersion: boolean
+  /** The Go type of its kind, such as `v1.Deployment`. */
+  readonly type: string
+
+  constructor(message: string, { isOfOtherVersion, type }: { readonly isOfOtherVersion: boolean; readonly type: string }) {
+    super(message)
+    this.isOfOtherVersion = isOfOtherVersion
+    this.type = type
+  }
 }
 
 /** Is told whether a write was stored. */

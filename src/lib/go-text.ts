@@ -83,6 +83,19 @@ function escaped(code: number): string {
 
 const hex = (code: number, width: number) => code.toString(16).padStart(width, '0')
 
+/** A value of a Go type that JSON does not have, such as a time: how `%v` and `%#v` print it, and its type. It stands in decoded values. */
+export class GoValue {
+  readonly print: string
+  readonly syntax: string
+  readonly type: string
+
+  constructor(print: string, syntax: string, type: string) {
+    this.print = print
+    this.syntax = syntax
+    this.type = type
+  }
+}
+
 /** A decoded JSON value as `%v` prints it: `map[a:1 b:[x y]]`. */
 export const goPrint = (value: Json | undefined): string => goShown(value, goWholePrint)
 
@@ -90,6 +103,7 @@ export const goPrint = (value: Json | undefined): string => goShown(value, goWho
 export function goWholePrint(value: Json | undefined): string {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return `[${value.map(goWholePrint).join(' ')}]`
+  if ((value as unknown) instanceof GoValue) return (value as unknown as GoValue).print
   if (isObject(value)) {
     const members = Object.keys(value).sort(compareText)
     return `map[${members.map(key => `${key}:${goWholePrint(value[key])}`).join(' ')}]`
@@ -104,6 +118,7 @@ function wholeSyntax(value: Json): string {
   if (value === null) return 'interface {}(nil)'
   if (typeof value === 'string') return goQuote(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map(wholeSyntax).join(', ')}}`
+  if ((value as unknown) instanceof GoValue) return (value as unknown as GoValue).syntax
   if (isObject(value)) {
     const members = Object.keys(value).sort(compareText)
     return `map[string]interface {}{${members.map(key => `${goQuote(key)}:${wholeSyntax(value[key]!)}`).join(', ')}}`
@@ -160,6 +175,7 @@ function firstOf(value: Json, budget: { left: number }): Json {
 export function goType(value: Json | undefined): string {
   if (value === null || value === undefined) return '%!s(<nil>)'
   if (Array.isArray(value)) return '[]interface {}'
+  if ((value as unknown) instanceof GoValue) return (value as unknown as GoValue).type
   if (typeof value === 'object') return 'map[string]interface {}'
   if (typeof value === 'boolean') return 'bool'
   if (typeof value === 'string') return 'string'

@@ -78,7 +78,7 @@ test('the leniencies of kube-apiserver are kept', () => {
   assert.deepEqual(apply({}, { op: 'add', path: 'x/a', value: 1 }), { a: 1 })
   assert.deepEqual(apply({ a: 1 }, { op: 'replace', path: '', value: { b: 2 } }), { b: 2 })
   assert.deepEqual(apply({}, { op: 'test', path: '/a' }), {})
-  fails({}, { op: 'replace', path: '', value: 1 }, 'replace operation value must be object or array')
+  fails({}, { op: 'replace', path: '', value: 1 }, 'replace operation value must be object or array: %!w(<nil>)')
 })
 
 test('tests compare by value', () => {

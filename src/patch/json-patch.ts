@@ -122,7 +122,7 @@ class Patching {
     const path = required(operation.path, 'replace operation failed to decode path')
     const value = operation.value ?? null
     if (path === '') {
-      if (typeof value !== 'object' || value === null) throw new PatchError('replace operation value must be object or array')
+      if (typeof value !== 'object' || value === null) throw new PatchError('replace operation value must be object or array: %!w(<nil>)')
       this.#root = value
       return
     }

@@ -1,6 +1,6 @@
 // Faults of an applied configuration: fields the type does not know, values of another kind, repeated keys.
 
-import { goPrint, goSyntax, goType } from '../lib/go-text.ts'
+import { GoValue, goPrint, goSyntax, goType } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { AnyType, ScalarName } from '../schema/types.ts'
 import { pathText } from './field-set.ts'
@@ -83,7 +83,7 @@ function check(structure: Structure, value: Json | undefined, at: At): void {
       else at.report(`expected list, got &{${goPrint(value)}}`)
       return
     default:
-      if (isObject(value)) checkMembers(structure, value, at)
+      if (isObject(value) && !((value as unknown) instanceof GoValue)) checkMembers(structure, value, at)
       else if (structure.kind === 'message' || !structure.anything) at.report(`expected map, got &{${goPrint(value)}}`)
   }
 }

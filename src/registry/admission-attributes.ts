@@ -1,18 +1,16 @@
 /** A write as admission sees it. */
-import type { Attributes, EndListener } from '../admission/attributes.ts'
+import type { Attributes, EndListener, Reading } from '../admission/attributes.ts'
 import type { ResourceName } from '../admission/reader.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
-import { ConformError } from '../schema/conform.ts'
-import { conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { AnnotationLevel, RequestContext } from '../schema/request-context.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
-import { internalError } from '../schema/status-error.ts'
+import { readAdmitted } from './admitted-document.ts'
 import type { Call } from './api.ts'
 import { setDefaults } from './strategy.ts'
-import { convertVersion } from './version-conversion.ts'
+import { convertUnpruned } from './version-conversion.ts'
 import type { Write } from './write-value.ts'
 
 /** Made once for each attempt of a write. Rarely needed values are computed on demand. */
@@ -77,16 +75,19 @@ export class WriteAttributes implements Attributes {
     return this.#write.ctx.remainingMs
   }
 
-  *decode(document: Json, version: Resource = this.kind): Step<AnyObject> {
-    const { call, kind, ctx, change } = this.#write
-    if (change.effect === 'connect') return withoutMetadata(decodeAs(kind, document, ctx))
+  *decode(document: Json, version: Resource, reading: Reading = 'lenient'): Step<AnyObject> {
+    const { call, kind, ctx, change, deps, old } = this.#write
     // The body of a subresource has one version only.
-    if (kind !== call.resource || version === kind) return decodeAs(kind, document, ctx)
-    return yield* convertVersion(decodeAs(version, document, ctx), version, kind)
+    const expected = kind === call.resource ? version : kind
+    const read = readAdmitted(expected, { document, reading, findKind: deps.findKind, isCreate: !old })
+    const object = read.version === expected ? read.object : yield* convertUnpruned(read.object, read.version, expected)
+    setDefaults(expected, object, ctx)
+    if (change.effect === 'connect') return withoutMetadata(object)
+    return expected === kind ? object : yield* convertUnpruned(object, expected, kind)
   }
 
   convert(object: AnyObject, version: Resource): Step<AnyObject> {
-    return convertVersion(object, this.kind, version)
+    return convertUnpruned(object, this.kind, version)
   }
 
   warn(message: string): void {
@@ -124,20 +125,6 @@ export class WriteAttributes implements Attributes {
 /** The options of a connection have none. */
 function withoutMetadata({ metadata: _, ...rest }: AnyObject): AnyObject {
   return rest as AnyObject
-}
-
-function decodeAs(kind: Resource, document: Json, ctx: RequestContext): AnyObject {
-  try {
-    if (!isObject(document)) throw new ConformError('it is not an object')
-    const { value: object } = conformObject(kind, document)
-    object.kind = kind.kind
-    object.apiVersion = kind.apiVersion
-    setDefaults(kind, object, ctx)
-    return object
-  } catch (error) {
-    if (error instanceof ConformError) throw internalError(error.message)
-    throw error
-  }
 }
 
 /** The options of a request as an object of their kind; a patch creates or updates, and has theirs. */

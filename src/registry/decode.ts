@@ -202,7 +202,7 @@ const unrecognised = (expected: Expected, problem: string, bytes: Uint8Array): S
 const unidentified = ({ kind, isOptions }: Expected, problem: string, bytes: Uint8Array): StatusError =>
   badRequest(isOptions ? problem : `the object provided is unrecognized (must be of type ${kind}): ${problem} (${excerpt(bytes)})`)
 
-const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+export const TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 const EXCERPT = 30
 
 /** The beginning of the body: as text when it looks like an object, else in hex. */

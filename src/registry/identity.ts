@@ -43,14 +43,15 @@ export function wipeIdentity({ metadata }: AnyObject): void {
   for (const field of SET_BY_SERVER) if (metadata[field] !== undefined) delete metadata[field]
 }
 
+/** Metadata of a new object that no admission can decide; a time of deletion stays if admission has set one. */
+const SET_AFTER_ADMISSION = ['selfLink', 'uid', 'creationTimestamp', 'managedFields']
+
 /** The metadata of a new object. Owned fields come last, as Kubernetes writes them: errors show objects in that order. */
 export function newMetadata(metadata: ObjectMeta, uid: string, creationTimestamp: string): ObjectMeta {
   const { managedFields } = metadata
   // A new object: deleting a field and adding it again would make every later access slower.
   const result: Record<string, unknown> = {}
-  for (const field in metadata)
-    if (field !== 'managedFields' && !(SET_BY_SERVER as readonly string[]).includes(field))
-      result[field] = metadata[field as keyof ObjectMeta]
+  for (const field in metadata) if (!SET_AFTER_ADMISSION.includes(field)) result[field] = metadata[field as keyof ObjectMeta]
   result['uid'] = uid
   result['creationTimestamp'] = creationTimestamp
   if (managedFields) result['managedFields'] = managedFields

@@ -66,7 +66,7 @@ function mistakenType(expected: Expected, value: JsonObject, findKind: FindKind 
   return mistakenKind(expected, { apiVersion: apiVersion || expected.apiVersion, kind: kind || expected.kind }, findKind)
 }
 
-function mistakenField(value: JsonObject): string | undefined {
+export function mistakenField(value: JsonObject): string | undefined {
   const field = ['apiVersion', 'kind'].find(name => typeof (value[name] ?? '') !== 'string')
   return field === undefined
     ? undefined

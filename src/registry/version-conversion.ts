@@ -46,12 +46,12 @@ export function* toStored(resource: Resource, served: AnyObject, ctx: Defaulting
 /** An object to be converted. Objects of built-in kinds are made anew when they are shaped, those of custom kinds may share parts. */
 const unshared = ({ def }: Resource, object: AnyObject): AnyObject => (def.custom ? copyJson(object) : object)
 
-/** An object of one served version in another one. */
-export function* convertVersion(object: AnyObject, from: Resource, to: Resource): Step<AnyObject> {
+/** An object of one served version in another one. Fields of custom objects that the other version does not know are kept. */
+export function* convertUnpruned(object: AnyObject, from: Resource, to: Resource): Step<AnyObject> {
   if (from === to) return object
   const wanted = [{ object: object as unknown as JsonObject, apiVersion: to.apiVersion }]
   const [converted] = yield* convertAll(from.conversion ? from : to, wanted)
-  return shaped(to, converted as unknown as AnyObject, object)
+  return to.def.custom ? (converted as unknown as AnyObject) : shaped(to, converted as unknown as AnyObject, object)
 }
 
 /** The bytes of a stored object in the served version. */

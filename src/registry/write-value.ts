@@ -44,6 +44,8 @@ export type Write = {
   /** The managers of its fields, where decoding the body decides them, as for an apply. */
   managers: readonly ManagedFieldsEntry[] | undefined
   attributes: WriteAttributes | undefined
+  /** Whether admission has replaced a custom object: fields that its schema does not know are still in it. */
+  isUnpruned: boolean
   reservation: Reservation | undefined
   /** The object as it was before it got a generated name. */
   unnamed: { readonly object: AnyObject; readonly resource: Resource } | undefined
@@ -122,6 +124,7 @@ export function newWrite(
     object: undefined,
     managers: undefined,
     attributes: undefined,
+    isUnpruned: false,
     reservation: undefined,
     unnamed: undefined,
     shown: undefined,

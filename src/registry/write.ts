@@ -9,6 +9,7 @@ import { copyJson, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type Step, waitFor } from '../lib/step.ts'
 import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
+import { conformObject } from '../schema/custom-schema.ts'
 import { nullEmptyLists } from '../schema/empty-lists.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
@@ -233,6 +234,7 @@ function* mutate(write: Write): Step<void> {
   const { admission } = write.deps
   if (!admission || write.change.isAdmitted) return
   write.attributes = new WriteAttributes(write)
+  write.isUnpruned = false
   yield* admission.mutate(write.attributes)
   yield* takeMutated(write)
 }
@@ -247,6 +249,8 @@ function* takeMutated(write: Write): Step<void> {
     return
   }
   const { managedFields } = object.metadata
+  // A webhook that empties the list takes all fields from their managers.
+  if (mutated.metadata.managedFields?.length === 0) delete mutated.metadata.managedFields
   const read = mutated === object ? undefined : yield* readManagers(mutated.metadata.managedFields)
   if (read && !read.ok) {
     setManagers(mutated, managedFields ?? [])
@@ -256,6 +260,7 @@ function* takeMutated(write: Write): Step<void> {
   }
   write.warnings.push(...removeDuplicateOwners(mutated, 'after mutating admission happens'))
   if (write.kind === write.call.resource) keepIdentity(write, mutated)
+  write.isUnpruned = mutated !== object && write.kind.def.custom !== undefined
   write.object = mutated
 }
 
@@ -389,9 +394,12 @@ function* shownObject({ call, resource, object, change }: Write): Step<AnyObject
   return object && resource !== call.resource && !storesNothing(change) ? yield* toServed(call.resource, object) : object
 }
 
-/** Converts an object of a custom kind to the stored version. */
+/** Converts an object of a custom kind to the stored version, which also removes the unknown fields that admission has added. */
 function toStoredVersion(write: Write): StepWork {
-  if (write.resource.def.custom && !storesNothing(write.change)) return convert(write)
+  const { resource, change, object, isUnpruned } = write
+  if (!resource.def.custom || storesNothing(change)) return
+  if (resource.conversion) return convert(write)
+  if (isUnpruned && object) write.object = conformObject(resource, object as unknown as JsonObject).value as AnyObject
 }
 
 /** Stores the object unless another write came first; leaves `done` unset then. */

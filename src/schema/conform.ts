@@ -238,7 +238,7 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
       return (value, walk) => {
         if (value === null) return undefined
         if (typeof value !== 'string') throw mismatchAs(value, '[]uint8', walk)
-        return drop(value === '' ? '' : reading(() => canonicalBase64(value)), value === '')
+        return drop(value === '' ? '' : reading(() => canonicalBase64(value), 'error decoding from json: '), value === '')
       }
     case 'time':
       return timeReader(parseTime, formatTime)
@@ -275,11 +275,13 @@ const timeReader =
     return isZeroTime(instant) ? undefined : format(instant)
   }
 
-function reading<T>(read: () => T): T {
+/** `converting` precedes the message where the value was merged as a decoded one. */
+function reading<T>(read: () => T, converting = ''): T {
   try {
     return read()
   } catch (error) {
-    throw new ConformError((error as Error).message)
+    const { message } = error as Error
+    throw new ConformError(message, converting + message)
   }
 }
 

@@ -54,11 +54,13 @@ export function* validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, at:
   yield* validateGeneration(meta, at)
   if ((meta.generation ?? 0) < (old.generation ?? 0))
     yield invalid(withValue(at.generation, meta.generation ?? 0), 'must not be decremented')
+  if (!meta.name) yield required(at.name, 'name or generateName is required')
   for (const field of ['name', 'namespace', 'uid'] as const)
     if ((meta[field] ?? '') !== (old[field] ?? '')) yield invalid(at[field], IMMUTABLE)
   for (const field of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const)
     if ((meta[field] ?? null) !== (old[field] ?? null)) yield invalid(withValue(at[field], meta[field] ?? null), IMMUTABLE)
   yield* validateCollections(meta, at)
+  if (meta.finalizers) yield* validateFinalizers(meta.finalizers, at.finalizers)
 }
 
 /** Keys are qualified names and values label values; errors point at the map, and show the key or value. */

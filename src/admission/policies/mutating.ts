@@ -6,12 +6,13 @@ import { CelList, elementsOf } from '../../cel/runtime/values.ts'
 import { deepEqual, type Json, type JsonObject } from '../../lib/json-value.ts'
 import type { Step } from '../../lib/step.ts'
 import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from '../../patch/json-patch.ts'
+import { typedErrors, typedErrorText } from '../../patch/typed-errors.ts'
 import { atomicParts, mergeApplied } from '../../patch/typed-merge.ts'
 import type { Budget } from '../../schema/budget.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
-import { StatusError } from '../../schema/status-error.ts'
-import type { Attributes } from '../attributes.ts'
+import { internalError, StatusError } from '../../schema/status-error.ts'
+import { type Attributes, UnreadableDocument, UnsuitableKind } from '../attributes.ts'
 import { type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
 import type { Candidate, MatchIndex } from '../match-index.ts'
 import type { ExpressionError } from '../observer.ts'
@@ -19,7 +20,7 @@ import type { Plugin } from '../plugin.ts'
 import { forbidden } from '../refusal.ts'
 import type { Rounds } from '../reinvocation.ts'
 import { RequestVersions } from '../versions.ts'
-import { toJson } from './cel-json.ts'
+import { toJson, toTypedJson } from './cel-json.ts'
 import { EvaluationPass, MAX_POLICY_COST, OutOfBudget } from './evaluation.ts'
 import {
   type ConfigurationFault,
@@ -84,6 +85,8 @@ function* mutateBy(
         if (found.policy.isReinvoked) rounds.invoked(id)
       }
   }
+  // A policy is asked again also about its own changes.
+  if (changed) rounds.changed()
   rounds.end(attributes.object)
   const counted = faults.filter(({ policy }) => !policy.failsOpen)
   if (counted.length > 0) throw denied(attributes, counted)
@@ -134,11 +137,14 @@ function* mutate(
     if (!attributes.object) break
     try {
       const { object } = yield* versions.in(resource)
-      const target = { object: object!, resource: targetOf(attributes, resource), budget }
+      const target = { object: object!, resource: targetOf(attributes, resource), isDeclared: isDeclared(attributes), budget }
       const document = yield* evaluate(bindings => patched(mutation, policy, { ...target, bindings }))
-      if (document !== undefined) attributes.object = yield* attributes.decode(document, resource)
+      const reading = mutation.patchType === 'JSONPatch' ? 'strict' : 'merged'
+      if (document !== undefined) attributes.object = yield* attributes.decode(document, resource, reading)
     } catch (error) {
       if (error instanceof MutationError) fail(error.message, error.type)
+      else if (error instanceof UnreadableDocument) fail(error.message, 'invalid_error')
+      else if (error instanceof UnsuitableKind) fail(unsuitable(error, attributes), 'invalid_error')
       else if (error instanceof OutOfBudget) fail(error.message, 'out_of_budget')
       else throw error
     }
@@ -157,10 +163,28 @@ function explainFault({ ctx }: Attributes, { policy, binding, message }: Configu
 const targetOf = (attributes: Attributes, resource: Resource): Resource =>
   attributes.kind === attributes.resource ? resource : attributes.kind
 
-type Target = { readonly object: AnyObject; readonly resource: Resource; readonly bindings: Bindings; readonly budget: Budget }
+/** Whether the kind is among those that the documents of its own version describe: the bodies of most subresources are not. */
+const isDeclared = ({ operation, kind, resource }: Attributes): boolean =>
+  kind === resource || (operation !== 'CONNECT' && kind.apiVersion === resource.apiVersion)
+
+/** Why a document of another kind is refused: as the fault of the policy, or, where only the request finds out, as an error of the server. */
+function unsuitable({ message, isOfOtherVersion, type }: UnsuitableKind, { kind }: Attributes): string {
+  if (isOfOtherVersion && !kind.def.custom)
+    return `${type} is not suitable for converting to ${JSON.stringify(kind.apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`
+  throw internalError(`failed to convert object: ${message}`)
+}
+
+type Target = {
+  readonly object: AnyObject
+  readonly resource: Resource
+  readonly isDeclared: boolean
+  readonly bindings: Bindings
+  readonly budget: Budget
+}
 
 /** The changed document; undefined when a test in a JSON patch says that it is not to be changed. */
-function* patched(mutation: Mutation, policy: MutatingPolicy, { object, resource, bindings, budget }: Target): Step<Json | undefined> {
+function* patched(mutation: Mutation, policy: MutatingPolicy, target: Target): Step<Json | undefined> {
+  const { object, resource, bindings, budget } = target
   const result = new EvaluationPass(bindings, policy.variables, { maxCost: MAX_POLICY_COST, work: budget }).evaluate(mutation)
   yield
   if ('error' in result) throw new MutationError(result.error, result.type)
@@ -168,7 +192,13 @@ function* patched(mutation: Mutation, policy: MutatingPolicy, { object, resource
   if (mutation.patchType === 'JSONPatch') return yield* patchedByOperations(object, operationsOf(value))
   if (!(value instanceof PartialObject)) throw new MutationError('unsupported return type from ApplyConfiguration expression')
   checkTypeNames(value)
-  const applied = { ...(toJson(value) as JsonObject), apiVersion: object.apiVersion, kind: object.kind }
+  const typed = { apiVersion: object.apiVersion, kind: object.kind }
+  const faults = target.isDeclared
+    ? typedErrors(resource.type, { ...(toTypedJson(value) as JsonObject), ...typed })
+    : [{ path: '', message: `no corresponding type for ${resource.group}/${resource.version}, Kind=${resource.kind}` }]
+  if (faults.length > 0)
+    throw new MutationError(`error applying patch: failed to convert patch object to typed object: ${typedErrorText(faults)}`)
+  const applied = { ...(toJson(value) as JsonObject), ...typed }
   const atomics = atomicParts(resource.type, applied)
   if (atomics.length > 0)
     throw new MutationError(

@@ -5,8 +5,8 @@ import { type Step, waitFor } from '../../lib/step.ts'
 import { applyJsonPatch, decodeJsonPatch, PatchError, type PatchOperation } from '../../patch/json-patch.ts'
 import type { Explanation } from '../../schema/explanation.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
-import { internalError, timedOut } from '../../schema/status-error.ts'
-import type { Attributes } from '../attributes.ts'
+import { internalError, StatusError, timedOut } from '../../schema/status-error.ts'
+import { type Attributes, UnsuitableKind } from '../attributes.ts'
 import type { ExpressionAuthorizer } from '../cel-authorizer.ts'
 import { requestVariables, type VersionedRequest } from '../expression-variables.ts'
 import { type Conditions, type ConditionsOutcome, evaluateConditions } from '../match-conditions.ts'
@@ -174,7 +174,7 @@ function* applyPatch(
     observer,
   }: { patchType: string; webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
 ): Step<boolean> {
-  const { attributes, object, resource } = request
+  const { attributes, object } = request
   const failed = (why: string) => ({
     outcome: 'failed' as const,
     message: `failed calling webhook "${webhook.name}": ${why}`,
@@ -208,10 +208,19 @@ function* applyPatch(
     if (error instanceof PatchError) throw internalError(error.message)
     throw error
   }
-  const next = yield* attributes.decode(document, resource)
+  const next = yield* decodePatched(document, request)
   const changed = !deepEqual(next, attributes.object)
   attributes.object = next
   return changed
+}
+
+function* decodePatched(document: Json, { attributes, resource }: VersionedRequest): Step<AnyObject> {
+  try {
+    return yield* attributes.decode(document, resource)
+  } catch (error) {
+    if (error instanceof UnsuitableKind) throw new StatusError(500, '', error.message)
+    throw error
+  }
 }
 
 /** Throws the error of the first webhook that rejects. */
