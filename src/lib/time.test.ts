@@ -32,6 +32,9 @@ test('a clock reading and its text are the same instant', () => {
       assert.equal(time.millisecondsOf(instant), ms)
       assert.equal(time.formatTime(instant), new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z'))
       assert.deepEqual(time.parseMicroTime(time.formatMicroTime(instant)), instant)
+      // With a fraction it is read element by element.
+      const text = time.formatTime(instant)
+      assert.deepEqual(time.parseTime(text), time.parseTime(text.replace('Z', '.0Z')))
     }),
   )
 })

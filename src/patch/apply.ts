@@ -111,8 +111,9 @@ function contestedFields({ writer, type }: Apply, live: JsonObject, lost: readon
 }
 
 function* managersBeforeFirstApply(apply: Apply, live: JsonObject): Step<Managers> {
+  const { type, versions, blank, resetFields = EMPTY_SET } = apply
   const writer: Writer = { ...apply.writer, name: BEFORE_FIRST_APPLY }
-  return yield* updateManagers({ next: live, ...apply, writer, live: blankOf(apply) }, new Map())
+  return yield* updateManagers({ type, versions, blank, resetFields, writer }, new Map(), { live: blankOf(apply), next: live })
 }
 
 function mismatch({ applied, kind, writer, type }: Apply): string | undefined {
@@ -141,19 +142,19 @@ type Merged = { readonly object: JsonObject; readonly managers: Managers; readon
 
 function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> {
   const { type, applied, writer, resetFields = EMPTY_SET } = apply
-  const self = identifierOf({ operation: 'Apply', ...writer })
+  const { name, apiVersion, subresource } = writer
+  const self = identifierOf({ operation: 'Apply', name, apiVersion, subresource })
   const managers = new Map(knownManagers(apply, stored))
   const last = managers.get(self)
   const named = recursiveDifference(fieldSetOf(type, applied), resetFields)
   yield
   const fields = last === undefined ? named : sharing(last.fields, named)
-  const { name, apiVersion, subresource } = writer
-  managers.set(self, { name, operation: 'Apply', apiVersion, subresource, ...timeOf(last), fields })
+  managers.set(self, { name, operation: 'Apply', apiVersion, subresource, time: last?.time, fields })
   const merged = mergeApplied(type, live, applied) as JsonObject
   yield
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
   yield
-  const { kept, lost, comparison } = yield* settle({ next: object, ...apply, live }, managers, { self, isDecoded: false })
+  const { kept, lost, comparison } = yield* settle(apply, managers, { live, next: object, self, isDecoded: false })
   yield
   // The comparison has found most changes already.
   const time = isNoChange(comparison) && deepEqual(live, object) ? undefined : writer.time
@@ -167,16 +168,15 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> 
 
 const isNoChange = ({ added, modified, removed }: Settled['comparison']): boolean => [added, modified, removed].every(isEmptySet)
 
-const timeOf = (manager: Manager | undefined) => (manager?.time === undefined ? {} : { time: manager.time })
-
 /** Without the fields that no one owns; the applier's time moves when the object changed. */
 function signed(managers: Managers, self: string, time: string | undefined): Managers {
   const own = managers.get(self)
   if (own === undefined) return managers
+  const { name, operation, apiVersion, subresource } = own
   const fields = difference(own.fields, UNOWNED_FIELDS)
   const after = new Map(managers)
   if (isEmptySet(fields)) after.delete(self)
-  else after.set(self, { ...own, fields, ...(time === undefined ? {} : { time }) })
+  else after.set(self, { name, operation, apiVersion, subresource, time: time ?? own.time, fields })
   return after
 }
 

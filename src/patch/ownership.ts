@@ -26,6 +26,7 @@ import {
   managedFieldsOf,
   readManagers,
   secondsOf,
+  withFields,
   withoutManagedFields,
   writeManager,
   writeManagers,
@@ -54,7 +55,7 @@ export type Write = {
   readonly type: AnyType
   readonly writer: Writer
   /** Fields that writes through this path cannot set, with all that is below them. */
-  readonly resetFields?: FieldSet
+  readonly resetFields?: FieldSet | undefined
   /** The other versions of the kind. Default: only the version of the write is known. */
   readonly versions?: Versions | undefined
   /** The object before anything is set. Default: the type's; for custom kinds just apiVersion and kind. */
@@ -104,7 +105,7 @@ export function* trackUpdate(write: TrackUpdate): Step<ManagedFieldsEntry[]> {
   const managers = yield* managersFor(live, next, writer.subresource)
   if (managers.size === 0 && uidOf(live) !== '') return []
   yield
-  const updated = yield* updateManagers({ ...write, live: live ?? blankOf(write) }, managers)
+  const updated = yield* updateManagers(write, managers, { live: live ?? blankOf(write), next })
   yield
   return yield* writeManagers(updated)
 }
@@ -116,9 +117,17 @@ export function* creatorsFields(write: Write, next: JsonObject): Step<ManagedFie
   yield
   const set = creatorsSet(type, changed, resetFields)
   if (isEmptySet(set)) return []
-  const manager: Manager = { operation: 'Update', fields: set, ...writer, name: writer.name || UNKNOWN }
-  return [yield* writeManager(manager)]
+  return [yield* writeManager(updaterOf(writer, set))]
 }
+
+const updaterOf = ({ name, apiVersion, subresource, time }: Writer, fields: FieldSet): Manager => ({
+  name: name || UNKNOWN,
+  operation: 'Update',
+  apiVersion,
+  subresource,
+  time,
+  fields,
+})
 
 /**
  * The fields that a creator owns of those that it has set. Objects of a kind that are created one after the other mostly set the same: then it is
@@ -155,14 +164,16 @@ const uidOf = (object: JsonObject | undefined): Json => (object?.['metadata'] as
 
 export const blankOf = ({ blank, type }: Write): JsonObject => blank ?? emptyValueOf(type)
 
+/** The live object and the one that replaces it. */
+export type Replacement = { readonly live: JsonObject; readonly next: JsonObject }
+
 /** The managers after the live object became the next one, by a plain write. */
-export function* updateManagers(write: Write & { live: JsonObject; next: JsonObject }, managers: Managers): Step<Managers> {
-  const { writer } = write
-  const change = { ...write, live: withoutManagedFields(write.live), next: withoutManagedFields(write.next) }
+export function* updateManagers(write: Write, managers: Managers, { live, next }: Replacement): Step<Managers> {
   const known = knownManagers(write, managers)
-  const manager = { operation: 'Update', ...writer, name: writer.name || UNKNOWN } as const
+  const manager = updaterOf(write.writer, EMPTY_SET)
   const self = identifierOf(manager)
-  const { kept, comparison } = yield* settle(change, known, { self, isDecoded: true })
+  const change = { live: withoutManagedFields(live), next: withoutManagedFields(next), self, isDecoded: true }
+  const { kept, comparison } = yield* settle(write, known, change)
   yield
   const changed = union(comparison.modified, comparison.added)
   const taken = difference(changed, UNOWNED_FIELDS)
@@ -172,7 +183,7 @@ export function* updateManagers(write: Write & { live: JsonObject; next: JsonObj
   const remaining = before ? difference(difference(before.fields, comparison.removed), intersection(changed, UNOWNED_FIELDS)) : EMPTY_SET
   const fields = union(remaining, taken)
   if (isEmptySet(fields)) after.delete(self)
-  else after.set(self, before && isEmptySet(taken) ? { ...before, fields } : { ...manager, fields })
+  else after.set(self, withFields(before && isEmptySet(taken) ? before : manager, fields))
   return capUpdates(after)
 }
 
@@ -184,7 +195,7 @@ export function knownManagers(write: Write, managers: Managers): Managers {
     const type = typeIn(write, manager.apiVersion)
     if (type === undefined) continue
     const fields = fitToSchema(type, manager.fields)
-    known.set(identifier, fields === manager.fields ? manager : { ...manager, fields })
+    known.set(identifier, fields === manager.fields ? manager : withFields(manager, fields))
   }
   return known
 }
@@ -201,15 +212,16 @@ export type Settled = {
   readonly comparison: Comparison
 }
 
-/** Takes the changed fields from their managers, all but `self`. The live object is decoded; `isDecoded` tells whether the next one is. */
-export function* settle(
-  change: Write & { live: JsonObject; next: JsonObject },
-  managers: Managers,
-  { self, isDecoded }: { self: string | undefined; isDecoded: boolean },
-): Step<Settled> {
-  const { type, live, next, resetFields = EMPTY_SET } = change
+/** The live object is decoded; `isDecoded` tells whether the next one is. `self` identifies the writer. */
+type Change = Replacement & { readonly self: string; readonly isDecoded: boolean }
+
+/** Takes the changed fields from their managers, all but the writer. */
+export function* settle(write: Write, managers: Managers, change: Change): Step<Settled> {
+  const { type, resetFields = EMPTY_SET } = write
+  const { live, next, self } = change
   const comparison = withoutFields(compare(type, live, next), resetFields)
-  const comparisons = yield* compareInVersions({ ...change, isDecoded }, comparison, managers)
+  const others = otherVersions(write, managers)
+  const comparisons = others.length === 0 ? undefined : yield* compareInVersions(write, others, change)
   const kept = new Map<string, Manager>()
   const lost = new Map<string, FieldSet>()
   for (const [identifier, manager] of managers) {
@@ -217,38 +229,42 @@ export function* settle(
       if (!isEmptySet(manager.fields)) kept.set(identifier, manager)
       continue
     }
-    const theirs = comparisons.get(manager.apiVersion)
+    const theirs = manager.apiVersion === write.writer.apiVersion ? comparison : comparisons?.get(manager.apiVersion)
     if (theirs === undefined) continue
     yield
     const contested = intersection(manager.fields, union(theirs.modified, theirs.added))
     if (!isEmptySet(contested)) lost.set(identifier, contested)
     const fields = difference(difference(manager.fields, contested), theirs.removed)
-    if (!isEmptySet(fields)) kept.set(identifier, fields === manager.fields ? manager : { ...manager, fields })
+    if (!isEmptySet(fields)) kept.set(identifier, fields === manager.fields ? manager : withFields(manager, fields))
   }
   return { kept, lost, comparison }
 }
 
-/** The comparison in the version of the write, and in every other version that managers name. */
+/** The versions, other than that of the write, in which managers own fields. */
+function otherVersions(write: Write, managers: Managers): readonly string[] {
+  const versions: string[] = []
+  if (write.versions === undefined) return versions
+  for (const { apiVersion } of managers.values())
+    if (apiVersion !== write.writer.apiVersion && !versions.includes(apiVersion) && typeIn(write, apiVersion) !== undefined)
+      versions.push(apiVersion)
+  return versions
+}
+
+/** The comparison in each of the versions. */
 function* compareInVersions(
-  change: Write & { live: JsonObject; next: JsonObject; isDecoded: boolean },
-  comparison: Comparison,
-  managers: Managers,
+  write: Write,
+  versions: readonly string[],
+  { live, next, isDecoded }: Change,
 ): Step<ReadonlyMap<string, Comparison>> {
-  const { live, next, isDecoded, writer } = change
-  const comparisons = new Map([[writer.apiVersion, comparison]])
-  if (change.versions === undefined) return comparisons
-  const versions = [...new Set([...managers.values()].map(({ apiVersion }) => apiVersion))].filter(
-    version => version !== writer.apiVersion && typeIn(change, version) !== undefined,
-  )
-  if (versions.length === 0) return comparisons
+  const comparisons = new Map<string, Comparison>()
   const wanted = versions.flatMap(apiVersion => [
     { object: live, apiVersion, isDecoded: true },
     { object: next, apiVersion, isDecoded },
   ])
-  const converted = yield* change.versions.convert(wanted)
+  const converted = yield* write.versions!.convert(wanted)
   for (const [i, version] of versions.entries()) {
     yield
-    comparisons.set(version, compare(typeIn(change, version)!, converted[2 * i]!, converted[2 * i + 1]!))
+    comparisons.set(version, compare(typeIn(write, version)!, converted[2 * i]!, converted[2 * i + 1]!))
   }
   return comparisons
 }
@@ -280,10 +296,10 @@ function capUpdates(managers: Managers): Managers {
     if (identifier === bucketId || !capped.has(bucketId)) capped.delete(first)
     capped.delete(identifier)
     // The entry being merged is the more recent one.
-    capped.set(bucketId, { ...bucket, ...timeOf(manager), fields: EMPTY_SET })
+    capped.set(bucketId, { ...bucket, time: manager.time, fields: EMPTY_SET })
     count--
   }
-  for (const [identifier, sets] of parts) capped.set(identifier, { ...capped.get(identifier)!, fields: unionOf(sets) })
+  for (const [identifier, sets] of parts) capped.set(identifier, withFields(capped.get(identifier)!, unionOf(sets)))
   return capped
 }
 
@@ -293,5 +309,3 @@ function unionOf(sets: readonly FieldSet[]): FieldSet {
   const middle = sets.length >> 1
   return union(unionOf(sets.slice(0, middle)), unionOf(sets.slice(middle)))
 }
-
-const timeOf = ({ time }: Manager) => (time === undefined ? {} : { time })

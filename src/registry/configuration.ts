@@ -14,7 +14,9 @@ import type { Write } from './write-value.ts'
 export function* mergeConfiguration(write: Write, { applied, strictError }: Configuration): Step<void> {
   const { kind, old, options } = write
   const live = old as unknown as JsonObject | undefined
-  const apply = { ...ownedWrite(write), kind: kind.kind, live, applied, force: options.force === true }
+  const { type, versions, blank, resetFields, writer } = ownedWrite(write)
+  // No spread, for the reason that `ownedWrite` gives.
+  const apply = { type, versions, blank, resetFields, writer, kind: kind.kind, live, applied, force: options.force === true }
   const outcome = yield* applyConfiguration(apply)
   if (!outcome.ok) throw refusedApply(outcome)
   write.managers = outcome.managedFields

@@ -34,9 +34,9 @@ const NO_PATCH: Body = { mediaType: '', bytes: new Uint8Array() }
 
 /** Makes a patch to the stored object, as an object of the write's kind. */
 export function* mergePatch(write: Write, body: Body): Step<void> {
-  const { value, ...patch } = yield* patchValue(write.kind, body, write.old as unknown as Json)
+  const patched = yield* patchValue(write.kind, body, write.old as unknown as Json)
   yield
-  takePatched(write, value, patch)
+  takePatched(write, patched.value, patched)
 }
 
 type Patched = PatchProblems & { readonly value: Json }

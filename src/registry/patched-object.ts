@@ -13,14 +13,15 @@ import type { FieldValidation } from './options.ts'
 import type { Write } from './write-value.ts'
 
 /** Problems of the patch itself, and how it is shown when the result is rejected. */
-export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: () => string }
+export type PatchProblems = { readonly problems: readonly string[]; readonly shown?: (() => string) | undefined }
 
 /** Makes a patched document the object of a write. */
-export function takePatched(write: Write, value: Json, patch: PatchProblems): void {
+export function takePatched(write: Write, value: Json, { problems, shown }: PatchProblems): void {
   const { findKind } = write.deps
   const { old, options } = write
   const stored = old as unknown as JsonObject | undefined
-  const { object, warnings } = conformPatched(write.kind, value, { validation: options.fieldValidation, findKind, stored, ...patch })
+  const reading = { validation: options.fieldValidation, findKind, stored, problems, shown }
+  const { object, warnings } = conformPatched(write.kind, value, reading)
   write.warnings.push(...warnings)
   checkIdentity(write.call, object)
   write.object = object
