@@ -15,10 +15,9 @@ import { claimSelected, controlledBy, isControlledBy, watchDependents } from '..
 import { podControl } from '../pods/pod-control.ts'
 import { nextAvailable } from '../pods/pod-state.ts'
 import { slowStart } from '../pods/slow-start.ts'
-import { hashOf } from '../pods/template-hash.ts'
-import { createRevision, POD_REVISION_LABEL, revisionFor } from '../revisions/revision.ts'
 import { FailedPods } from './failed-pods.ts'
-import { historyOf, surplusRevisions } from './history.ts'
+import { surplusRevisions } from './history.ts'
+import { keepHistory } from './keep-history.ts'
 import { placementOf, podFor } from './placement.ts'
 import { type PodPlan, planUpdate, planUpkeep, statusOf } from './reconcile.ts'
 
@@ -45,39 +44,6 @@ export const daemonSetController = defineController({
         const isConcerned = isPlaced ? !mayStay || set.status.numberMisscheduled > 0 : mayStart
         if (type === 'deleted' || isConcerned) yield queueKey(set.metadata)
       }
-    }
-
-    /** The hash of the current revision, and the older ones. Undefined when another revision has its name: it gets another next time. */
-    async function keepHistory(set: DaemonSet, claimed: readonly ControllerRevision[], own: readonly Pod[]) {
-      const known: ControllerRevision[] = []
-      for (const revision of claimed) known.push(await labelled(revision))
-      const { current, duplicates, old, number } = historyOf(set, known)
-      if (!current) {
-        const { collisionCount } = set.status
-        const { template } = set.spec
-        const hash = hashOf(template, collisionCount)
-        const draft = revisionFor(set, { template, revision: number, hash, hashLabel: POD_REVISION_LABEL })
-        const created = await createRevision(revisions, draft, template)
-        if (created) return { hash: created.metadata.labels?.[POD_REVISION_LABEL] ?? hash, old }
-        await sets.updateStatus({ ...set, status: { ...set.status, collisionCount: (collisionCount ?? 0) + 1 } })
-        return undefined
-      }
-      const hash = current.metadata.labels![POD_REVISION_LABEL]!
-      const merged = new Set(duplicates.map(({ metadata }) => metadata.labels?.[POD_REVISION_LABEL]))
-      for (const { metadata } of own)
-        if (merged.has(metadata.labels?.[POD_REVISION_LABEL]))
-          await pods.patch(metadata, { metadata: { labels: { [POD_REVISION_LABEL]: hash } } })
-      for (const revision of duplicates) await revisions.delete(revision)
-      if (Number(current.revision) < number) await revisions.update({ ...current, revision: number })
-      return { hash, old }
-    }
-
-    /** Revisions of old servers have no hash: their name tells them apart as well. */
-    async function labelled(revision: ControllerRevision): Promise<ControllerRevision> {
-      const { metadata } = revision
-      if (metadata.labels?.[POD_REVISION_LABEL] !== undefined) return revision
-      const labels = { ...metadata.labels, [POD_REVISION_LABEL]: metadata.name! }
-      return (await revisions.update({ ...revision, metadata: { ...metadata, labels } }))?.object ?? revision
     }
 
     async function carryOut(set: DaemonSet, { create, remove }: PodPlan, hash: string): Promise<unknown> {
@@ -109,7 +75,8 @@ export const daemonSetController = defineController({
         }
         const owner = { owner: set, owners: sets }
         const claimed = await claimSelected({ ...owner, objects: pods }, terms)
-        const history = await keepHistory(set, await claimSelected({ ...owner, objects: revisions }, terms), claimed)
+        const known = await claimSelected({ ...owner, objects: revisions }, terms)
+        const history = await keepHistory({ sets, pods, revisions }, { set, revisions: known, pods: claimed })
         if (!history) return undefined
         const { hash, old } = history
         const situation = () => ({ set, nodes: [...nodes.list()], pods: [...controlledBy(pods, set)], hash, now: client.now })

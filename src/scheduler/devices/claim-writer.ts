@@ -41,75 +41,16 @@ export type ClaimWriterParts = { readonly client: Client; readonly events: Serie
 const ATTEMPTS = 5
 
 export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): ClaimWriter {
-  const claims = client.of(ResourceClaim)
-  /** The last write of this scheduler to a claim, by uid: its own writes run one after another. */
-  const lastWrites = new Map<string, Promise<unknown>>()
-
-  function read({ metadata: { namespace = '', name = '', uid } }: ResourceClaim): ResourceClaim | undefined {
-    const claim = claims.get({ namespace, name })
-    return claim?.metadata.uid === uid ? claim : undefined
-  }
-
-  async function afterLast<T>(uid: string, write: () => Promise<T>): Promise<T> {
-    const writing = (lastWrites.get(uid) ?? Promise.resolve()).catch(() => {}).then(write)
-    lastWrites.set(uid, writing)
-    try {
-      return await writing
-    } finally {
-      if (lastWrites.get(uid) === writing) lastWrites.delete(uid)
-    }
-  }
-
-  async function bindNow(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
-    const shown = nameOf(claim)
-    for (let attempt = 1; ; attempt++) {
-      const before = read(claim)
-      if (!before)
-        throw new Error(`get updated claim ${shown} after conflict: ${claims.resource.qualified} "${claim.metadata.name}" not found`)
-      if (before.metadata.deletionTimestamp) throw new Error(`claim ${shown} got deleted in the meantime`)
-      if (allocation && before.status.allocation) throw new Error(`claim ${shown} got allocated elsewhere in the meantime`)
-      if (!allocation && !deepEqual(before.status.allocation, claim.status.allocation))
-        throw new Error(`claim ${shown} got deallocated elsewhere in the meantime`)
-      try {
-        return await write(before, pod, allocation)
-      } catch (error) {
-        if (!isConflict(error) || attempt === ATTEMPTS || isLost(before, read(claim))) throw error
-      }
-    }
-  }
-
-  async function write(before: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
-    const shown = nameOf(before)
-    const ready = allocation ? await during(`add finalizer to claim ${shown}`, () => withFinalizer(before)) : before
-    const given = allocation ?? ready.status.allocation!
-    const time = recordsTime && given.allocationTimestamp === undefined
-    const status = {
-      ...ready.status,
-      allocation: { ...given, ...(time && { allocationTimestamp: timestampOf(client.now) }) },
-      reservedFor: [...(ready.status.reservedFor ?? []), consumerOf(pod)],
-    }
-    const what = allocation ? 'add allocation and reservation to' : 'add reservation to'
-    return during(`${what} claim ${shown}`, async () => stored(await claims.updateStatus({ ...ready, status }), ready))
-  }
-
-  /** A claim that has devices cannot go before they are given back. */
-  async function withFinalizer(claim: ResourceClaim): Promise<ResourceClaim> {
-    const { metadata } = claim
-    if (metadata.finalizers?.includes(CLAIM_FINALIZER)) return claim
-    const finalizers = [...(metadata.finalizers ?? []), CLAIM_FINALIZER]
-    return stored(await claims.update({ ...claim, metadata: { ...metadata, finalizers } }), claim)
-  }
-
-  function stored(written: { readonly object: ResourceClaim } | undefined, { metadata: { name = '' } }: ResourceClaim): ResourceClaim {
-    if (!written) throw new Error(`${claims.resource.qualified} "${name}" not found`)
-    return written.object
-  }
+  const claims = claimsOf(client)
+  const read = (claim: ResourceClaim) => currentOf(claims, claim)
+  const binding = new ClaimBinding(client, recordsTime)
+  const inOrder = writesInOrder()
 
   return {
     read,
-    bind: (claim, pod, allocation) => afterLast(claim.metadata.uid ?? '', () => bindNow(claim, pod, allocation)),
+    bind: (claim, pod, allocation) => inOrder(claim, () => binding.bind(claim, pod, allocation)),
     unreserve: (claim, pod) =>
-      afterLast(claim.metadata.uid ?? '', async () => {
+      inOrder(claim, async () => {
         const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: 'delete', uid: pod.metadata.uid }] } }
         await claims.patch(claim.metadata, patch, { type: 'strategic', subresource: 'status' })
       }),
@@ -123,7 +64,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
       return written.object
     },
     remove: claim =>
-      afterLast(claim.metadata.uid ?? '', async () => {
+      inOrder(claim, async () => {
         const current = read(claim)
         if (!current) return
         const finalizers = (current.metadata.finalizers ?? []).filter(each => each !== CLAIM_FINALIZER)
@@ -139,6 +80,87 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
       const note = `waiting for binding conditions for device on node ${node}`
       events.event(pod, { type: 'Normal', reason: 'BindingConditionsPending', action: 'Scheduling', note })
     },
+  }
+}
+
+type Claims = ReturnType<typeof claimsOf>
+const claimsOf = (client: Client) => client.of(ResourceClaim)
+
+function currentOf(claims: Claims, { metadata: { namespace = '', name = '', uid } }: ResourceClaim): ResourceClaim | undefined {
+  const claim = claims.get({ namespace, name })
+  return claim?.metadata.uid === uid ? claim : undefined
+}
+
+/** Makes the writes of this scheduler to one claim one after another. */
+function writesInOrder(): <T>(claim: ResourceClaim, write: () => Promise<T>) => Promise<T> {
+  /** The last write to a claim, by uid. */
+  const lastWrites = new Map<string, Promise<unknown>>()
+  return async ({ metadata: { uid = '' } }, write) => {
+    const writing = (lastWrites.get(uid) ?? Promise.resolve()).catch(() => {}).then(write)
+    lastWrites.set(uid, writing)
+    try {
+      return await writing
+    } finally {
+      if (lastWrites.get(uid) === writing) lastWrites.delete(uid)
+    }
+  }
+}
+
+/** Allocates and reserves claims. */
+class ClaimBinding {
+  readonly #client: Client
+  readonly #claims: Claims
+  readonly #recordsTime: boolean
+
+  constructor(client: Client, recordsTime: boolean) {
+    this.#client = client
+    this.#claims = claimsOf(client)
+    this.#recordsTime = recordsTime
+  }
+
+  async bind(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
+    const shown = nameOf(claim)
+    for (let attempt = 1; ; attempt++) {
+      const before = currentOf(this.#claims, claim)
+      if (!before)
+        throw new Error(`get updated claim ${shown} after conflict: ${this.#claims.resource.qualified} "${claim.metadata.name}" not found`)
+      if (before.metadata.deletionTimestamp) throw new Error(`claim ${shown} got deleted in the meantime`)
+      if (allocation && before.status.allocation) throw new Error(`claim ${shown} got allocated elsewhere in the meantime`)
+      if (!allocation && !deepEqual(before.status.allocation, claim.status.allocation))
+        throw new Error(`claim ${shown} got deallocated elsewhere in the meantime`)
+      try {
+        return await this.#write(before, pod, allocation)
+      } catch (error) {
+        if (!isConflict(error) || attempt === ATTEMPTS || isLost(before, currentOf(this.#claims, claim))) throw error
+      }
+    }
+  }
+
+  async #write(before: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
+    const shown = nameOf(before)
+    const ready = allocation ? await during(`add finalizer to claim ${shown}`, () => this.#withFinalizer(before)) : before
+    const given = allocation ?? ready.status.allocation!
+    const time = this.#recordsTime && given.allocationTimestamp === undefined
+    const status = {
+      ...ready.status,
+      allocation: { ...given, ...(time && { allocationTimestamp: timestampOf(this.#client.now) }) },
+      reservedFor: [...(ready.status.reservedFor ?? []), consumerOf(pod)],
+    }
+    const what = allocation ? 'add allocation and reservation to' : 'add reservation to'
+    return during(`${what} claim ${shown}`, async () => this.#stored(await this.#claims.updateStatus({ ...ready, status }), ready))
+  }
+
+  /** A claim that has devices cannot go before they are given back. */
+  async #withFinalizer(claim: ResourceClaim): Promise<ResourceClaim> {
+    const { metadata } = claim
+    if (metadata.finalizers?.includes(CLAIM_FINALIZER)) return claim
+    const finalizers = [...(metadata.finalizers ?? []), CLAIM_FINALIZER]
+    return this.#stored(await this.#claims.update({ ...claim, metadata: { ...metadata, finalizers } }), claim)
+  }
+
+  #stored(written: { readonly object: ResourceClaim } | undefined, { metadata: { name = '' } }: ResourceClaim): ResourceClaim {
+    if (!written) throw new Error(`${this.#claims.resource.qualified} "${name}" not found`)
+    return written.object
   }
 }
 

@@ -5,6 +5,7 @@ import type { Attributes } from '../../attributes.ts'
 import type { Plugin } from '../../plugin.ts'
 import type { Reader } from '../../reader.ts'
 import { forbidden } from '../../refusal.ts'
+import { existingViolations } from './existing-violations.ts'
 import {
   compareLevels,
   describeLabels,
@@ -16,7 +17,7 @@ import {
   type NamespacePolicy,
   policyOf,
 } from './namespace-policy.ts'
-import { detailsOf, type LevelVersion, type Pod, reasonsOf, violations } from './standards.ts'
+import { detailsOf, type LevelVersion, type Pod, violations } from './standards.ts'
 
 export type PodSecurityConfiguration = {
   /** The policy of namespaces without labels. */
@@ -37,7 +38,6 @@ const DEFAULT_POD_SECURITY: PodSecurityConfiguration = {
 const PODS = { group: '', version: 'v1', plural: 'pods' }
 /** Subresources through which no container can be changed. */
 const IGNORED_SUBRESOURCES = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
-const MAX_PODS_CHECKED = 3000
 
 export type PodSecurityParts = {
   readonly reader: Reader
@@ -45,10 +45,8 @@ export type PodSecurityParts = {
   readonly configuration?: PodSecurityConfiguration | undefined
 }
 
-export function podSecurity({ reader, namespace: find, configuration = DEFAULT_POD_SECURITY }: PodSecurityParts): Plugin {
-  const { defaults, exemptions } = configuration
-  const policyFor = (labels: Readonly<Record<string, string>> | undefined) => policyOf(labels ?? {}, defaults)
-
+export function podSecurity({ configuration = DEFAULT_POD_SECURITY, ...parts }: PodSecurityParts): Plugin {
+  const security: Security = { ...parts, ...configuration }
   return {
     name: 'PodSecurity',
     plurals: ['namespaces', 'pods', ...Object.keys(TEMPLATES).map(name => name.slice(name.indexOf('/') + 1))],
@@ -56,153 +54,115 @@ export function podSecurity({ reader, namespace: find, configuration = DEFAULT_P
       const { operation, resource, subresource } = attributes
       if (operation !== 'CREATE' && operation !== 'UPDATE') return
       const name = `${resource.group}/${resource.plural}`
-      if (name === '/namespaces' && subresource === '') validateNamespace(attributes)
-      if (name === '/pods' && !IGNORED_SUBRESOURCES.includes(subresource)) validatePod(attributes)
+      if (name === '/namespaces' && subresource === '') validateNamespace(security, attributes)
+      if (name === '/pods' && !IGNORED_SUBRESOURCES.includes(subresource)) validatePod(security, attributes)
       const template = subresource === '' ? TEMPLATES[name] : undefined
-      if (template) validateWorkload(attributes, template)
+      if (template) validateWorkload(security, attributes, template)
     },
   }
+}
 
-  function validateNamespace(attributes: Attributes): void {
-    const { object, oldObject: old, resource, name } = attributes
-    const labels = object!.metadata.labels ?? {}
-    const { policy, errors } = policyFor(labels)
-    const before = old && policyFor(old.metadata.labels)
-    if (errors.length > 0 && !(before && isSameErrors(errors, before.errors)))
-      throw invalidObject({ group: resource.group, kind: resource.kind }, name, errors)
-    if (!before) {
-      warnExempt(attributes, policy)
-      return
-    }
-    const { enforce } = policy
-    const former = before.policy.enforce
-    if (isSamePolicy(enforce, former) || enforce.level === 'privileged') return
-    if (enforce.version === former.version && compareLevels(enforce.level, former.level) < 1) return
-    if (exemptions.namespaces.includes(name)) {
-      warnExempt(attributes, policy)
-      return
-    }
-    for (const warning of existingViolations(name, enforce)) attributes.warn(warning)
-  }
+/** The configuration of the plugin, with its access to objects. */
+type Security = PodSecurityConfiguration & Pick<PodSecurityParts, 'reader' | 'namespace'>
 
-  function warnExempt(attributes: Attributes, policy: NamespacePolicy): void {
-    const { name, object } = attributes
-    if (!exemptions.namespaces.includes(name)) return
-    if (isPrivileged(policy) || MODES.every(mode => isEquivalent(policy[mode], defaults[mode]))) return
-    const asked = describeLabels(policy, object!.metadata.labels ?? {})
-    attributes.warn(`namespace ${JSON.stringify(name)} is exempt from Pod Security, and the policy (${asked}) will be ignored`)
+function validateNamespace(security: Security, attributes: Attributes): void {
+  const { object, oldObject: old, resource, name } = attributes
+  const { defaults, exemptions } = security
+  const labels = object!.metadata.labels ?? {}
+  const { policy, errors } = policyOf(labels, defaults)
+  const before = old && policyOf(old.metadata.labels ?? {}, defaults)
+  if (errors.length > 0 && !(before && isSameErrors(errors, before.errors)))
+    throw invalidObject({ group: resource.group, kind: resource.kind }, name, errors)
+  if (!before) {
+    warnExempt(security, attributes, policy)
+    return
   }
+  const { enforce } = policy
+  const former = before.policy.enforce
+  if (isSamePolicy(enforce, former) || enforce.level === 'privileged') return
+  if (enforce.version === former.version && compareLevels(enforce.level, former.level) < 1) return
+  if (exemptions.namespaces.includes(name)) {
+    warnExempt(security, attributes, policy)
+    return
+  }
+  const pods = security.reader.list(PODS, name).filter(pod => !isExemptRuntime(security, pod as unknown as Pod))
+  for (const warning of existingViolations(name, enforce, pods)) attributes.warn(warning)
+}
 
-  function validatePod(attributes: Attributes): void {
-    const { object, oldObject: old, namespace } = attributes
-    const exemption = exemptionOf(attributes)
-    if (exemption) {
-      attributes.annotate(EXEMPT, exemption)
-      return
-    }
-    const found = find(namespace)
-    if (!found) throw internalError(`failed to lookup namespace ${JSON.stringify(namespace)}`)
-    const { policy, errors } = policyFor(found.metadata.labels)
-    if (errors.length === 0 && isPrivileged(policy)) {
-      attributes.annotate(ENFORCED, formatPolicy(PRIVILEGED))
-      return
-    }
-    const pod = object as unknown as Pod
-    if (old && !changesImages(pod, old as unknown as Pod)) return
-    if (isExemptRuntime(pod)) {
-      attributes.annotate(EXEMPT, 'runtimeClass')
-      return
-    }
-    annotateErrors(attributes, errors)
-    attributes.annotate(ENFORCED, formatPolicy(policy.enforce))
-    const refused = violations(policy.enforce, pod)
-    audit(attributes, policy, pod)
-    if (refused.length > 0)
-      throw forbidden(attributes, `violates PodSecurity ${JSON.stringify(formatPolicy(policy.enforce))}: ${detailsOf(refused)}`)
-    warnOf(attributes, policy, pod)
-  }
+function warnExempt({ defaults, exemptions }: Security, attributes: Attributes, policy: NamespacePolicy): void {
+  const { name, object } = attributes
+  if (!exemptions.namespaces.includes(name)) return
+  if (isPrivileged(policy) || MODES.every(mode => isEquivalent(policy[mode], defaults[mode]))) return
+  const asked = describeLabels(policy, object!.metadata.labels ?? {})
+  attributes.warn(`namespace ${JSON.stringify(name)} is exempt from Pod Security, and the policy (${asked}) will be ignored`)
+}
 
-  function validateWorkload(attributes: Attributes, template: (object: any) => Pod | undefined): void {
-    const exemption = exemptionOf(attributes)
-    if (exemption) {
-      attributes.annotate(EXEMPT, exemption)
-      return
-    }
-    const found = find(attributes.namespace)
-    if (!found) {
-      attributes.annotate(ERROR, `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
-      return
-    }
-    const { policy, errors } = policyFor(found.metadata.labels)
-    if (errors.length === 0 && policy.warn.level === 'privileged' && policy.audit.level === 'privileged') return
-    const pod = template(attributes.object)
-    if (!pod?.spec) return
-    if (isExemptRuntime(pod)) {
-      attributes.annotate(EXEMPT, 'runtimeClass')
-      return
-    }
-    annotateErrors(attributes, errors)
-    audit(attributes, policy, pod)
-    warnOf(attributes, policy, pod)
+function validatePod(security: Security, attributes: Attributes): void {
+  const { object, oldObject: old, namespace } = attributes
+  const exemption = exemptionOf(security, attributes)
+  if (exemption) {
+    attributes.annotate(EXEMPT, exemption)
+    return
   }
+  const found = security.namespace(namespace)
+  if (!found) throw internalError(`failed to lookup namespace ${JSON.stringify(namespace)}`)
+  const { policy, errors } = policyOf(found.metadata.labels ?? {}, security.defaults)
+  if (errors.length === 0 && isPrivileged(policy)) {
+    attributes.annotate(ENFORCED, formatPolicy(PRIVILEGED))
+    return
+  }
+  const pod = object as unknown as Pod
+  if (old && !changesImages(pod, old as unknown as Pod)) return
+  if (isExemptRuntime(security, pod)) {
+    attributes.annotate(EXEMPT, 'runtimeClass')
+    return
+  }
+  annotateErrors(attributes, errors)
+  attributes.annotate(ENFORCED, formatPolicy(policy.enforce))
+  const refused = violations(policy.enforce, pod)
+  audit(attributes, policy, pod)
+  if (refused.length > 0)
+    throw forbidden(attributes, `violates PodSecurity ${JSON.stringify(formatPolicy(policy.enforce))}: ${detailsOf(refused)}`)
+  warnOf(attributes, policy, pod)
+}
 
-  function exemptionOf({ namespace, ctx }: Attributes): string | undefined {
-    if (namespace !== '' && exemptions.namespaces.includes(namespace)) return 'namespace'
-    return exemptions.usernames.includes(ctx.user.name) ? 'user' : undefined
+function validateWorkload(security: Security, attributes: Attributes, template: (object: any) => Pod | undefined): void {
+  const exemption = exemptionOf(security, attributes)
+  if (exemption) {
+    attributes.annotate(EXEMPT, exemption)
+    return
   }
+  const found = security.namespace(attributes.namespace)
+  if (!found) {
+    attributes.annotate(ERROR, `failed to lookup namespace ${JSON.stringify(attributes.namespace)}`)
+    return
+  }
+  const { policy, errors } = policyOf(found.metadata.labels ?? {}, security.defaults)
+  if (errors.length === 0 && policy.warn.level === 'privileged' && policy.audit.level === 'privileged') return
+  const pod = template(attributes.object)
+  if (!pod?.spec) return
+  if (isExemptRuntime(security, pod)) {
+    attributes.annotate(EXEMPT, 'runtimeClass')
+    return
+  }
+  annotateErrors(attributes, errors)
+  audit(attributes, policy, pod)
+  warnOf(attributes, policy, pod)
+}
 
-  function isExemptRuntime({ spec }: Pod): boolean {
-    return Boolean(spec.runtimeClassName) && exemptions.runtimeClasses.includes(spec.runtimeClassName!)
-  }
+function exemptionOf({ exemptions }: Security, { namespace, ctx }: Attributes): string | undefined {
+  if (namespace !== '' && exemptions.namespaces.includes(namespace)) return 'namespace'
+  return exemptions.usernames.includes(ctx.user.name) ? 'user' : undefined
+}
 
-  /** The violations by pods of a namespace of the standard that it is to enforce from now on. */
-  function existingViolations(namespace: string, enforce: LevelVersion): string[] {
-    const pods = byPriority(reader.list(PODS, namespace).filter(pod => !isExemptRuntime(pod as unknown as Pod)))
-    const checked = pods.slice(0, MAX_PODS_CHECKED)
-    const found = new Map<string, { first: string; count: number }>()
-    for (const pod of checked) {
-      const reasons = reasonsOf(violations(enforce, pod as unknown as Pod))
-      const { name = '' } = pod.metadata
-      const known = found.get(reasons)
-      if (known) found.set(reasons, { first: name < known.first ? name : known.first, count: known.count + 1 })
-      else if (reasons !== '') found.set(reasons, { first: name, count: 1 })
-    }
-    const each = Array.from(found, ([reasons, { first, count }]) => `${first}${others(count - 1)}: ${reasons}`).sort((a, b) =>
-      a < b ? -1 : 1,
-    )
-    return [
-      ...(checked.length < pods.length
-        ? [`new PodSecurity enforce level only checked against the first ${checked.length} of ${pods.length} existing pods`]
-        : []),
-      ...(each.length > 0
-        ? [
-            `existing pods in namespace ${JSON.stringify(namespace)} violate the new PodSecurity enforce level ${JSON.stringify(formatPolicy(enforce))}`,
-          ]
-        : []),
-      ...each,
-    ]
-  }
+function isExemptRuntime({ exemptions }: Security, { spec }: Pod): boolean {
+  return Boolean(spec.runtimeClassName) && exemptions.runtimeClasses.includes(spec.runtimeClassName!)
 }
 
 const AUDIT_PREFIX = 'pod-security.kubernetes.io/'
 const ENFORCED = `${AUDIT_PREFIX}enforce-policy`
 const EXEMPT = `${AUDIT_PREFIX}exempt`
 const ERROR = `${AUDIT_PREFIX}error`
-
-const others = (count: number): string => (count === 0 ? '' : count === 1 ? ' (and 1 other pod)' : ` (and ${count} other pods)`)
-
-/** One pod of each controller first: its other pods are most likely the same. */
-function byPriority(pods: readonly AnyObject[]): AnyObject[] {
-  const controllers = new Set<string>()
-  const [first, rest]: [AnyObject[], AnyObject[]] = [[], []]
-  for (const pod of pods) {
-    const uid = pod.metadata.ownerReferences?.find(({ controller }) => controller)?.uid
-    if (uid !== undefined && controllers.has(uid)) rest.push(pod)
-    else first.push(pod)
-    if (uid !== undefined) controllers.add(uid)
-  }
-  return [...first, ...rest]
-}
 
 function annotateErrors(attributes: Attributes, errors: readonly { readonly message: string }[]): void {
   if (errors.length > 0) attributes.annotate(ERROR, `Failed to parse policy: ${errors.map(({ message }) => message).join(', ')}`)
