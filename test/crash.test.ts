@@ -17,9 +17,9 @@ import {
   Watching,
 } from './kit.ts'
 
-const ROUNDS = 30
+const ROUNDS = 15
 /** Rounds in which the server dies before it is ready, too. */
-const EARLY_DEATHS = 6
+const EARLY_DEATHS = 5
 const WRITERS = 6
 const KEYS_PER_WRITER = 6
 const SHARED_KEYS = 3
@@ -28,6 +28,8 @@ const MAX_WRITES = 60
 const MAX_MS = 15
 /** The approximate maximum duration of a fresh start; crashes at start are spread over it. */
 const START_MS = 300
+/** The store is tested, which no controller has a part in. */
+const FLAGS = ['--controllers', 'none']
 
 test('kill -9 at any moment loses no acknowledged write, brings back no deleted object and never reuses a revision', {
   timeout: 600_000,
@@ -38,7 +40,7 @@ test('kill -9 at any moment loses no acknowledged write, brings back no deleted 
   let deathsAtStart = 0
   for (let round = 0; round < ROUNDS; round++) {
     if (round % Math.floor(ROUNDS / EARLY_DEATHS) === 1 && (await diesWhileStarting(t, dataDir))) deathsAtStart++
-    const server = await startProcess(t, { dataDir })
+    const server = await startProcess(t, { dataDir, flags: FLAGS })
     await verify(server, history)
     await mirror.catchUp(t, { server, history, round })
     const writers = Array.from({ length: WRITERS }, (_, id) => write(server, { history, id, agent: connection(t) }))
@@ -48,7 +50,7 @@ test('kill -9 at any moment loses no acknowledged write, brings back no deleted 
     await Promise.all(writers)
     await mirror.end()
   }
-  const server = await startProcess(t, { dataDir })
+  const server = await startProcess(t, { dataDir, flags: FLAGS })
   await verify(server, history)
   await mirror.catchUp(t, { server, history, round: ROUNDS })
   assert.deepEqual(await server.stop(), { code: 0, signal: null })
@@ -239,7 +241,7 @@ class Mirror {
 
 /** Starts a server and kills it somewhere on the way; false if it was ready first. */
 async function diesWhileStarting(t: TestContext, dataDir: string): Promise<boolean> {
-  const starting = launch(t, { dataDir })
+  const starting = launch(t, { dataDir, flags: FLAGS })
   const timer = setTimeout(() => starting.child.kill('SIGKILL'), randomInt(START_MS))
   const wasReady = await Promise.race([starting.firstLine.then(() => true), starting.exited.then(() => false)])
   clearTimeout(timer)

@@ -1,8 +1,8 @@
 // keelson migrate: a cluster moves from a data directory to etcd and back, also when it is cut off.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { encodeStored } from '../src/codec/stored-bytes.ts'
 import type { StartOptions } from '../src/public.d.ts'
 import { startServer } from '../src/server/start.ts'
@@ -10,22 +10,14 @@ import { configOf } from '../src/start-options.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Store } from '../src/storage/store.ts'
-import { ask, eventually, type Finished, KEELSON, patient, ROOT, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import { ask, eventually, KEELSON, keelson, patient, ROOT, run, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import { commandLines } from './kits/command-lines.ts'
 import { type EtcdCluster, startEtcd } from './kits/etcd.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
 import { testWith } from './programs.ts'
 import { WIDGETS } from './samples.ts'
 
-/** Starts the built command. */
-function command(...args: string[]) {
-  const child = spawn(process.execPath, [KEELSON, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', text => (output[name] += text))
-  const finished = new Promise<Finished>(resolve => child.on('close', (code, signal) => resolve({ code, signal, ...output })))
-  return { child, finished, output }
-}
-
-const migrate = (...args: string[]) => command('migrate', ...args).finished
+const migrate = (...args: string[]) => keelson('migrate', ...args)
 
 async function inEtcd(t: Scope, program: string): Promise<EtcdCluster> {
   const cluster = await startEtcd({ program })
@@ -189,7 +181,8 @@ testWith('etcd', 'a cluster moves to etcd and back, with its keys, and nothing i
   assert.match(refused.stderr, /is not empty/)
 })
 
-const MANY = 4_000
+/** More than two pages, so that a migration has begun and not ended when it prints its first line. */
+const MANY = 1_200
 const keyOf = (i: number) => `/core/configmaps/default/c${String(i).padStart(5, '0')}`
 const configMap = (i: number, data = 'x') =>
   encodeStored({
@@ -219,7 +212,7 @@ testWith('etcd', 'a migration that was killed goes on when it is run again, in e
     await put(store, '/core/namespaces/kube-system', namespace('cluster-1'))
     await Promise.all(Array.from({ length: MANY }, (_, i) => put(store, keyOf(i), configMap(i))))
   })
-  await killAfterFirstLine(migrateStarted('--from', `embedded:${first}`, '--to', etcd))
+  await killedAtFirstLine('--from', `embedded:${first}`, '--to', etcd)
   await assert.rejects(
     serve({ store: 'etcd', etcdServers: cluster.endpoints }),
     /migration was not finished; run the same keelson migrate again/,
@@ -239,7 +232,7 @@ testWith('etcd', 'a migration that was killed goes on when it is run again, in e
   assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps?limit=1')).json.metadata.remainingItemCount, MANY - 1)
   await server.close()
 
-  await killAfterFirstLine(migrateStarted('--from', etcd, '--to', `embedded:${second}`))
+  await killedAtFirstLine('--from', etcd, '--to', `embedded:${second}`)
   const other = join(temporaryDirectory(t), 'other')
   const foreign = await openEmbeddedStore({ dir: join(other, 'store') })
   await put(foreign, '/core/namespaces/kube-system', namespace('cluster-2'))
@@ -254,14 +247,11 @@ testWith('etcd', 'a migration that was killed goes on when it is run again, in e
   await back.close()
 })
 
-const migrateStarted = (...args: string[]) => command('migrate', ...args)
-
-/** kill -9 as soon as some of it is done. */
-async function killAfterFirstLine({ child, finished, output }: ReturnType<typeof command>): Promise<void> {
-  await Promise.race([new Promise(resolve => child.stderr!.once('data', resolve)), finished])
-  child.kill('SIGKILL')
-  const { signal } = await finished
-  assert.equal(signal, 'SIGKILL', `it was done before it could be killed: ${output.stdout}`)
+/** A migration that kills itself with its first line: a signal from here might come when it is done. */
+async function killedAtFirstLine(...args: string[]): Promise<void> {
+  const hook = `data:text/javascript,process.stderr.write=()=>process.kill(process.pid,'SIGKILL')`
+  const { signal, stdout } = await run(process.execPath, ['--import', hook, KEELSON, 'migrate', ...args])
+  assert.equal(signal, 'SIGKILL', stdout)
 }
 
 testWith('etcd', 'unreadable records are named, and left behind on request', patient, async (t, program) => {
@@ -285,8 +275,8 @@ testWith('etcd', 'unreadable records are named, and left behind on request', pat
   assert.match(skipped.stdout, /there were no keys of the cluster to copy/)
 })
 
-testWith('etcd', 'mistakes on the command line are told in one line', patient, async (_, __) => {
-  for (const [args, problem] of [
+test('mistakes on the command line are told in one line', patient, async () => {
+  const cases = [
     [[], /--from is missing: keelson migrate --from/],
     [['--from', 'embedded:/a'], /--to is missing/],
     [['--from', 'lmdb:/a', '--to', 'embedded:/b'], /--from takes embedded:DIR or etcd:URL,URL, not "lmdb:\/a"/],
@@ -294,8 +284,10 @@ testWith('etcd', 'mistakes on the command line are told in one line', patient, a
     [['--from', 'embedded:/nowhere', '--to', 'embedded:/b'], /there is no data in \/nowhere/],
     [['--from', 'etcd:ftp://x', '--to', 'embedded:/b'], /--etcd-servers takes addresses/],
     [['--form', 'embedded:/a'], /unknown argument --form/],
-  ] as const) {
-    const { code, stderr } = await migrate(...args)
+  ] as const
+  const ended = await commandLines(cases.map(([args]) => ['migrate', ...args]))
+  for (const [i, [, problem]] of cases.entries()) {
+    const { code, stderr } = ended[i]!
     // A command line that cannot be understood is told apart by its exit code.
     assert.equal(code, /is missing|takes embedded|unknown argument/.test(stderr) ? 2 : 1)
     assert.match(stderr, problem)

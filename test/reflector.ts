@@ -12,6 +12,7 @@ export class Reflector {
   readonly #stop = new AbortController()
   #resume: (() => void) | undefined
   #paused: Promise<void> = Promise.resolve()
+  #isPaused = false
   #objects = new Map<string, V1ConfigMap>()
   /** The initial objects, until they are complete. */
   #initial: Map<string, V1ConfigMap> | undefined
@@ -44,11 +45,13 @@ export class Reflector {
 
   /** Disconnects until `resume`. */
   pause(): void {
+    this.#isPaused = true
     this.#paused = new Promise(resolve => (this.#resume = resolve))
     this.#current?.abort()
   }
 
   resume(): void {
+    this.#isPaused = false
     this.#resume?.()
   }
 
@@ -66,7 +69,7 @@ export class Reflector {
         .watch(this.#path, query, (type, object) => this.#take(type, object), done)
         .then(opened => {
           this.#current = opened
-          if (this.#stop.signal.aborted) opened.abort()
+          if (this.#stop.signal.aborted || this.#isPaused) opened.abort()
         }, done)
     })
   }

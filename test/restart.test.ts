@@ -22,6 +22,7 @@ import {
   temporaryDirectory,
   Watching,
 } from './kit.ts'
+import { commandLines } from './kits/command-lines.ts'
 import { noteNotRun } from './programs.ts'
 
 const create = async (server: ServerProcess, name: string, data: Record<string, string> = {}) => {
@@ -200,18 +201,21 @@ test('a port in use is a clear error', patient, async t => {
 test('files that cannot be read are named', patient, async t => {
   const directory = temporaryDirectory(t)
   const missing = join(directory, 'missing')
-  const serve = (...flags: string[]) => keelson('serve', '--data-dir', join(directory, 'data'), '--secure-port', '0', ...flags)
-  for (const flag of ['--token-auth-file', '--client-ca-file'])
-    assertRefused(await serve(flag, missing), new RegExp(`cannot read ${missing}`))
-  assertRefused(await serve('--tls-cert-file', missing, '--tls-private-key-file', missing), new RegExp(`cannot read ${missing}`))
-  const broken = join(directory, 'broken')
-  writeFileSync(broken, 'sesame,ali\n')
-  const refused = await serve('--token-auth-file', broken)
-  assertRefused(refused, new RegExp(`${broken}:1: a token needs at least 3 columns`))
-  assert.doesNotMatch(refused.stderr, /sesame/)
-  writeFileSync(broken, 'not a certificate\n')
-  assertRefused(await serve('--client-ca-file', broken), new RegExp(broken))
-  assertRefused(await serve('--tls-cert-file', broken, '--tls-private-key-file', broken), new RegExp(broken))
+  const serve = ['serve', '--data-dir', join(directory, 'data'), '--secure-port', '0']
+  const [tokens, certificate] = [join(directory, 'tokens'), join(directory, 'certificate')]
+  writeFileSync(tokens, 'sesame,ali\n')
+  writeFileSync(certificate, 'not a certificate\n')
+  const cases: [flags: string[], message: string][] = [
+    [['--token-auth-file', missing], `cannot read ${missing}`],
+    [['--client-ca-file', missing], `cannot read ${missing}`],
+    [['--tls-cert-file', missing, '--tls-private-key-file', missing], `cannot read ${missing}`],
+    [['--token-auth-file', tokens], `${tokens}:1: a token needs at least 3 columns`],
+    [['--client-ca-file', certificate], certificate],
+    [['--tls-cert-file', certificate, '--tls-private-key-file', certificate], certificate],
+  ]
+  const refused = await commandLines(cases.map(([flags]) => [...serve, ...flags]))
+  for (const [i, [, message]] of cases.entries()) assertRefused(refused[i]!, new RegExp(message))
+  for (const { stderr } of refused) assert.doesNotMatch(stderr, /sesame/)
 })
 
 test('values that make no sense are refused by the name of their flag', patient, async () => {
@@ -239,7 +243,8 @@ test('values that make no sense are refused by the name of their flag', patient,
     [['--data', 'x'], /unknown argument --data; did you mean --data-dir\?/],
     [['stray'], /unknown argument stray/],
   ]
-  for (const [flags, message] of cases) assertRefused(await keelson('serve', '--store', 'memory', ...flags), message)
+  const refused = await commandLines(cases.map(([flags]) => ['serve', '--store', 'memory', ...flags]))
+  for (const [i, [, message]] of cases.entries()) assertRefused(refused[i]!, message)
 })
 
 test('a data directory that cannot be one is a clear error', patient, async t => {
@@ -283,21 +288,24 @@ test('help names every command and flag, and version is one line', patient, asyn
     ],
     kubeconfig: ['--data-dir', '--kubeconfig'],
   }
-  const assertHelp = async (args: readonly string[], words: readonly string[]) => {
-    const { code, stdout, stderr } = await keelson(...args)
+  const helps: readonly (readonly [args: readonly string[], words: readonly string[]])[] = [
+    ...[['--help'], ['help'], ['-h'], []].map(args => [args, commands] as const),
+    ...Object.entries(flagsOf).flatMap(([command, words]) =>
+      [
+        [command, '--help'],
+        ['help', command],
+      ].map(args => [args, [command, ...words]] as const),
+    ),
+  ]
+  const printed = await commandLines(helps.map(([args]) => args))
+  for (const [i, [args, words]] of helps.entries()) {
+    const { code, stdout, stderr } = printed[i]!
     assert.deepEqual([code, stderr], [0, ''])
     const named = new Set(stdout.split(/[\s,]+/))
     const missing = words.filter(word => !named.has(word))
     assert.deepEqual(missing, [], `keelson ${args.join(' ')}`)
   }
-  for (const args of [['--help'], ['help'], ['-h'], []]) await assertHelp(args, commands)
-  assert.ok((await keelson('help')).stdout.split('\n').length < 25)
-  for (const [command, words] of Object.entries(flagsOf))
-    for (const args of [
-      [command, '--help'],
-      ['help', command],
-    ])
-      await assertHelp(args, [command, ...words])
+  assert.ok(printed[1]!.stdout.split('\n').length < 25)
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   for (const word of ['version', '--version']) assert.equal((await keelson(word)).stdout, `keelson ${version} (Kubernetes 1.37)\n`)
   const refusals: readonly [args: readonly string[], message: string][] = [
@@ -308,10 +316,8 @@ test('help names every command and flag, and version is one line', patient, asyn
     [['serve', '--data-dri=x'], 'unknown argument --data-dri=x; did you mean --data-dir? See keelson serve --help'],
     [['completion', 'csh'], 'keelson completion takes bash, zsh, fish and nothing else'],
   ]
-  for (const [args, message] of refusals) {
-    const { code, stderr } = await keelson(...args)
-    assert.deepEqual([code, stderr], [2, `keelson: ${message}\n`])
-  }
+  const refused = await commandLines(refusals.map(([args]) => args))
+  for (const [i, [, message]] of refusals.entries()) assert.deepEqual([refused[i]!.code, refused[i]!.stderr], [2, `keelson: ${message}\n`])
 })
 
 test('a shell completes commands and flags', patient, async t => {

@@ -7,11 +7,11 @@ import { test } from 'node:test'
 import { type Answer, ask, connection, patient, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
 import { killRounds } from './kits/kill-rounds.ts'
 
-const ROUNDS = 10
+const ROUNDS = 6
 const WRITERS = 4
 const NAMES_PER_WRITER = 4
 const MAX_WRITES = 25
-/** 30 addresses and 30 ports: what leaks in ten rounds would be missed at the end. */
+/** 30 addresses and 30 ports: what leaks in six rounds would be missed at the end. */
 const FLAGS = ['--service-cluster-ip-range', '10.0.0.0/27', '--service-node-port-range', '30000-30029']
 const SERVICES = '/api/v1/namespaces/default/services'
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer']

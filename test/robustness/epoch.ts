@@ -100,7 +100,7 @@ async function disturb(
 ): Promise<void> {
   const end = performance.now() + ms
   for (;;) {
-    const wait = 2_000 + random.below(4_000)
+    const wait = 1_000 + random.below(2_500)
     if (performance.now() + wait > end) break
     await sleep(wait)
     // A server that stops waits a while for clients that do not read; usually it need not, so that little history is lost.
