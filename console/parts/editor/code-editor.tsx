@@ -7,7 +7,6 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirro
 import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, codeFolding, foldGutter, foldKeymap, HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
-import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { EditorState } from '@codemirror/state'
 import {
   drawSelection,
@@ -57,7 +56,6 @@ const theme = EditorView.theme({
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'color-mix(in srgb, var(--accent) 26%, transparent)',
   },
-  '.cm-selectionMatch': { backgroundColor: 'color-mix(in srgb, var(--warn-fill) 24%, transparent)' },
   '.cm-tooltip': {
     backgroundColor: 'var(--raised)',
     color: 'var(--text)',
@@ -84,15 +82,6 @@ const theme = EditorView.theme({
   '.cm-tooltip.cm-completionInfo': { padding: '0' },
   '.cm-diagnostic': { padding: '4px 10px', fontFamily: 'var(--font)', fontSize: '12px' },
   '.cm-diagnostic-error': { borderLeft: '3px solid var(--bad-fill)' },
-  '.cm-panels': { backgroundColor: 'var(--sunken)', color: 'var(--text)' },
-  '.cm-textfield': { backgroundColor: 'var(--surface)', border: '1px solid var(--border-strong)', borderRadius: '4px' },
-  '.cm-button': {
-    backgroundImage: 'none',
-    backgroundColor: 'var(--surface)',
-    border: '1px solid var(--border-strong)',
-    borderRadius: '4px',
-    color: 'var(--text)',
-  },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--hover)', border: 'none', color: 'var(--muted)', padding: '0 6px' },
 })
 
@@ -119,10 +108,8 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
           drawSelection(),
           highlightActiveLine(),
           highlightActiveLineGutter(),
-          highlightSelectionMatches(),
           bracketMatching(),
           closeBrackets(),
-          search({ top: true }),
           yaml(),
           indentUnit.of('  '),
           syntaxHighlighting(colours),
@@ -157,7 +144,6 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
             // Tab indents; Escape and then Tab leaves the editor.
             ...closeBracketsKeymap,
             ...completionKeymap,
-            ...searchKeymap,
             ...historyKeymap,
             ...foldKeymap,
             ...lintKeymap,
