@@ -18,6 +18,7 @@ export type Page = {
 
 export const PAGES: readonly Page[] = [
   { route: '/', title: 'Overview', nav: { icon: 'gauge', key: 'o' }, load: () => import('./overview/overview.tsx') },
+  { route: '/relations', title: 'Relations', nav: { icon: 'graph', key: 'r' }, load: () => import('./relations/namespace-graph.tsx') },
   { route: '/past', title: 'History', nav: { icon: 'history', key: 'h' }, load: () => import('./history/past.tsx') },
   { route: '/list/:group/:version/:plural', title: 'List', load: () => import('./list/list.tsx') },
   { route: '/create/:group/:version/:plural', title: 'Create', load: () => import('./create/create.tsx') },

@@ -41,6 +41,7 @@ const TABS: readonly Tab[] = [
     icon: 'history',
     load: () => import('./history-tab.tsx').then(({ default: view }) => view as ComponentType<TabProps>),
   },
+  { id: 'relations', title: 'Relations', icon: 'graph', load: () => import('./relations-tab.tsx').then(({ default: view }) => view) },
   { id: 'logs', title: 'Logs', icon: 'terminal', view: Logs, isFor: ({ subresources }) => subresources.has('log') },
 ]
 
