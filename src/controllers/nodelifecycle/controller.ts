@@ -9,7 +9,7 @@ import { type ControllerContext, defineController, type Running, watch } from '.
 import { NodeContacts } from './node-contacts.ts'
 import { NodeMarker } from './node-marker.ts'
 import { NodeTainter } from './node-tainter.ts'
-import { type Grace, graceOf, heartbeatOf, readyOf } from './reconcile.ts'
+import { evictionTaint, type Grace, graceOf, heartbeatOf, readyOf } from './reconcile.ts'
 
 /** Keys of pods begin with this; others are the names of nodes. */
 const POD = 'pod:'
@@ -37,6 +37,9 @@ function createNodeLifecycle(grace: Grace, { client, recorder }: ControllerConte
       marker.record(node, 'RegisteredNode', `Node ${node.metadata.name} event: Registered Node ${node.metadata.name} in Controller`),
   })
 
+  /** Nodes whose pods may have to leave. */
+  const lost = new Set<string>()
+
   async function reconcileNode(name: string): Promise<Again | undefined> {
     const node = nodes.get({ name })
     if (!node) return undefined
@@ -60,9 +63,11 @@ function createNodeLifecycle(grace: Grace, { client, recorder }: ControllerConte
           contacts.forget(name)
           marker.record({ metadata: { name, uid } }, 'RemovingNode', `Node ${name} event: Removing Node ${name} from Controller`)
         }
+        if (type !== 'deleted' && current.object && evictionTaint(current.object)) lost.add(name)
+        else lost.delete(name)
         const isSame = type === 'updated' && readyOf(current.object)?.status === readyOf(previous?.object)?.status
-        // Whether pods are evicted depends on the state of the other nodes.
-        return isSame ? name : Array.from(nodes.revisions(), ({ name }) => name)
+        // Whether pods of a lost node are evicted depends on the state of the other nodes.
+        return isSame ? name : [name, ...lost]
       }),
       watch(Lease, ({ current: { namespace, name, object } }) => {
         if (namespace === LEASES) contacts.renewed(name, object?.spec?.renewTime)

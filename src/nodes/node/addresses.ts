@@ -14,32 +14,84 @@ const MIN_PREFIX = 16
 /** The first address of a block is the network itself, the second its gateway. */
 const FIRST_OFFSET = 2n
 
-/** A free block of pod addresses, large enough for the pods of a node and those that are ending. */
-export function freePodCIDR(family: Family, pods: number, taken: Iterable<string>): string | undefined {
-  const network = parseCIDR(POD_NETWORKS[family].within)!
-  const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
-  const used = new Set(taken)
-  const prefix = family === 6 ? 64 : Math.max(MIN_PREFIX, Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2))))
-  const size = 1n << BigInt((family === 6 ? 128 : 32) - prefix)
-  const others = [...used].flatMap(text => parseCIDR(text) ?? []).filter(other => other.prefix !== prefix)
-  const all = cidrSize(network)
-  for (let passed = 0n; passed < all && passed < MAX_BLOCKS * size; passed += size) {
-    const block: CIDR = { network: addressAt(network, (start + passed) % all)!, prefix }
-    const text = formatCIDR(block)
-    if (!used.has(text) && !others.some(other => cidrsOverlap(block, other))) return text
-  }
-  return undefined
-}
+/**
+ * The blocks of pod addresses and the addresses of all nodes. The first free one is given out; a search goes on where the last one
+ * ended until something is given back, so that a node costs the same however many there are.
+ */
+export class NodeNetworks {
+  readonly #held = new Map<string, readonly string[]>()
+  /** How many nodes have a block or an address. */
+  readonly #uses = new Map<string, number>()
+  /** The blocks in use by the length of their prefix: those of another length may overlap with one that is free itself. */
+  readonly #blocks = new Map<number, Map<string, CIDR>>()
+  /** How far searches got, by network. */
+  readonly #passed = new Map<string, bigint>()
 
-/** A free node address. */
-export function freeNodeAddress(family: Family, taken: Iterable<string>): string | undefined {
-  const network = parseCIDR(NODE_NETWORKS[family])!
-  const used = new Set(taken)
-  for (let offset = FIRST_OFFSET; offset < 1n << 16n; offset++) {
-    const address = formatIP(addressAt(network, offset)!)
-    if (!used.has(address)) return address
+  /** Notes all blocks and addresses that a node has from now on. */
+  hold(node: string, texts: readonly string[]): void {
+    const before = this.#held.get(node) ?? []
+    if (texts.length === before.length && texts.every((text, i) => text === before[i])) return
+    this.#held.set(node, texts)
+    for (const text of texts) this.#count(text, 1)
+    for (const text of before) this.#count(text, -1)
   }
-  return undefined
+
+  release(node: string): void {
+    this.hold(node, [])
+    this.#held.delete(node)
+  }
+
+  /** A free block of pod addresses, large enough for the pods of a node and those that are ending. */
+  freePodCIDR(family: Family, pods: number): string | undefined {
+    const network = parseCIDR(POD_NETWORKS[family].within)!
+    const start = parseIP(POD_NETWORKS[family].from)!.bits - network.network.bits
+    const prefix = family === 6 ? 64 : Math.max(MIN_PREFIX, Math.min(24, 32 - Math.ceil(Math.log2(pods * 2 + 2))))
+    const size = 1n << BigInt((family === 6 ? 128 : 32) - prefix)
+    const all = cidrSize(network)
+    const searched = `pods ${family}/${prefix}`
+    for (let passed = this.#passed.get(searched) ?? 0n; passed < all && passed < MAX_BLOCKS * size; passed += size) {
+      const block: CIDR = { network: addressAt(network, (start + passed) % all)!, prefix }
+      const text = formatCIDR(block)
+      if (this.#uses.has(text) || this.#overlapsOther(block)) continue
+      this.#passed.set(searched, passed)
+      return text
+    }
+    return undefined
+  }
+
+  /** A free node address. */
+  freeNodeAddress(family: Family): string | undefined {
+    const network = parseCIDR(NODE_NETWORKS[family])!
+    const searched = `nodes ${family}`
+    for (let offset = this.#passed.get(searched) ?? FIRST_OFFSET; offset < 1n << 16n; offset++) {
+      const address = formatIP(addressAt(network, offset)!)
+      if (this.#uses.has(address)) continue
+      this.#passed.set(searched, offset)
+      return address
+    }
+    return undefined
+  }
+
+  #count(text: string, sign: 1 | -1): void {
+    const uses = (this.#uses.get(text) ?? 0) + sign
+    if (uses > 0) this.#uses.set(text, uses)
+    else {
+      this.#uses.delete(text)
+      this.#passed.clear()
+    }
+    const block = text.includes('/') && uses <= 1 ? parseCIDR(text) : undefined
+    if (!block) return
+    const alike = this.#blocks.get(block.prefix) ?? new Map<string, CIDR>()
+    this.#blocks.set(block.prefix, alike)
+    if (uses > 0) alike.set(text, block)
+    else alike.delete(text)
+  }
+
+  #overlapsOther(block: CIDR): boolean {
+    for (const [prefix, others] of this.#blocks)
+      if (prefix !== block.prefix) for (const other of others.values()) if (cidrsOverlap(block, other)) return true
+    return false
+  }
 }
 
 /** The pod addresses of one node. With a block of each family, both addresses of a pod are at the same offset. */

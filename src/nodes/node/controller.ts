@@ -6,9 +6,10 @@ import { type Controller, defineController, watch } from '../../controllers/cont
 import { heartbeatOf } from '../../controllers/nodelifecycle/reconcile.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Node } from '../../kinds/core/node.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { integerValue, parseQuantity } from '../../lib/quantity.ts'
 import { microTimestampOf, millisecondsOf, parseMicroTime } from '../../lib/time.ts'
-import { freeNodeAddress, freePodCIDR } from './addresses.ts'
+import { NodeNetworks } from './addresses.ts'
 import { nodeIdentity } from './identity.ts'
 import { SIMULATED_LABEL } from './is-simulated.ts'
 import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, nodeName, nodeStatus } from './simulated-node.ts'
@@ -32,13 +33,19 @@ const LEASE_SECONDS = 40
 /** Time between renewals of a lease; longer with many nodes, so that they cost little. */
 const renewalMs = (nodes: number, graceMs: number) => Math.min(nodes <= 100 ? 10_000 : 20_000, graceMs / 4)
 
+/** Leases that are due at about the same time are renewed together, so that they share the commits of the store. */
+const MAX_ROUND_MS = 500
+const roundMs = (everyMs: number) => Math.min(MAX_ROUND_MS, everyMs / 4)
+/** As many leases as may be written at once. */
+const WORKERS = LIMITS.backgroundWrites.atOnce
+
 /** Acts as the component that assigns pod CIDRs; nodes report as themselves. The node lifecycle controller removes the first taint. */
 export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
     isRoutine: true,
     identity: 'node-controller',
-    workers: 10,
+    workers: WORKERS,
     create({ client, enqueue }) {
       const nodes = client.of(Node)
       // The nodes that the server starts with. A node that is deleted later stays away, like a machine that is switched off.
@@ -47,22 +54,31 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       for (const name of own) enqueue(name)
       // CIDRs and addresses by node, stored or about to be.
       const given = new Map<string, Allotment>()
+      const networks = new NodeNetworks()
+      let areStoredNoted = false
+
+      /** Notes the blocks and addresses that a node has: stored, or about to be. */
+      function note(name: string, node: Node | undefined): void {
+        const { podCIDRs = [], addresses = [] } = given.get(name) ?? {}
+        networks.hold(name, [...new Set([...podCIDRs, ...addresses, ...(node?.spec.podCIDRs ?? []), ...(node ? internalIPs(node) : [])])])
+      }
 
       function allotmentOf(name: string, node: Node | undefined): Allotment {
         const known = given.get(name)
         if (known) return known
-        const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== name)
-        const blocks = [...others.map(({ spec }) => spec.podCIDRs ?? []), ...Array.from(given.values(), each => each.podCIDRs)].flat()
-        const taken = [...others.map(internalIPs), ...Array.from(given.values(), each => each.addresses)].flat()
+        // The watch may not have delivered all of them yet.
+        if (!areStoredNoted) for (const stored of nodes.list()) note(stored.metadata.name ?? '', stored)
+        areStoredNoted = true
         const capacity = { ...DEFAULT_CAPACITY, ...parts.capacity, ...node?.status.capacity }
         const pods = Number(integerValue(parseQuantity(capacity['pods']!)))
         const addresses = node ? internalIPs(node) : []
         const found = {
           podCIDRs:
-            node?.spec.podCIDRs ?? (parts.givesPodCIDRs ? parts.families.flatMap(family => freePodCIDR(family, pods, blocks) ?? []) : []),
-          addresses: addresses.length > 0 ? addresses : parts.families.flatMap(family => freeNodeAddress(family, taken) ?? []),
+            node?.spec.podCIDRs ?? (parts.givesPodCIDRs ? parts.families.flatMap(family => networks.freePodCIDR(family, pods) ?? []) : []),
+          addresses: addresses.length > 0 ? addresses : parts.families.flatMap(family => networks.freeNodeAddress(family) ?? []),
         }
         given.set(name, found)
+        note(name, node)
         return found
       }
 
@@ -80,7 +96,10 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       return {
         watches: [
           watch(Node, ({ current, type }) => {
-            if (type === 'deleted') given.delete(current.name)
+            if (type === 'deleted') {
+              given.delete(current.name)
+              networks.release(current.name)
+            } else if (current.object) note(current.name, current.object)
             return type !== 'deleted' && current.labels[SIMULATED_LABEL] === 'true' ? current.name : undefined
           }),
         ],
@@ -112,16 +131,19 @@ async function renewLease(client: Client, node: Node, { now, everyMs }: { now: n
   const { name = '', uid = '' } = node.metadata
   const lease = leases.get({ namespace: LEASES, name })
   const renewTime = microTimestampOf(now)
+  const round = roundMs(everyMs)
+  /** The time until the last round in which the lease is not overdue. */
+  const untilRound = (dueMs: number) => Math.floor((now + dueMs) / round) * round - now
   const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime }
   if (!lease) {
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }]
     await leases.create({ metadata: { namespace: LEASES, name, ownerReferences }, spec })
-    return everyMs
+    return untilRound(everyMs)
   }
   const renewed = lease.spec.renewTime ? millisecondsOf(parseMicroTime(lease.spec.renewTime)) : 0
   const dueMs = renewed + everyMs - now
   // A lease renewed in the future comes from another clock.
-  if (dueMs > 0 && dueMs <= everyMs) return Math.min(dueMs, HEARTBEAT_MS)
+  if (dueMs >= round && dueMs <= everyMs) return Math.min(untilRound(dueMs), HEARTBEAT_MS)
   await leases.update({ ...lease, spec: { ...lease.spec, ...spec } })
-  return everyMs
+  return untilRound(everyMs)
 }
