@@ -63,3 +63,29 @@ test('keys that arrive in order, and none at all, are fine', () => {
   for (const item of items) keys.remove(item)
   assert.deepEqual([...keys.between(start(keys), end(keys))], [])
 })
+
+test('a hundred thousand keys are counted right while they come, go and change', () => {
+  const keys = new OrderedKeys<Item>()
+  const all: Item[] = []
+  const name = (n: number) => `/a/${String((n * 7919) % 100_003).padStart(6, '0')}`
+  const check = (low: string, high: string) => {
+    const expected = all.filter(({ key, live }) => live && key >= low && key <= high).length
+    assert.equal(keys.countLive(keys.atOrAfter(low), keys.after(high)), expected)
+  }
+  for (let n = 0; n < 100_000; n++) {
+    const item = { key: name(n), live: n % 3 > 0 }
+    all.push(item)
+    keys.insert(item)
+    if (n % 20_000 === 0) check(name(n), '/b')
+  }
+  for (let round = 0; round < 8; round++) {
+    for (const item of all.splice(round * 100, 2000)) keys.remove(item)
+    for (const item of all.slice(round * 500, round * 500 + 300)) {
+      item.live = !item.live
+      keys.liveChanged(item)
+      if (item.key.endsWith('00')) check(item.key, '/b')
+    }
+    check('/a/', `/a/${90_000 - round}`)
+    check(`/a/00${round}`, '/a/099999')
+  }
+})

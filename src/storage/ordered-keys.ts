@@ -10,14 +10,19 @@ export type Position = { readonly block: number; readonly offset: number }
 type Block<T> = { readonly items: T[]; live: number }
 
 const MAX_BLOCK = 128
+/** Blocks that are added up once. */
+const RUN = 128
 const UNEVEN = /[\ud800-\uffff]/
 
 /**
  * A sorted list cut into blocks of at most 128 items, each with the number of its live ones: `[a b c|3] [d e f|2] [g|1]`.
- * Counting the live items between `b` and `g` looks into the first and last block and adds the 2 of the one between.
+ * Counting the live items between `b` and `g` looks into the first and last block and adds the 2 of the one between. Where many
+ * blocks are between, runs of 128 of them are added that were added up before.
  */
 export class OrderedKeys<T extends Item> {
   readonly #blocks: Block<T>[] = []
+  /** The live items of each run of blocks, from the first run on as far as they are known. */
+  readonly #runs: number[] = []
   /** No key yet for which the order of bytes and that of JavaScript's strings could differ. */
   #isPlain = true
   /** The block of the last insertion; others may have taken its place since. */
@@ -36,7 +41,7 @@ export class OrderedKeys<T extends Item> {
     this.#lastBlock = at
     const block = this.#blocks[at]!
     block.items.splice(offset, 0, item)
-    block.live += Number(item.live)
+    this.#add(at, Number(item.live))
     if (block.items.length > MAX_BLOCK) this.#split(at)
   }
 
@@ -53,14 +58,16 @@ export class OrderedKeys<T extends Item> {
     const block = this.#blocks[at]
     if (block?.items[offset]?.key !== item.key) return
     block.items.splice(offset, 1)
-    block.live -= Number(item.live)
-    if (block.items.length === 0) this.#blocks.splice(at, 1)
+    this.#add(at, -Number(item.live))
+    if (block.items.length > 0) return
+    this.#blocks.splice(at, 1)
+    this.#moved(at)
   }
 
   /** Must be called when an existing item has become live or stopped being live. */
   liveChanged(item: T): void {
-    const block = this.#blocks[this.atOrAfter(item.key).block]
-    if (block) block.live += item.live ? 1 : -1
+    const { block } = this.atOrAfter(item.key)
+    if (block < this.#blocks.length) this.#add(block, item.live ? 1 : -1)
   }
 
   /** The first position whose key is not below this one. */
@@ -91,7 +98,9 @@ export class OrderedKeys<T extends Item> {
   countLive(from: Position, to: Position): number {
     let count = 0
     for (let b = from.block; b <= to.block && b < this.#blocks.length; b++) {
-      const block = this.#blocks[b]!
+      for (; b % RUN === 0 && b > from.block && b + RUN <= to.block; b += RUN) count += this.#liveInRun(b / RUN)
+      const block = this.#blocks[b]
+      if (!block) break
       const start = b === from.block ? from.offset : 0
       const end = b === to.block ? to.offset : block.items.length
       if (start === 0 && end === block.items.length) count += block.live
@@ -111,6 +120,26 @@ export class OrderedKeys<T extends Item> {
     return this.#isPlain && !UNEVEN.test(key)
   }
 
+  #add(at: number, live: number): void {
+    this.#blocks[at]!.live += live
+    const run = Math.floor(at / RUN)
+    if (run < this.#runs.length) this.#runs[run]! += live
+  }
+
+  /** Blocks from one on have other places than before. */
+  #moved(from: number): void {
+    while (this.#runs.length > Math.floor(from / RUN)) this.#runs.pop()
+  }
+
+  #liveInRun(run: number): number {
+    for (let next = this.#runs.length; next <= run; next++) {
+      let live = 0
+      for (let b = next * RUN; b < (next + 1) * RUN && b < this.#blocks.length; b++) live += this.#blocks[b]!.live
+      this.#runs.push(live)
+    }
+    return this.#runs[run]!
+  }
+
   #split(at: number): void {
     const block = this.#blocks[at]!
     // Keys that arrive in order only ever fill the last block, so that one is cut near its end.
@@ -119,6 +148,7 @@ export class OrderedKeys<T extends Item> {
     const live = items.reduce((sum, item) => sum + Number(item.live), 0)
     block.live -= live
     this.#blocks.splice(at + 1, 0, { items, live })
+    this.#moved(at)
   }
 
   /** The first position where a test holds that, once true along the order, stays true. */
