@@ -350,12 +350,16 @@ export function comparisonText({ versions, whole, keelson, kubeApiserver, reques
 
 const total = (each: readonly number[]) => each.reduce((sum, one) => sum + one, 0)
 
-const machineText = ({ node, arch, processor, cores, load }: Machine) => {
-  // The benchmarks alone keep a client and a server or two busy.
-  const busy =
-    load > 2 * cores ? ` Others kept the machine busy (load ${load}): processor times are too high, times and rates say little.` : ''
+const machineText = (machine: Machine) => {
+  const { node, arch, processor, cores } = machine
+  const busy = isBusy(machine) ? ` ${busyText(machine)}` : ''
   return `Node ${node} on ${arch} (${processor}), ${cores} cores; client and servers share them.${busy}`
 }
+
+/** The benchmarks alone keep a client and a server or two busy. */
+const isBusy = ({ load, cores }: Machine) => load > 2 * cores
+const busyText = ({ load }: Machine) =>
+  `Others kept the machine busy (load ${load}): processor times are too high, times and rates say little.`
 
 type Block = (figures: Figures) => string
 const NOT_MEASURED = 'Not measured yet.'
@@ -366,9 +370,15 @@ const block =
   figures => {
     const part = figures[name]
     if (part === undefined) return `\n${NOT_MEASURED}\n`
-    const other = isSame(part.machine, figures.start?.machine) ? '' : `\n\nMeasured on another machine: ${machineText(part.machine)}`
-    return `\n${sectionText(name, part as Measurements[Name])}${other}\n`
+    const note = noteAbout(part.machine, figures.start?.machine)
+    return `\n${sectionText(name, part as Measurements[Name])}${note && `\n\n${note}`}\n`
   }
+
+/** Says what a part was measured on, where that is not what the page says at its top. */
+function noteAbout(machine: Machine, usual: Machine | undefined): string {
+  if (!isSame(machine, usual)) return `Measured on another machine: ${machineText(machine)}`
+  return isBusy(machine) ? busyText(machine) : ''
+}
 
 const isSame = (a: Machine, b: Machine | undefined) =>
   a.node === b?.node && a.arch === b.arch && a.processor === b.processor && a.cores === b.cores
