@@ -409,6 +409,28 @@ onBothStores('Secrets are encrypted with seeds of a KMS plugin, which may start 
   await send(early, 'POST', SECRETS, secret('c'))
 })
 
+onBothStores('KMS v1 is refused unless its gate is on, and then each record carries its key', async (ground, t) => {
+  const socket = join(temporaryDirectory(t), 'kms.sock')
+  const plugin = await KmsPlugin.start(socket)
+  t.after(() => plugin.stop())
+  const { kms: second } = kms(socket)
+  const options = {
+    encryptionProviderConfig: ground.file('kms1.json', configuration([{ kms: { ...second, apiVersion: 'v1' } }, IDENTITY])),
+  }
+  await assert.rejects(ground.serve(options), {
+    message:
+      'error while building transformers: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.',
+  })
+  const gated = { ...options, featureGates: 'KMSv1=true' }
+  const server = await ground.serve(gated, QUICK)
+  await send(server, 'POST', SECRETS, secret('a'))
+  assert.equal((await ask(server, '/readyz/kms-providers')).text, 'ok')
+  await server.close()
+  assert.match(await ground.stored('a'), /^k8s:enc:kms:v1:vault:/)
+  const again = await ground.serve(gated, QUICK)
+  assert.equal(passwordOf(await send(again, 'GET', `${SECRETS}/a`)), PASSWORD)
+})
+
 onBothStores('a server starts on a store in which all resources are encrypted', async ground => {
   const options = { encryptionProviderConfig: ground.file('all.json', configuration([aescbc('one'), IDENTITY], ['*.*'])) }
   const server = await ground.serve(options)

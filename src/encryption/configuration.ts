@@ -44,6 +44,8 @@ export type KmsConfiguration = {
   /** A URL with the scheme unix. */
   readonly endpoint: string
   readonly timeoutMs: number
+  /** Keys that are remembered, in version 1; negative for none. */
+  readonly cacheSize: number
 }
 export type ProviderConfiguration =
   | { readonly type: 'aescbc' | 'aesgcm' | 'secretbox'; readonly keys: readonly NamedKey[] }
@@ -98,7 +100,9 @@ function providerOf({ aesgcm, aescbc, secretbox, kms }: ProviderFields): Provide
   if (secretbox) return { type: 'secretbox', keys: keysOf(secretbox) }
   if (!kms) return { type: 'identity' }
   const { name = '', endpoint = '' } = kms
-  return { type: 'kms', kms: { apiVersion: versionOf(kms) as 'v1' | 'v2', name, endpoint, timeoutMs: Number(timeoutOf(kms)) / 1e6 } }
+  const apiVersion = versionOf(kms) as 'v1' | 'v2'
+  const timeoutMs = Number(timeoutOf(kms)) / 1e6
+  return { type: 'kms', kms: { apiVersion, name, endpoint, timeoutMs, cacheSize: cacheSizeOf(kms) ?? 0 } }
 }
 
 const keysOf = ({ keys = [] }: KeysFields): NamedKey[] => keys.map(({ name = '', secret = '' }) => ({ name, secret: decodeBase64(secret) }))

@@ -12,8 +12,11 @@ import {
   readEncryptionConfiguration,
 } from './configuration.ts'
 import { identity } from './identity.ts'
+import type { KmsPlugin } from './kms/kms-plugin.ts'
 import { KmsProvider, type KmsProviderOptions } from './kms/kms-provider.ts'
 import { GrpcKmsService } from './kms/kms-service.ts'
+import { KmsV1Provider } from './kms/kms-v1-provider.ts'
+import { GrpcKmsV1Service } from './kms/kms-v1-service.ts'
 import type { TransformationMetrics } from './metrics.ts'
 import { Secretbox } from './secretbox.ts'
 import { type Prefixed, PrefixTransformers, type Transformer } from './transformer.ts'
@@ -28,7 +31,7 @@ export type LoadOptions = ReadingOptions &
 export type Encryption = {
   /** Transformers by resource: `secrets`, `deployments.apps`, `*.apps`, `*.` for the core group, `*.*`. */
   readonly transformers: ReadonlyMap<string, Transformer>
-  readonly plugins: readonly KmsProvider[]
+  readonly plugins: readonly KmsPlugin[]
   /** A hash of the text of the configuration. */
   readonly hash: string
   /** How long calls of plugins that are under way may take. */
@@ -62,7 +65,7 @@ function prefixed<R>(prefix: string, work: () => R): R {
 }
 
 class Loading {
-  readonly plugins: KmsProvider[] = []
+  readonly plugins: KmsPlugin[] = []
   timeoutMs = 0
   readonly #options: LoadOptions
 
@@ -116,21 +119,29 @@ class Loading {
     }
   }
 
-  #kms({ apiVersion, name, endpoint, timeoutMs }: KmsConfiguration): Prefixed {
-    const { gate, metrics, onReadable, now, times } = this.#options
-    if (apiVersion === 'v1') throw new Error(gate('KMSv1') ? KMS_V1_ABSENT : KMS_V1_DEPRECATED)
-    const service = new GrpcKmsService({ name, endpoint, timeoutMs, metrics })
-    const plugin = new KmsProvider({ name, service, metrics, onReadable, ...(now && { now }), ...(times && { times }) })
+  #kms(configuration: KmsConfiguration): Prefixed {
+    const { apiVersion, name, endpoint, timeoutMs } = configuration
+    const { metrics, onReadable, now, times } = this.#options
+    const parts = { name, metrics, onReadable, ...(now && { now }), ...(times && { times }) }
+    if (apiVersion === 'v1') return this.#kmsV1(configuration, parts)
+    const plugin = new KmsProvider({ ...parts, service: new GrpcKmsService({ name, endpoint, timeoutMs, metrics }) })
     this.plugins.push(plugin)
     this.timeoutMs += timeoutMs
     return { prefix: Buffer.from(`k8s:enc:kms:v2:${name}:`), transformer: plugin }
+  }
+
+  #kmsV1({ name, endpoint, timeoutMs, cacheSize }: KmsConfiguration, parts: Omit<KmsProviderOptions, 'service'>): Prefixed {
+    if (!this.#options.gate('KMSv1')) throw new Error(KMS_V1_DEPRECATED)
+    const plugin = new KmsV1Provider({ ...parts, cacheSize, service: new GrpcKmsV1Service({ endpoint, timeoutMs }) })
+    this.plugins.push(plugin)
+    // Its health check is two calls.
+    this.timeoutMs += 2 * timeoutMs
+    return { prefix: Buffer.from(`k8s:enc:kms:v1:${name}:`), transformer: plugin }
   }
 }
 
 const KMS_V1_DEPRECATED =
   'KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.'
-/** kube-apiserver has it off by default, and each of its writes would wait for a plugin. */
-const KMS_V1_ABSENT = 'KMSv1 is deprecated, and this server does not have it. Use KMSv2 instead.'
 
 /** A resource as the configuration writes it; all of the core group are `*.`. */
 function nameOf({ group, resource }: GroupResource): string {

@@ -37,6 +37,7 @@ export class TransformationMetrics {
   readonly #invalidKeyIds = new Map<string, Counted>()
   readonly #cacheSizes = new Map<string, number>()
   #cacheMisses = 0
+  #cacheFill: number | undefined
 
   transformed({ type, prefix, resource, began }: Transformation, error?: unknown): void {
     const status = statusOf(error)
@@ -57,6 +58,11 @@ export class TransformationMetrics {
 
   cacheMissed(): void {
     this.#cacheMisses++
+  }
+
+  /** The part of the places for keys of version 1 that is taken. */
+  cacheFilled(part: number): void {
+    this.#cacheFill = part
   }
 
   called(provider: string, method: string, began: number, error?: unknown): void {
@@ -153,6 +159,12 @@ export class TransformationMetrics {
         type: 'gauge',
         help: 'Keys of records that are known without a KMS plugin.',
         samples: Array.from(this.#cacheSizes, ([provider, size]) => [{ provider_name: provider }, size] as const),
+      },
+      {
+        name: 'apiserver_envelope_encryption_dek_cache_fill_percent',
+        type: 'gauge',
+        help: 'The part of the places for keys of KMS v1 that is taken.',
+        samples: this.#cacheFill === undefined ? [] : [[{}, this.#cacheFill]],
       },
     ]
     return families.filter(({ samples }) => samples.length > 0)

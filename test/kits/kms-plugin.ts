@@ -1,4 +1,7 @@
-/** A small KMS v2 plugin: v2.KeyManagementService over gRPC on a Unix socket. It keeps its keys in memory, and fails when told to. */
+/**
+ * A small KMS plugin: v2.KeyManagementService and v1beta1.KeyManagementService over gRPC on a Unix socket. It keeps its keys in memory, and
+ * fails when told to.
+ */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -26,8 +29,10 @@ export class KmsPlugin {
   keyId = '1'
   healthz = 'ok'
   version = 'v2'
+  /** Reported to clients of the first version. */
+  firstVersion = 'v1beta1'
   isFailing = false
-  readonly calls = { Status: 0, Encrypt: 0, Decrypt: 0 }
+  readonly calls: { Version?: number; Status: number; Encrypt: number; Decrypt: number } = { Status: 0, Encrypt: 0, Decrypt: 0 }
   readonly #server: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
 
@@ -67,7 +72,7 @@ export class KmsPlugin {
       const message = Buffer.concat(chunks).subarray(5)
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
       try {
-        const answer = this.#answer(path.split('/').at(-1) as keyof KmsPlugin['calls'], message).finish()
+        const answer = this.#answer(path, message).finish()
         answer.writeUInt32BE(answer.length - 5, 1)
         answer[0] = 0
         stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
@@ -83,12 +88,18 @@ export class KmsPlugin {
     })
   }
 
-  #answer(method: keyof KmsPlugin['calls'], message: Buffer): Writer {
-    this.calls[method]++
+  #answer(path: string, message: Buffer): Writer {
+    const [, service, name] = path.split('/')
+    const method = name as keyof KmsPlugin['calls']
+    this.calls[method] = (this.calls[method] ?? 0) + 1
     if (this.isFailing) throw new Refused(FAILED_PRECONDITION, 'failed precondition - key disabled')
+    return service === 'v1beta1.KeyManagementService' ? this.#answerFirst(method, message) : this.#answerSecond(method, message)
+  }
+
+  #answerSecond(method: keyof KmsPlugin['calls'], message: Buffer): Writer {
     const answer = new Writer({ reserve: 5 })
     if (method === 'Status') return answer.text(1, this.version).text(2, this.healthz).text(3, this.keyId)
-    const sent = requestOf(method, message)
+    const sent = requestOf(method as 'Encrypt' | 'Decrypt', message)
     if (sent.uid === '') throw new Refused(INVALID_ARGUMENT, 'uid is required')
     if (method === 'Encrypt') {
       const annotations = { [ANNOTATION]: Buffer.from(`kek of ${this.keyId}`) }
@@ -97,6 +108,19 @@ export class KmsPlugin {
     if (Buffer.from(sent.annotations[ANNOTATION] ?? []).toString() !== `kek of ${sent.keyId}`)
       throw new Refused(INVALID_ARGUMENT, 'the annotation is missing')
     return answer.bytes(1, decrypt(sent.keyId, sent.bytes))
+  }
+
+  /** The first version has no key ids: the ciphertext names its key. */
+  #answerFirst(method: keyof KmsPlugin['calls'], message: Buffer): Writer {
+    const answer = new Writer({ reserve: 5 })
+    if (method === 'Version') return answer.text(1, this.firstVersion).text(2, 'test').text(3, '0.0.1')
+    let bytes: Buffer = Buffer.alloc(0)
+    readFields(message, field => {
+      if (field.field === 2) bytes = field.bytes
+    })
+    if (method === 'Encrypt') return answer.bytes(1, Buffer.concat([Buffer.from(`${this.keyId}:`), encrypt(this.keyId, bytes)]))
+    const colon = bytes.indexOf(':')
+    return answer.bytes(1, decrypt(bytes.subarray(0, colon).toString(), bytes.subarray(colon + 1)))
   }
 }
 

@@ -24,7 +24,9 @@ import {
   SEED,
   sourceKey,
 } from './encrypted-object.ts'
-import { KmsError, type KmsService, type KmsStatus } from './kms-service.ts'
+import { KmsError } from './kms-connection.ts'
+import type { KmsPlugin } from './kms-plugin.ts'
+import type { KmsService, KmsStatus } from './kms-service.ts'
 
 export type KmsTimes = {
   /** How often a healthy plugin is asked, and one that is not. */
@@ -55,7 +57,7 @@ type State = {
   readonly expiresAt: number
 }
 
-export class KmsProvider implements Transformer {
+export class KmsProvider implements Transformer, KmsPlugin {
   readonly #options: KmsProviderOptions
   readonly #now: () => number
   readonly #times: KmsTimes

@@ -1,7 +1,8 @@
 /** Encryption at rest of a server: the configured providers or the key of its data directory, their health, metrics and reloads. */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KmsProvider, KmsTimes } from '../../encryption/kms/kms-provider.ts'
+import type { KmsPlugin } from '../../encryption/kms/kms-plugin.ts'
+import type { KmsTimes } from '../../encryption/kms/kms-provider.ts'
 import { type Encryption, hashOf, type LoadOptions, loadEncryption } from '../../encryption/load-encryption.ts'
 import { TransformationMetrics } from '../../encryption/metrics.ts'
 import { RecordEncryption } from '../../encryption/record-encryption.ts'
@@ -215,7 +216,7 @@ class ConfiguredEncryption implements DataEncryption {
   }
 }
 
-async function healthOf(plugins: readonly KmsProvider[]): Promise<string | undefined> {
+async function healthOf(plugins: readonly KmsPlugin[]): Promise<string | undefined> {
   const problems: string[] = []
   for (const [i, plugin] of plugins.entries()) {
     const problem = await plugin.check()
