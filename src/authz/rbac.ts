@@ -1,7 +1,7 @@
 /** RBAC: allows requests that a role of the user permits, and otherwise has no opinion. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../lib/go-text.ts'
-import type { Decision, RulesFound } from '../schema/access.ts'
+import type { Attributes, Decision, RulesFound } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { NamedAuthorizer } from './modes.ts'
 import { type Binding, type RoleIndex, type RoleRef, subjectOf } from './role-index.ts'
@@ -71,6 +71,25 @@ export function rulesOf(
   if (kind === 'ClusterRole') return index.role('', name)
   return kind === 'Role' && namespace !== '' ? index.role(namespace, name) : undefined
 }
+
+/** Every binding whose role permits a request: those of the cluster, then those of the namespace, each by name. */
+export async function bindingsThatPermit(index: RoleIndex, attributes: Attributes): Promise<Binding[]> {
+  const namespace = attributes.resource?.namespace ?? ''
+  const found: Binding[] = []
+  let seen = 0
+  for (const each of namespace === '' ? [''] : ['', namespace]) {
+    const permitting: Binding[] = []
+    for (const binding of [...index.bindingsIn(each)]) {
+      if (rulesOf(index, binding)?.permit(attributes)) permitting.push(binding)
+      // There may be very many of them, and other requests are waiting.
+      if (++seen % MAX_AT_ONCE === 0) await new Promise(setImmediate)
+    }
+    found.push(...permitting.sort((a, b) => (a.name < b.name ? -1 : 1)))
+  }
+  return found
+}
+
+const MAX_AT_ONCE = 500
 
 /** Cluster role bindings come before those of the namespace. */
 function firstOf(index: RoleIndex, { user, namespace }: { user: User; namespace: string }, test: (binding: Binding) => boolean) {

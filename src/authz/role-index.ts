@@ -82,6 +82,12 @@ export class RoleIndex {
     return undefined
   }
 
+  /** All bindings in a namespace, or the cluster role bindings when it is empty. */
+  *bindingsIn(namespace: string): Iterable<Binding> {
+    if (this.#changed.size > 0) this.#settle()
+    for (const binding of this.#bindings.values()) if (binding.namespace === namespace) yield binding
+  }
+
   #boundTo(subject: string, namespace: string): readonly Binding[] {
     const bound = this.#bySubject.get(subject)?.get(namespace)
     if (!bound) return NONE

@@ -35,6 +35,8 @@ import { header, type Request, type Response, textResponse } from './message.ts'
 import { negotiate, PLAIN } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { OpenStreams } from './observability/open-streams.ts'
+import type { RequestLog } from './observability/request-log.ts'
 import type { SlowRequests } from './observability/slow-requests.ts'
 import { isRead, readBody } from './read-body.ts'
 import { type Route, Router } from './route.ts'
@@ -56,6 +58,10 @@ export interface Api extends FreshnessApi {
   readonly cors?: Cors | undefined
   /** Remembers the slowest requests. */
   readonly slowRequests?: SlowRequests
+  /** Records requests while somebody looks at them. */
+  readonly requestLog?: RequestLog | undefined
+  /** Knows the watches that are open. */
+  readonly openStreams?: OpenStreams | undefined
   /** Records requests; without it, none is. */
   readonly auditor?: Auditor | undefined
   /** Without it, requests never wait. */

@@ -9,16 +9,26 @@ import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import type { Outlet, Response, ResponseHeaders } from './message.ts'
 import type { Fields, Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { OpenStreams } from './observability/open-streams.ts'
+import type { RequestLog } from './observability/request-log.ts'
 import type { SlowRequests } from './observability/slow-requests.ts'
 
-type WrapParts = { readonly log: Log; readonly metrics: Metrics; readonly slowRequests?: SlowRequests; readonly now: () => Date }
+type WrapParts = {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly slowRequests?: SlowRequests
+  readonly requestLog?: RequestLog | undefined
+  readonly openStreams?: OpenStreams | undefined
+  readonly now: () => Date
+}
 type Wrap = (next: Handler, api: WrapParts) => Handler
 
 /** Counts and logs every request, and adds the common headers to every response. */
 export const trace: Wrap =
-  (next, { log, metrics, slowRequests, now }) =>
+  (next, { log, metrics, slowRequests, requestLog, openStreams, now }) =>
   exchange => {
     const observed = metrics.begin(exchange.route)
+    if (requestLog?.isRecording) exchange.stopwatch.isWatched = true
     return whenDone(next(exchange), response => {
       const ms = exchange.stopwatch.total
       observed.answered(response.status, sizeOf(response), { seconds: ms / 1000, elsewhere: exchange.stopwatch.elsewhere / 1000 })
@@ -33,6 +43,7 @@ export const trace: Wrap =
         exchange.stopwatch.lap('encode')
         log.info({ ...fieldsOf(exchange, response, ms), phases: exchange.stopwatch.phases }, 'slow request')
       }
+      if (exchange.stopwatch.isWatched) requestLog?.note(exchange, response)
       const { body } = response
       // The spread comes last: V8 makes a new hidden class for every object that begins with a spread and then adds other names.
       const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...moreHeaders(exchange), ...response.headers }
@@ -40,7 +51,7 @@ export const trace: Wrap =
       const start = (outlet: Outlet) => {
         observed.opened()
         outlet.once('close', () => observed.closed())
-        body.start(outlet, observed)
+        body.start(outlet, openStreams?.open(exchange, outlet, { observer: observed, at: now().getTime() }) ?? observed)
       }
       return { ...response, headers, body: { ...body, start } }
     })

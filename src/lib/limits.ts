@@ -69,6 +69,11 @@ export const LIMITS = {
     bodyBytes: 64 * KIB,
     questions: 32,
   },
+  /**
+   * Requests that are recorded while somebody looks at them: their number, their bytes together, the length of one text in them, how long
+   * they are recorded after the last look, and the bytes that wait for a client that follows them.
+   */
+  recordedRequests: { number: 2_000, bytes: 4 * MIB, textLength: 1_000, lookedAtMs: 300 * SECOND, unsentBytes: MIB },
   /** Slow requests that are remembered. */
   slowRequests: 20,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */

@@ -10,6 +10,8 @@ export class Stopwatch {
   #elsewhere = 0
   /** The trace of the request, where requests are traced. */
   trace: RequestTrace | undefined = undefined
+  /** Whether somebody looks at the request: then phases that have not waited are measured as well. */
+  isWatched = false
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -20,9 +22,9 @@ export class Stopwatch {
     this.#laps.push(phase, this.#now())
   }
 
-  /** Ends a phase that may have waited. If it has not, its short time counts as part of the next one, unless the request is traced. */
+  /** Ends a phase that may have waited. If it has not, its short time counts as part of the next one, unless somebody looks. */
   lapAfter(result: MaybePromise<unknown>, phase: string): void {
-    if (result instanceof Promise || this.trace !== undefined) this.lap(phase)
+    if (result instanceof Promise || this.trace !== undefined || this.isWatched) this.lap(phase)
   }
 
   /** The ends of all phases so far, in milliseconds since the beginning. */

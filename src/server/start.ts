@@ -462,6 +462,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     namespace: core.namespace,
     authentication: access.authentication,
     authorizer: access.authorization.authorizer,
+    permittedBy: access.authorization.permittedBy,
     auditor: core.auditor,
     tracer: core.tracer,
     aggregated: aggregation.registrations,

@@ -40,6 +40,22 @@ const ROWS: readonly Attack[] = [
     body: { status: 500 },
     answer: [403, 404],
   },
+  { name: 'the requests of everybody', send: 'GET /keelson/v1/requests', answer: 403 },
+  {
+    name: 'the requests of everybody, with the rights on all objects',
+    mayAnywhere: ['* *'],
+    send: 'GET /keelson/v1/requests',
+    answer: 403,
+  },
+  { name: 'the watches of everybody', send: 'GET /keelson/v1/watches', answer: 403 },
+  { name: 'the watches of everybody, with the rights on all objects', mayAnywhere: ['* *'], send: 'GET /keelson/v1/watches', answer: 403 },
+  { name: 'who may read secrets', send: 'GET /keelson/v1/access?verb=get&resource=secrets', answer: 403 },
+  {
+    name: 'who may read secrets, with the rights on all objects',
+    mayAnywhere: ['* *'],
+    send: 'GET /keelson/v1/access?verb=get&resource=secrets',
+    answer: 403,
+  },
   { name: 'a snapshot of everything', send: 'GET /keelson/v1/store/snapshot', answer: 403 },
   {
     name: 'a snapshot of everything, with the rights on all objects',

@@ -1,9 +1,9 @@
 /** Codes for logins: each is valid once, for a minute, and stands for the credential that asked for it. */
 import type { Clock } from '../../lib/clock.ts'
 import { LIMITS } from '../../lib/limits.ts'
+import type { OtherProcesses } from '../other-processes.ts'
 import type { Credential } from './credential.ts'
 import { digestOf, newSecret } from './secret.ts'
-import type { OtherProcesses } from './sessions.ts'
 
 type Issued = { readonly user: string; readonly credential: Credential; readonly until: number }
 

@@ -6,15 +6,9 @@ import type { Clock } from '../../lib/clock.ts'
 import { ExpiringMap } from '../../lib/expiring-map.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
+import type { OtherProcesses } from '../other-processes.ts'
 import type { Credential } from './credential.ts'
 import { digestOf, newSecret } from './secret.ts'
-
-/** The other processes of this server. */
-export interface OtherProcesses {
-  /** The answers of those that have one. */
-  ask(topic: string, body: string): Promise<readonly string[]>
-  answer(topic: string, answering: (body: string) => string): void
-}
 
 /** A session as processes hand it to each other. */
 type Handed = { readonly user: string; readonly credential: Credential; readonly endsAt: number }

@@ -5,9 +5,11 @@ import { alwaysAllow, alwaysDeny, counted, inTurn, type NamedAuthorizer } from '
 import { NodeGraph } from '../../authz/node/graph.ts'
 import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
 import { RELATING, type RelatingResource } from '../../authz/node/relations.ts'
-import { rbacAuthorizer, rulesOf, rulesOfUser } from '../../authz/rbac.ts'
+import { bindingsThatPermit, rbacAuthorizer, rulesOf, rulesOfUser } from '../../authz/rbac.ts'
+import type { Binding } from '../../authz/role-index.ts'
 import type { Change } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import type { Attributes } from '../../schema/access.ts'
 import type { AUTHORIZATION_MODES } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import type { AccessMetrics } from './access-metrics.ts'
@@ -20,6 +22,8 @@ export interface Authorization {
   readonly reasonAgainst: ReasonAgainst
   readonly refusalOf: RefusalOf
   readonly roles: Roles
+  /** The bindings that permit a request. */
+  readonly permittedBy: (attributes: Attributes) => Promise<readonly Binding[]>
   /** Creates the bootstrap roles of the cluster. Runs before anything is served. */
   prepare(): Promise<void>
   /** Creates the bootstrap roles of namespaces, which exist by now. */
@@ -83,6 +87,7 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
       ofUser: (user, namespace) => rulesOfUser(roles, user, namespace),
       referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
     },
+    permittedBy: attributes => bindingsThatPermit(roles, attributes),
     async prepare() {
       await Promise.all(syncing)
       await ensureClusterRoles(ensuring)

@@ -6,6 +6,7 @@ import { isOfConsole } from '../../http/console/console-path.ts'
 import type { Request, Response } from '../../http/message.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Siblings } from '../processes/siblings.ts'
+import { otherProcesses } from './other-processes.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 
@@ -42,11 +43,6 @@ export class ConsoleOfServer {
     return this.#opening
   }
 }
-
-const otherProcesses = (siblings: Siblings): ConsoleParts['others'] => ({
-  ask: async (topic, body) => (await siblings.ask(topic, body)).flatMap(answer => (answer.body === undefined ? [] : [answer.body])),
-  answer: (topic, answering) => siblings.answer(topic, answering),
-})
 
 /** The build puts the files of the console beside the bundles, in which `import.meta.url` is empty. */
 const consoleFolder = (): string =>

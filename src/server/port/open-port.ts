@@ -1,6 +1,7 @@
 /** Opens the port of a server: endpoints, request handling and metrics, over HTTPS with certificates that are renewed. */
 import type { Auditor } from '../../audit/auditor.ts'
 import type { Authorizer } from '../../authz/authorizer.ts'
+import type { Binding } from '../../authz/role-index.ts'
 import type { Faults } from '../../faults/faults.ts'
 import type { Aggregated } from '../../http/aggregated.ts'
 import { Cors } from '../../http/cors.ts'
@@ -13,8 +14,11 @@ import type { Freshness } from '../../http/fresh.ts'
 import { type Listener, listen } from '../../http/listener/listen.ts'
 import { Health, type HealthCheck } from '../../http/observability/health.ts'
 import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
+import { OpenStreams } from '../../http/observability/open-streams.ts'
+import { RequestLog } from '../../http/observability/request-log.ts'
 import { SlowRequests } from '../../http/observability/slow-requests.ts'
 import { type ZPagesParts, zPages } from '../../http/observability/z-pages.ts'
+import { requestsEndpoints } from '../../http/requests-endpoint.ts'
 import { createServe, type Surroundings } from '../../http/serve.ts'
 import type { Tracer } from '../../http/tracing/tracer.ts'
 import { writesEndpoint } from '../../http/write-authors.ts'
@@ -24,6 +28,7 @@ import { LIMITS } from '../../lib/limits.ts'
 import { readTlsSettings } from '../../lib/tls-settings.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Writers } from '../../registry/writers.ts'
+import type { Attributes } from '../../schema/access.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { VERSION } from '../../version.ts'
 import type { Authentication } from '../access/authentication.ts'
@@ -34,11 +39,13 @@ import { cacheFamilies } from '../data/cache-metrics.ts'
 import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
+import { accessEndpoint } from './access-endpoint.ts'
 import type { MetricsTopic } from './all-processes.ts'
 import { doctorEndpoint } from './doctor-endpoint.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
 import { ConsoleOfServer } from './open-console.ts'
+import { otherProcesses } from './other-processes.ts'
 import { serverFamilies } from './server-metrics.ts'
 import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
@@ -51,6 +58,8 @@ export type PortParts = {
   readonly namespace: (name: string) => AnyObject | undefined
   readonly authentication: Authentication
   readonly authorizer: Authorizer
+  /** The role bindings that permit a request. */
+  readonly permittedBy: (attributes: Attributes) => Promise<readonly Binding[]>
   readonly auditor: Auditor | undefined
   readonly tracer?: Tracer | undefined
   readonly aggregated: Aggregated
@@ -90,6 +99,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   let address = ''
   let current = pki
   const slowRequests = new SlowRequests()
+  const requestLog = new RequestLog(parts.clock)
+  const openStreams = new OpenStreams()
   const together = (topic: MetricsTopic, own: readonly Family[]) => all?.families(topic, own) ?? own
   const all = siblings && (await import('./all-processes.ts')).allProcesses(siblings)
   const health = new Health(healthChecks(context, parts), log, all?.results)
@@ -101,6 +112,14 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     ...openIdEndpoints({ ...authentication, address: () => address }),
     ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
     writesEndpoint(parts.writers, all?.writes),
+    ...requestsEndpoints({
+      requests: requestLog,
+      streams: openStreams,
+      process: siblings?.number ?? 1,
+      others: siblings && otherProcesses(siblings),
+      signal,
+    }),
+    accessEndpoint({ permittedBy: parts.permittedBy, config }),
     snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
     doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
     ...(injection?.endpoints ?? []),
@@ -153,6 +172,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     aggregated,
     metrics,
     slowRequests,
+    requestLog,
+    openStreams,
     flowControl,
     log,
     groupDomain: config.groupDomain,

@@ -1,0 +1,151 @@
+/**
+ * `/keelson/v1/requests`: the last requests of all clients, and with `watch=1` each one as it is answered, as lines of JSON.
+ * `/keelson/v1/watches`: the watches and connections that are open. Both show what everybody does, so each requires a permission of its
+ * own, to `get` this nonResourceURL.
+ */
+import { LIMITS } from '../lib/limits.ts'
+import { badRequest, methodNotAllowed } from '../schema/status-error.ts'
+import type { EndpointRule } from './endpoints.ts'
+import { bytesResponse, type Outlet, type Request } from './message.ts'
+import type { OpenStreamReport, OpenStreams } from './observability/open-streams.ts'
+import type { LoggedRequest, RequestLog } from './observability/request-log.ts'
+import type { OtherProcesses } from './other-processes.ts'
+
+export const REQUESTS_PATH = '/keelson/v1/requests'
+export const WATCHES_PATH = '/keelson/v1/watches'
+
+export type RequestsParts = {
+  readonly requests: RequestLog
+  readonly streams: OpenStreams
+  /** Names this process among the others. */
+  readonly process: number
+  /** Undefined where this process is the whole server. */
+  readonly others: OtherProcesses | undefined
+  /** Ends those that follow requests. */
+  readonly signal: AbortSignal
+}
+
+const [REQUESTS, STREAMS] = ['recorded-requests', 'open-streams'] as const
+/** Those who follow see a request at most this much later. */
+const FOLLOW_MS = 250
+
+/** The requests of a process after a number, and its newest number. */
+type Part = { readonly process: number; readonly newest: number; readonly since: number; readonly requests: readonly LoggedRequest[] }
+/** The newest number that was seen, by process. */
+type Seen = Readonly<Record<string, number>>
+
+export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
+  const { requests, streams, process, others, signal } = parts
+  const own = (seen: Seen): Part => {
+    requests.look()
+    const { newest, since } = requests
+    return { process, newest, since, requests: requests.after(seen[process] ?? 0) }
+  }
+  others?.answer(REQUESTS, seen => JSON.stringify(own(JSON.parse(seen) as Seen)))
+  others?.answer(STREAMS, () => JSON.stringify(streams.report()))
+  const all = async (seen: Seen): Promise<readonly Part[]> => {
+    const answers = (await others?.ask(REQUESTS, JSON.stringify(seen))) ?? []
+    return [own(seen), ...answers.map(text => JSON.parse(text) as Part)]
+  }
+  return [
+    {
+      path: REQUESTS_PATH,
+      hidden: true,
+      async answer(request, { query }) {
+        checkMethod(request)
+        const fits = readFilter(query)
+        const known = await all({})
+        if (query.get('watch') === '1' || query.get('watch') === 'true') return followed(all, { known, fits, signal })
+        const since = new Date(Math.min(...known.map(part => part.since))).toISOString()
+        const found = inOrder(known).filter(fits)
+        return json({ since, requests: found })
+      },
+    },
+    {
+      path: WATCHES_PATH,
+      hidden: true,
+      async answer(request) {
+        checkMethod(request)
+        const answers = (await others?.ask(STREAMS, '')) ?? []
+        const watches = [streams.report(), ...answers.map(text => JSON.parse(text) as OpenStreamReport[])].flat()
+        return json({ watches: watches.sort((a, b) => (a.since < b.since ? -1 : 1)) })
+      },
+    },
+  ]
+}
+
+function checkMethod({ method }: Request): void {
+  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
+}
+
+const json = (value: object) => bytesResponse(200, 'application/json', Buffer.from(`${JSON.stringify(value)}\n`))
+
+const inOrder = (parts: readonly Part[]): LoggedRequest[] =>
+  parts.flatMap(part => part.requests).sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.number - b.number))
+
+type Fits = (request: LoggedRequest) => boolean
+
+const FILTERS: Readonly<Record<string, (request: LoggedRequest, wanted: string) => boolean>> = {
+  user: ({ user }, wanted) => user === wanted,
+  userAgent: ({ userAgent }, wanted) => userAgent.includes(wanted),
+  verb: ({ verb }, wanted) => verb === wanted,
+  resource: ({ resource }, wanted) =>
+    resource !== undefined && (wanted === resource.resource || wanted === `${resource.resource}.${resource.group}`),
+  namespace: ({ resource }, wanted) => resource?.namespace === wanted,
+  name: ({ resource }, wanted) => resource?.name === wanted,
+  status: ({ status }, wanted) => (/^[1-5]xx$/.test(wanted) ? wanted[0] === String(status)[0] : wanted === String(status)),
+}
+
+function readFilter(query: URLSearchParams): Fits {
+  const wanted = [...query].filter(([name]) => name !== 'watch')
+  for (const [name] of wanted)
+    if (!Object.hasOwn(FILTERS, name))
+      throw badRequest(`requests are filtered by ${Object.keys(FILTERS).join(', ')}, not by ${JSON.stringify(name.slice(0, 100))}`)
+  return request => wanted.every(([name, value]) => FILTERS[name]!(request, value))
+}
+
+type Following = { readonly known: readonly Part[]; readonly fits: Fits; readonly signal: AbortSignal }
+
+/** The requests from now on. A client that does not keep up misses some, and is told how many. */
+function followed(all: (seen: Seen) => Promise<readonly Part[]>, { known, fits, signal }: Following) {
+  const seen: Record<string, number> = {}
+  const saw = (parts: readonly Part[]) => {
+    // A process that was started in place of another counts from the beginning.
+    for (const { process, newest } of parts) seen[process] = newest
+  }
+  saw(known)
+  const start = (outlet: Outlet) => {
+    let missed = 0
+    let timer: NodeJS.Timeout | undefined
+    const look = async () => {
+      const parts = await all(seen)
+      saw(parts)
+      const found = inOrder(parts).filter(fits)
+      if (outlet.writableLength > LIMITS.recordedRequests.unsentBytes) missed += found.length
+      else {
+        if (missed > 0) outlet.write(line({ missed }))
+        missed = 0
+        if (found.length > 0) outlet.write(Buffer.concat(found.map(line)))
+      }
+      if (timer !== undefined) timer = lookLater()
+    }
+    const lookLater = () => setTimeout(() => look().catch(() => outlet.destroy()), FOLLOW_MS)
+    const stop = () => {
+      clearTimeout(timer)
+      timer = undefined
+    }
+    const end = () => {
+      stop()
+      outlet.end()
+    }
+    outlet.once('close', () => {
+      stop()
+      signal.removeEventListener('abort', end)
+    })
+    signal.addEventListener('abort', end, { once: true })
+    timer = lookLater()
+  }
+  return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body: { type: 'stream', start } } as const
+}
+
+const line = (value: object): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
