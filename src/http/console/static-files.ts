@@ -1,10 +1,10 @@
-/** The files of the console, as the build has made them: read when a browser asks for them, and kept while they do not change. */
-import { readFile, stat } from 'node:fs/promises'
+/**
+ * The files of the console, as the build has made them: read when a browser asks for them, and kept until there is another build. Anybody
+ * may ask, without a login, so most requests touch no disk, and none reads a file that the build has not made.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { header, type Request, type Response, textResponse } from '../message.ts'
-
-/** A served file, in the encodings that the build has made. */
-type Kept = { readonly mtimeMs: number; readonly size: number; readonly bytes: Buffer }
 
 const ENCODINGS = [
   { name: 'br', suffix: '.br' },
@@ -19,10 +19,16 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
+/** A build is noticed at most this much later. */
+const FRESH_MS = 1_000
+
 export class StaticFiles {
   readonly #folder: string
-  /** Keyed by path. Only files that the build has made get here, so that their number is bounded. */
-  readonly #kept = new Map<string, Kept>()
+  #build: { readonly page: string; readonly names: ReadonlySet<string> } = { page: '', names: new Set() }
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #looking: Promise<void> | undefined
+  /** The files of this build that were asked for. */
+  readonly #kept = new Map<string, Promise<Buffer>>()
 
   constructor(folder: string) {
     this.#folder = folder
@@ -60,19 +66,37 @@ export class StaticFiles {
   }
 
   async #read(name: string): Promise<Buffer | undefined> {
-    const path = join(this.#folder, name)
+    await this.#look()
+    if (!this.#build.names.has(name)) return undefined
+    let reading = this.#kept.get(name)
+    if (!reading) this.#kept.set(name, (reading = readFile(join(this.#folder, name))))
     try {
-      const { mtimeMs, size } = await stat(path)
-      const kept = this.#kept.get(path)
-      if (kept && kept.mtimeMs === mtimeMs && kept.size === size) return kept.bytes
-      const bytes = await readFile(path)
-      this.#kept.set(path, { mtimeMs, size, bytes })
-      return bytes
+      return await reading
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      this.#kept.delete(path)
-      return undefined
+      this.#kept.delete(name)
+      // Another build has just removed it.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
     }
+  }
+
+  /** Every build has another page, which names its files. */
+  async #look(): Promise<void> {
+    if (performance.now() - this.#lookedAt < FRESH_MS) return
+    this.#looking ??= this.#list().finally(() => (this.#looking = undefined))
+    await this.#looking
+  }
+
+  async #list(): Promise<void> {
+    const found = await stat(join(this.#folder, 'index.html')).catch(() => undefined)
+    const page = found ? `${found.mtimeMs} ${found.ino}` : ''
+    if (page !== this.#build.page) {
+      const assets = found ? await readdir(join(this.#folder, 'assets')) : []
+      const names = found ? [...(await readdir(this.#folder)), ...assets.map(name => join('assets', name))] : []
+      this.#kept.clear()
+      this.#build = { page, names: new Set(names) }
+    }
+    this.#lookedAt = performance.now()
   }
 }
 
