@@ -72,8 +72,13 @@ function checkInitial({ timeline, frontier }: Context, session: Session): Begin 
   return { from: revision, sent: mark + 1 }
 }
 
-/** Without a bookmark: some first events must be a snapshot of one revision from which the rest continues. */
-function findBeginning(timeline: Timeline, { selection, events, end, how }: Session, known: Revision): Begin | undefined {
+/**
+ * Without a bookmark: some first events must be a snapshot of one revision from which the rest continues. Several may be one: before the
+ * first object was made, nothing is a snapshot as well.
+ */
+function findBeginning(timeline: Timeline, session: Session, known: Revision): Begin | undefined {
+  const { selection, events, end, how } = session
+  let first: Begin | undefined
   const changes = events.filter(event => event.type !== 'BOOKMARK')
   let newest = 0
   for (let sent = 0; sent <= changes.length; sent++) {
@@ -83,11 +88,14 @@ function findBeginning(timeline: Timeline, { selection, events, end, how }: Sess
       const { objects, isUncertain } = timeline.snapshot(selection, from)
       if (isUncertain) return UNCHECKED
       const initial = changes.slice(0, sent).map(event => event.object)
-      if (!firstDifference(initial, objects)) return { from, sent }
+      if (firstDifference(initial, objects)) continue
+      if (!checkEvents(timeline, session, { from, sent })) return { from, sent }
+      first ??= { from, sent }
     }
     if (next?.type !== 'ADDED') break
     newest = Math.max(newest, next.object.revision)
   }
+  if (first) return first
   // A watch that was cut may have been cut within its initial objects.
   return how === 'closed' || how === 'cut' ? UNCHECKED : undefined
 }

@@ -140,6 +140,14 @@ test('a write without a response is settled by later reads', () => {
   assert.deepEqual(promises(unknown, page(2, [a2]), watch(1, [bookmark(2)])), ['bookmarks do not run ahead'])
 })
 
+test('initial objects that could be the first events of an empty snapshot are still initial objects', () => {
+  const [b3, later] = [object(B, 3, 'b3'), object(B, 4, 'later')]
+  const writes = [put(a2), put(b3), put(later, { verb: 'replace' })]
+  const begin = { start: 41, isMarked: false, mayBeOld: true }
+  assert.deepEqual(promises(...writes, watch(undefined, [event('ADDED', a2), event('ADDED', later)], begin)), [])
+  assert.deepEqual(promises(...writes, watch(undefined, [event('ADDED', a2), event('MODIFIED', later)], begin)), ['watches are reliable'])
+})
+
 test('watches that leave out, repeat, reorder or make up events are found', () => {
   assert.deepEqual(promises(...WRITES, watch(1, without(EVENTS, 2))), ['watches are reliable'])
   assert.deepEqual(promises(...WRITES, watch(1, [...EVENTS.slice(0, 3), ...EVENTS.slice(2)])), ['watches are unique'])
