@@ -53,16 +53,37 @@ function keep(script) {
   } catch {}
 }
 
+/**
+ * Starts the processes of `serve --processes N`, which load the same code as this one, before it is loaded here: each waits for the first
+ * message of its supervisor, and ends with it. Where the flags are wrong, or say something that is not understood here, they are of no use
+ * or are started later. As in src/commands/supervisor/server-process.ts.
+ */
+function startEarly([command, ...flags]) {
+  if (command !== 'serve' || flags.includes('--help') || flags.includes('-h')) return []
+  const at = flags.map(flag => /^--processes(=|$)/.test(flag)).lastIndexOf(true)
+  const value = flags[at]?.includes('=') ? flags[at].split('=')[1] : flags[at + 1]
+  const count = at < 0 ? 1 : value === 'auto' ? availableParallelism() : Number(value)
+  if (!(Number.isInteger(count) && count > 1 && count <= MAX_EARLY)) return []
+  const { fork } = require('node:child_process')
+  const start = () => fork(process.argv[1], ['serve-process', ...flags], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  return Array.from({ length: count }, start)
+}
+/** As many as --processes takes. */
+const MAX_EARLY = 64
+
+const args = process.argv.slice(2)
+const early = startEarly(args)
 const folder = enableCompileCache && compiledCodeFolder(dirname(bundle))
 if (folder !== undefined) enableCompileCache(folder)
 const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
 // Node's own modules that are loaded under other flags than it was built with are compiled anew, and a start loads many.
 setTimeout(() => FLAGS.forEach(setFlagsFromString), AFTER_START_MS).unref()
-const args = process.argv.slice(2)
-main(args).then(code => {
+main(args, early).then(code => {
   USUAL_FLAGS.forEach(setFlagsFromString)
   // Other commands compile too little of it to be worth keeping.
   if (args[0] === 'serve' && code === 0) keepCode()
+  // Those that were of no use.
+  for (const child of early) child.kill('SIGKILL')
   // Everything is closed: what a dead client left pending must not keep the process.
   process.exit(code)
 })

@@ -1,5 +1,5 @@
 /** The command line: the list of commands. Each is loaded when it is run. */
-
+import type { ChildProcess } from 'node:child_process'
 import type { Command } from './commands/command.ts'
 import { failureOf } from './commands/failure.ts'
 import type { Described } from './commands/help.ts'
@@ -95,8 +95,8 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
 /** The supervisor of several server processes runs it in each of them; it is not for users. */
 const PROCESS_COMMAND = 'serve-process'
 
-/** Runs a command; resolves with the exit code. */
-export async function main(args: readonly string[]): Promise<number> {
+/** Runs a command; resolves with the exit code. Server processes that were started before all else are the last argument. */
+export async function main(args: readonly string[], early: readonly ChildProcess[] = []): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(args[0] ?? 'help')
   const [name, ...rest] = isHelp ? args.slice(1) : args
   if (name === undefined) return print((await import('./commands/help.ts')).helpText(COMMANDS))
@@ -109,7 +109,7 @@ export async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(`keelson: ${unknownText(`unknown command ${name}`, near, 'keelson help')}\n`)
     return 2
   }
-  return await attempt(async () => (await command.load())(rest))
+  return await attempt(async () => (await command.load())(rest, early))
 }
 
 async function attempt(run: () => Promise<number>): Promise<number> {

@@ -232,6 +232,22 @@ overEachStore('a process that is killed takes only its connections with it, and 
   assert.equal(json.items.length, 3, 'no replica set was made twice')
 })
 
+test('a process that is stopped is ended: another one commits, and runs the duties', patient, async t => {
+  const server = await startProcesses(t, 2, { flags: ['--nodes', '1'] })
+  // One of them owns the store, the other one has been appointed.
+  for (const [round, victim] of server.pids().entries()) {
+    process.kill(victim, 'SIGSTOP')
+    await eventually('it is gone', () => (isRunning(victim) ? undefined : true))
+    await server.complete(victim)
+    await post(server.client(), DEPLOYMENTS, deployment(`web-${round}`))
+    await eventually('its pods run', async () => {
+      const { json } = await server.client().ask(`${DEPLOYMENTS}/web-${round}`)
+      return json.status?.availableReplicas === 2 ? true : undefined
+    })
+  }
+  assert.match(server.stderr(), /does not answer; it is ended/)
+})
+
 const hasEnded = (watch: Watching): Promise<boolean> =>
   Promise.race([watch.end().then(() => true), new Promise<boolean>(resolve => setImmediate(resolve, false))])
 

@@ -3,9 +3,9 @@ import { readServeFlags, SERVE_DEFAULTS } from '../flags/read-flags.ts'
 import { checkConfig } from '../server/config.ts'
 import type { Command } from './command.ts'
 
-export const serve: Command = async args => {
+export const serve: Command = async (args, early = []) => {
   const options = readServeFlags(args, SERVE_DEFAULTS)
   if (options.processes === 1) return await (await import('./serve-alone.ts')).serveAlone(options)
   const { supervise } = await import('./supervisor/supervisor.ts')
-  return await supervise({ ...options, config: checkConfig(options.config), args })
+  return await supervise({ ...options, config: checkConfig(options.config), args, early })
 }

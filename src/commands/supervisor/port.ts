@@ -7,6 +7,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { LIMITS } from '../../lib/limits.ts'
 import type { ServerProcess } from './server-process.ts'
 
+/** A process that owes more answers may be stopped: others get the connections. */
+const FEW_UNANSWERED = 2
+
 export class Port {
   #server: Server | undefined
   #opening: Promise<AddressInfo> | undefined
@@ -60,8 +63,9 @@ export class Port {
     socket.on('error', () => {})
     const open = this.#serving.reduce((sum, { connections }) => sum + connections, this.#waiting.length)
     if (open >= LIMITS.connections) return void socket.destroy()
+    const awake = this.#serving.filter(({ unanswered }) => unanswered <= FEW_UNANSWERED)
     let fewest: ServerProcess | undefined
-    for (const each of this.#serving) if (!fewest || each.connections < fewest.connections) fewest = each
+    for (const each of awake.length > 0 ? awake : this.#serving) if (!fewest || each.connections < fewest.connections) fewest = each
     if (!fewest?.hand(socket)) return void this.#waiting.push(socket)
     this.#serving = [...this.#serving.filter(each => each !== fewest), fewest]
   }

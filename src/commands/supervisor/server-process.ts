@@ -8,14 +8,17 @@ export type Ended = { readonly code: number | null; readonly signal: NodeJS.Sign
 export type ProcessParts = {
   /** From 1. */
   readonly number: number
-  /** The arguments of `serve`. */
-  readonly args: readonly string[]
+  readonly child: ChildProcess
   readonly take: (message: ToSupervisor, from: ServerProcess) => void
   readonly ended: (how: Ended, which: ServerProcess) => void
 }
 
 /** The command that a server process runs, as `src/cli.ts` names it. */
 const COMMAND = 'serve-process'
+
+/** Starts one with the arguments of `serve`, as `bin/start.js` does. */
+export const forkProcess = (args: readonly string[]): ChildProcess =>
+  fork(process.argv[1]!, [COMMAND, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 
 export class ServerProcess {
   readonly number: number
@@ -26,16 +29,21 @@ export class ServerProcess {
   isReady = false
   isPrimary = false
   isDrained = false
+  /** Pings that it has not answered since it last answered one. */
+  unanswered = 0
   /** Why it could not start. */
   failure: { readonly text: string; readonly code: number } | undefined
 
-  constructor({ number, args, take, ended }: ProcessParts) {
+  constructor({ number, child, take, ended }: ProcessParts) {
     this.number = number
-    this.#child = fork(process.argv[1]!, [COMMAND, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.#child = child
     this.#child.on('message', message => take(message as ToSupervisor, this))
     // A message to a process that has ended meanwhile; its end is reported by itself.
     this.#child.on('error', () => {})
-    this.#child.once('exit', (code, signal) => ended({ code, signal }, this))
+    const { exitCode, signalCode } = child
+    // One that was started early may have ended before this.
+    if (exitCode !== null || signalCode !== null) process.nextTick(() => ended({ code: exitCode, signal: signalCode }, this))
+    else child.once('exit', (code, signal) => ended({ code, signal }, this))
   }
 
   get pid(): number | undefined {

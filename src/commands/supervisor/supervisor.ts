@@ -9,33 +9,47 @@
  *
  * A process that has lost its supervisor ends.
  */
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { ServeOptions } from '../../flags/flag.ts'
 import { createLog, type Log } from '../../http/observability/log.ts'
 import type { Config } from '../../server/config.ts'
 import type { ToSupervisor } from '../../server/processes/messages.ts'
-import { makeFamily } from '../../storage/processes/family.ts'
+import { makeFamily, socketFolderIn } from '../../storage/processes/family.ts'
 import { announceReady } from '../announce.ts'
 import { notifyServiceManager } from '../service-manager.ts'
 import { ENDING, parentGone } from '../signals.ts'
 import { Locks } from './locks.ts'
 import { Port } from './port.ts'
 import { Questions } from './questions.ts'
-import { type Ended, ServerProcess } from './server-process.ts'
+import { type Ended, forkProcess, ServerProcess } from './server-process.ts'
 
 /** A process that ends sooner than this has failed to start, and waits twice as long each time before it is started again. */
 const SHORT_LIFE_MS = 10_000
 const FIRST_WAIT_MS = 100
 const MAX_WAIT_MS = 10_000
+/**
+ * A process that has not answered so many pings is stopped, or busy for good. It holds up its clients, and all of them if it owns the store
+ * or runs the duties, so it is ended: nothing that it was about to do can happen any more, and another one takes its place. Pings are
+ * counted rather than time, which also passes while the supervisor itself is stopped, as by Ctrl-Z.
+ */
+const MAX_UNANSWERED = 15
+const PING_MS = 1_000
 /** Starts of one process that may fail in a row while no other serves. */
 const MAX_FAILED_STARTS = 6
 
-export type SuperviseParts = ServeOptions & { readonly config: Config; readonly args: readonly string[] }
+export type SuperviseParts = ServeOptions & {
+  readonly config: Config
+  readonly args: readonly string[]
+  /** Processes that were started before this was loaded, as `serve-process` with the same arguments. */
+  readonly early: readonly ChildProcess[]
+}
 
 /** Serves with several processes until a signal ends them; resolves with the exit code. */
 export async function supervise(parts: SuperviseParts): Promise<number> {
-  using family = makeFamily()
+  const { store, dataDir } = parts.config
+  using family = makeFamily(store === 'embedded' ? await socketFolderIn(dataDir) : undefined)
   const supervisor = new Supervisor(parts, family)
   process.on('SIGHUP', () => supervisor.readFiles('SIGHUP'))
   let isAsked = false
@@ -68,6 +82,7 @@ class Supervisor {
   #isKilled = false
   /** The exit code, once nothing is started again. */
   #code = 0
+  readonly #pinging = setInterval(() => this.#ping(), PING_MS).unref()
   #end: (code: number) => void = () => {}
   readonly ended = new Promise<number>(resolve => (this.#end = resolve))
 
@@ -76,7 +91,8 @@ class Supervisor {
     this.#store = store
     const { config } = parts
     this.#log = createLog(config.logLevel, config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
-    for (let number = 1; number <= parts.processes; number++) this.#start(number)
+    for (let number = 1; number <= parts.processes; number++) this.#start(number, parts.early[number - 1])
+    for (const needless of parts.early.slice(parts.processes)) needless.kill('SIGKILL')
   }
 
   readFiles(reason: string): void {
@@ -98,11 +114,11 @@ class Supervisor {
     for (const each of this.#processes) each.kill()
   }
 
-  #start(number: number): void {
+  #start(number: number, early?: ChildProcess): void {
     const { args, processes } = this.#parts
     const started = new ServerProcess({
       number,
-      args,
+      child: early ?? forkProcess(args),
       take: (message, from) => this.#take(message, from),
       ended: (how, which) => this.#ended(how, which),
     })
@@ -144,6 +160,9 @@ class Supervisor {
         return
       case 'unlock':
         this.#locks.release(message.name, from, message.kept)
+        return
+      case 'pong':
+        from.unanswered = 0
         return
       case 'primary':
         from.isPrimary = true
@@ -191,6 +210,18 @@ class Supervisor {
   #share(): void {
     const serving = this.#serving
     for (const [place, each] of serving.entries()) each.send({ type: 'share', place, of: serving.length })
+  }
+
+  #ping(): void {
+    if (this.#isStopping) return
+    for (const each of this.#serving) {
+      if (each.unanswered === MAX_UNANSWERED) {
+        this.#log.error({ process: each.number, pid: each.pid }, 'a server process does not answer; it is ended')
+        each.kill()
+      }
+      each.unanswered++
+      each.send({ type: 'ping' })
+    }
   }
 
   #killStuck(pid: number): void {
@@ -263,6 +294,7 @@ class Supervisor {
 
   #lookIfOver(): void {
     if (this.#processes.size > 0) return
+    clearInterval(this.#pinging)
     this.#port.close()
     this.#end(this.#isKilled ? 1 : this.#code)
   }

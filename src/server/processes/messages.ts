@@ -34,6 +34,8 @@ export type ToProcess =
   | { readonly type: 'locked'; readonly name: string; readonly kept: string }
   | ({ readonly type: 'share' } & Share)
   | { readonly type: 'appointed' }
+  /** To be answered at once. */
+  | { readonly type: 'ping' }
   | { readonly type: 'read files'; readonly reason: string }
   /** Stop serving; then report and wait. */
   | { readonly type: 'stop'; readonly reason: string }
@@ -54,6 +56,8 @@ export type ToSupervisor =
   | { readonly type: 'answer'; readonly id: number; readonly body: string }
   | { readonly type: 'lock'; readonly name: string }
   | { readonly type: 'unlock'; readonly name: string; readonly kept: string }
+  /** Its event loop runs. */
+  | { readonly type: 'pong' }
   /** It owns the embedded store from now on. */
   | { readonly type: 'primary' }
   /** Another process does not take what it is sent, and holds up all. */

@@ -204,6 +204,9 @@ export class Siblings {
       case 'appointed':
         this.#appoint()
         return
+      case 'ping':
+        this.#send({ type: 'pong' })
+        return
       case 'read files':
         this.onReadFiles(message.reason)
         return

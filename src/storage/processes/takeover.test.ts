@@ -157,7 +157,10 @@ test('a follower sees its own writes as the very values that it has sent, and th
   const store = await opened(t, options)
   const stop = new AbortController()
   const watch = store.watch('/', await store.fresh(), stop.signal)[Symbol.asyncIterator]()
-  const seen = async () => ((await watch.next()) as IteratorYieldResult<Batch>).value.events.map(({ after }) => after!.value)
+  const seen = async () => {
+    const { value } = (await watch.next()) as IteratorYieldResult<Batch>
+    return value.events.map(({ after }) => after!.value)
+  }
   const own = bytes('own')
   const [swap, [value]] = await Promise.all([store.swap('/own', { expect: 0, value: own }), seen()])
   assert.ok(swap.ok)
