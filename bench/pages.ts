@@ -169,13 +169,15 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
   processes: ({ costs, readyMs: [oneMs, twoMs], residentMB: [oneMB, twoMB] }) =>
     [
       table(
-        ['', 'one process', 'two processes', 'throughput', 'processor time of a request', 'of the client'],
-        costs.map(({ name, one, two, clientShare }) => [
+        ['', 'one process', 'two processes', 'throughput', 'target', 'processor time of a request', 'target', 'of the client'],
+        costs.map(({ name, one, two, clientShare, target }) => [
           name,
           rate(one.perSecond),
           rate(two.perSecond),
           `× ${(two.perSecond / one.perSecond).toFixed(2)}`,
-          `${micros(one.totalMicros)} → ${micros(two.totalMicros)}`,
+          aim(`≥ ${target}`, two.perSecond / one.perSecond >= target),
+          `${micros(one.micros)} → ${micros(two.micros)}`,
+          aim('≤ 10 % more', two.micros <= 1.1 * one.micros),
           `${Math.round(clientShare * 100)} % of a core`,
         ]),
       ),
