@@ -22,9 +22,10 @@ export function startTheme(): void {
     isDark.value = theme.value === 'system' ? dark.matches : theme.value === 'dark'
   })
   effect(() => {
+    document.documentElement.dataset['theme'] = isDark.value ? 'dark' : 'light'
+  })
+  effect(() => {
     const chosen = theme.value
-    if (chosen === 'system') delete document.documentElement.dataset['theme']
-    else document.documentElement.dataset['theme'] = chosen
     isDark.value = chosen === 'system' ? dark.matches : chosen === 'dark'
     try {
       if (chosen === 'system') localStorage.removeItem(KEY)

@@ -18,8 +18,25 @@ export type Page = {
 
 export const PAGES: readonly Page[] = [
   { route: '/', title: 'Overview', nav: { icon: 'gauge', key: 'o' }, load: () => import('./overview/overview.tsx') },
+  { route: '/nodes', title: 'Nodes and devices', nav: { icon: 'server', key: 'n' }, load: () => import('./nodes/nodes.tsx') },
   { route: '/relations', title: 'Relations', nav: { icon: 'graph', key: 'r' }, load: () => import('./relations/namespace-graph.tsx') },
   { route: '/past', title: 'History', nav: { icon: 'history', key: 'h' }, load: () => import('./history/past.tsx') },
+  { route: '/try', title: 'Try a request', nav: { icon: 'flask', key: 't' }, load: () => import('./try/try.tsx') },
+  {
+    route: '/requests',
+    title: 'Requests',
+    nav: { icon: 'network', key: 'q' },
+    needs: '/keelson/v1/requests',
+    load: () => import('./requests/requests.tsx'),
+  },
+  { route: '/access', title: 'Access', nav: { icon: 'key', key: 'a' }, load: () => import('./access/access.tsx') },
+  {
+    route: '/faults',
+    title: 'Faults and clock',
+    nav: { icon: 'bolt', key: 'f' },
+    needs: '/keelson/faults',
+    load: () => import('./faults/faults.tsx'),
+  },
   { route: '/list/:group/:version/:plural', title: 'List', load: () => import('./list/list.tsx') },
   { route: '/create/:group/:version/:plural', title: 'Create', load: () => import('./create/create.tsx') },
   { route: '/object/:group/:version/:plural/:namespace/:name', title: 'Object', load: () => import('./object/object.tsx') },

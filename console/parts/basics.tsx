@@ -337,5 +337,6 @@ export function useAsync<T>(
     )
     return () => abort.abort()
   }, [...deps, turn])
-  return { ...state, reload: () => setTurn(turn + 1) }
+  // A wait that is under way goes on: looking again would only begin it anew.
+  return { ...state, reload: () => !state.isLoading && setTurn(turn + 1) }
 }

@@ -2,10 +2,10 @@
  * The YAML editor: CodeMirror inside a shadow root. There its styles are adopted sheets, which the content security policy allows, where
  * style elements would be refused.
  */
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { autocompletion, completionKeymap } from '@codemirror/autocomplete'
+import { history, historyKeymap, indentWithTab, standardKeymap } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
-import { bracketMatching, codeFolding, foldGutter, foldKeymap, HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language'
+import { codeFolding, foldGutter, foldKeymap, HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { EditorState } from '@codemirror/state'
 import {
@@ -108,8 +108,6 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
           drawSelection(),
           highlightActiveLine(),
           highlightActiveLineGutter(),
-          bracketMatching(),
-          closeBrackets(),
           yaml(),
           indentUnit.of('  '),
           syntaxHighlighting(colours),
@@ -142,13 +140,12 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
               },
             },
             // Tab indents; Escape and then Tab leaves the editor.
-            ...closeBracketsKeymap,
             ...completionKeymap,
             ...historyKeymap,
             ...foldKeymap,
             ...lintKeymap,
             indentWithTab,
-            ...defaultKeymap,
+            ...standardKeymap,
           ]),
           EditorView.updateListener.of(update => {
             if (update.docChanged) now.current.onChange(update.state.doc.toString())
