@@ -1,4 +1,4 @@
-/** Many simulated nodes and pods in one server: how long they take to settle, what that costs others, and what they cost when idle. */
+/** Many simulated nodes and pods in one server: how long they take to settle, and their cost for other clients and when idle. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nanosOf } from './cost.ts'
 import { Client } from './json-client.ts'

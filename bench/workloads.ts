@@ -1,4 +1,4 @@
-/** Workloads: how fast deployments become available, what they cost other clients meanwhile, and what controllers cost when idle. */
+/** Workloads: how fast deployments become available, their cost for other clients meanwhile, and the cost of idle controllers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from './json-client.ts'
 import { cpuSeconds, newFolder, residentMB, startKeelson } from './servers.ts'

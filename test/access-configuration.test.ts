@@ -136,7 +136,7 @@ test('a webhook that fails leaves the decision to others or denies, as its failu
   assert.match(metrics, new RegExp(`apiserver_authorization_config_controller_last_config_info\\{${identity},hash="sha256:${hash}"\\} 1`))
 })
 
-test('who may patch and not create cannot create by an apply, nor when it cannot be found out', patient, async t => {
+test('a user that may patch and not create cannot create by an apply, nor when its rights cannot be found out', patient, async t => {
   const webhook = await reviewWebhook(t, ({ user, resourceAttributes: { verb } = {} as any }) => {
     if (verb === 'patch') return { allowed: true }
     return user === 'jane' ? 400 : { allowed: false }

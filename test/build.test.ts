@@ -1,4 +1,4 @@
-// Builds replace files one by one: nobody who uses them meanwhile finds half of one, or none.
+// Builds replace files one by one: a program that uses them meanwhile never finds half of one, or none.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

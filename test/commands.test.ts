@@ -110,7 +110,7 @@ testWith('kubectl', 'keelson kubectl finds the server of a data directory', pati
   assert.match(nowhere.stderr, /^keelson: .*admin\.kubeconfig does not exist; it is written when a server starts/)
 })
 
-test('history shows every revision of an object with what changed and who changed it', patient, async t => {
+test('history shows every revision of an object with its changes and its user', patient, async t => {
   let server = await startProcess(t)
   const maps = '/api/v1/namespaces/default/configmaps'
   const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' }

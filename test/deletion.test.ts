@@ -95,7 +95,7 @@ test('an update does not mark an object as being deleted', patient, async () => 
   )
 })
 
-test('who deletes a job without saying what becomes of its pods is warned', patient, async () => {
+test('a deletion of a job that does not name a propagation policy is warned about', patient, async () => {
   const path = '/apis/batch/v1/namespaces/default/jobs'
   const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
   await create(path, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j' }, spec: { template } })

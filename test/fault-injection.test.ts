@@ -84,7 +84,7 @@ test('a fault that makes no sense is refused with the reason, and changes nothin
   assert.deepEqual(server.faults.report(), [])
 })
 
-test('only those may inject faults who have the right to', patient, async () => {
+test('only users with the right to do so may inject faults', patient, async () => {
   const jane = server.as('jane')
   for (const method of ['GET', 'POST', 'PUT', 'DELETE'])
     assert.equal((await ask(method, FAULTS, method === 'GET' ? undefined : { status: 500 }, jane)).code, 403)

@@ -198,7 +198,7 @@ step('get --watch sees what happens', async (k, t) => {
   assert.equal(await next(), 'DELETED 2')
 })
 
-step('explain knows fields and what they mean', async k => {
+step('explain knows fields and their descriptions', async k => {
   const text = await k.run(['explain', 'configmap.data'])
   assert.match(text, /KIND: +ConfigMap\nVERSION: +v1\n/)
   assert.match(text, /DESCRIPTION:\n\s+\w+/)

@@ -14,7 +14,7 @@ type Use = {
 }
 
 const READS_AND_WRITES = ['LIST', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-/** Bounds of the objectives: writes and reads of one object, lists in a namespace, lists of a cluster; and what dashboards show. */
+/** Bounds of the objectives: writes and reads of one object, lists in a namespace, lists of a cluster; and of dashboards. */
 const BOUNDS = ['1', '5', '30', '+Inf']
 
 const USED: Readonly<Record<string, Use>> = {

@@ -170,7 +170,7 @@ test('sets and messages that may be absent have an entry of their own among the 
   assert.deepEqual(Object.keys(address['f:parentRef']), ['.', 'f:name', 'f:namespace', 'f:resource'])
   const { json } = await send(target, 'GET', '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt')
   assert.ok(!('.' in json.metadata.managedFields[0].fieldsV1['f:spec']))
-  // An empty list that is always written is owned by who sent it, and stored as none.
+  // An empty list that is always written is owned by its sender, and stored as none.
   const ranges = '/api/v1/namespaces/default/limitranges'
   const sent = { metadata: { name: 'none' }, spec: { limits: [] } }
   const { json: none } = await send(target, 'POST', ranges, sent)

@@ -12,7 +12,7 @@ export type Authorize = (
   request: { readonly signal: Cancellation },
 ) => Decision | Promise<Decision>
 
-/** Every evaluation asks for one more decision at least, and what expressions may cost allows for fewer checks than this. */
+/** Every evaluation asks for one more decision at least, and the cost limit of expressions allows fewer checks than this. */
 const MAX_EVALUATIONS = 64
 
 /**

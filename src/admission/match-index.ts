@@ -7,7 +7,7 @@ import type { LabelTerm } from '../schema/selectors.ts'
 import type { Attributes } from './attributes.ts'
 import { type NamespaceOf, type RequestMatcher, type RuleMatch, requestKind, selectedNamespace, UNSELECTED } from './matching.ts'
 
-/** One of them, with its place among all and what its rules say of such a request. */
+/** One of them, with its place among all and the outcome of its rules for such a request. */
 export type Candidate<T> = { readonly item: T; readonly position: number; readonly rules: RuleMatch }
 
 type Matched = { readonly matcher: RequestMatcher }

@@ -201,7 +201,7 @@ export function exemptionFromWebhooks({ resource, ctx }: Attributes): Exemption 
   return isConfiguration(resource, ctx.groupDomain, CONFIGURATION_KINDS) ? 'clients' : 'none'
 }
 
-/** Clients' policies are not evaluated for policies themselves; none is for who may do what. */
+/** Clients' policies are not evaluated for policies themselves; none is evaluated for access reviews. */
 export function exemptionFromPolicies({ resource, ctx }: Attributes): Exemption {
   if (isAccessReview(resource, ctx.groupDomain)) return 'all'
   return isConfiguration(resource, ctx.groupDomain, POLICY_KINDS) ? 'clients' : 'none'

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { parseIP } from '../lib/ip.ts'
 import { blockOf, candidates, gives } from './address-block.ts'
 
-test('blocks leave out what is nobody’s and keep a band for those who ask', () => {
+test('blocks leave out reserved addresses and keep a band for explicit requests', () => {
   const shape = (text: string) => {
     const { first, middle, last, cidr } = blockOf(text)!
     return [first, middle, last].map(bits => Number(bits - cidr.network.bits))

@@ -1,4 +1,4 @@
-/** An object as of a revision: the exact bytes to send, and what selectors need to know of it. */
+/** An object as of a revision: the exact bytes to send, and the fields that selectors need. */
 import type { LateItem, ListItem } from '../codec/list-item.ts'
 import {
   asStored,
@@ -159,7 +159,7 @@ export class CachedRevision implements ObjectRevision {
     return this.#json ? this.size : 0
   }
 
-  /** The same, and what the decoded object takes, about. */
+  /** The same, and approximately the size of the decoded object. */
   get #heldBytes(): number {
     return this.bytesInMemory + (this.#object && this.size >= LARGE_OBJECT ? this.size : 0)
   }
@@ -306,7 +306,7 @@ export function tombstoneOf(last: CachedRevision, revision: Revision): CachedRev
   )
 }
 
-/** The bytes of an object, and what selectors and indexes need to know of it. */
+/** The bytes of an object, and the fields that selectors and indexes need. */
 function contentOf(resource: Resource, object: AnyObject, { json, revisionOffset, stale }: Bytes): Content {
   const { uid = '', labels = NONE, ownerReferences, deletionTimestamp } = object.metadata
   const owners = ownerReferences?.length ? ownerReferences.map(reference => reference.uid) : NO_OWNERS

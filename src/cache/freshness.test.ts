@@ -19,7 +19,7 @@ function bench() {
   return { state, answer, freshness: new Freshness(ask, reach) }
 }
 
-test('one question serves all who came before it was sent, and nobody who came later', async () => {
+test('one question serves all requests from before it was sent, and none from later', async () => {
   const { state, answer, freshness } = bench()
   const first = [freshness.now()]
   const next = [freshness.now(), freshness.now(), freshness.now()]
@@ -35,7 +35,7 @@ test('one question serves all who came before it was sent, and nobody who came l
   assert.deepEqual(state, { stored: 2, cached: 2, asked: 2 })
 })
 
-test('a question that fails fails for those who waited for it, and the next one is asked', async () => {
+test('a question that fails fails for all that waited for it, and the next one is asked', async () => {
   const { answer, freshness } = bench()
   const first = freshness.now()
   const next = freshness.now()
@@ -46,7 +46,7 @@ test('a question that fails fails for those who waited for it, and the next one 
   await next
 })
 
-test('whatever is written when, who is told to go on can read what was written before they asked', async () => {
+test('a request that goes on reads every write from before it asked, whenever that was made', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom('write', 'ask', 'answer', 'wait'), { maxLength: 60 }), async steps => {
       const { state, answer, freshness } = bench()

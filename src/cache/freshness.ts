@@ -1,6 +1,6 @@
 /**
- * When a cache may answer, over a store that other processes write to as well. One question to the store serves all who asked before
- * it was sent; who comes later waits for the next one, since a write may have been acknowledged elsewhere in between:
+ * When a cache may answer, over a store that other processes write to as well. One question to the store serves all requests that came before
+ * it was sent; later ones wait for the next question, since a write may have been acknowledged elsewhere in between:
  *
  *     a, b ask ──→ sent ─────────→ answered: 17 ──→ the cache has reached 17: a and b go on
  *                    c asks ───────┘ sent ─────────→ answered: 19 ──→ …

@@ -122,7 +122,7 @@ export class ResourceCache implements ByteSource, Evictable {
     return this.#readBack && readFrom(this.#readBack.store, object)
   }
 
-  /** Current objects that somebody asked for are likely to be asked for again; the past and what would take too much room is not kept. */
+  /** Current objects that somebody asked for are likely to be asked for again; past revisions and very large objects are not kept. */
   keeps(object: CachedRevision): boolean {
     return this.#slots.get(object.key)?.newest === object && object.size <= this.#readBack!.budget.limit / 16
   }
@@ -197,7 +197,7 @@ export class ResourceCache implements ByteSource, Evictable {
 
   /**
    * Takes over what the store has at a revision when its history up to there is lost: nothing from before can be watched or listed any
-   * more. Returns what has changed and what it was; all of it where the store went back, since the same revision may be another one.
+   * more. Returns the changed objects with their previous revisions; all of it where the store went back, since the same revision may be another one.
    */
   reset(entries: readonly Entry[], revision: Revision, { isBack = false } = {}): readonly Replaced[] {
     const changes: Replaced[] = []

@@ -15,7 +15,7 @@ export class RevisionWaiters {
     })
   }
 
-  /** Resolves everybody who waits for this revision or an earlier one. */
+  /** Resolves all that wait for this revision or an earlier one. */
   wake(revision: Revision): void {
     if (this.#waiters.length === 0) return
     const all = this.#waiters

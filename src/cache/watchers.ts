@@ -1,4 +1,4 @@
-/** Everyone who watches one resource, found from the side of an event: an event costs only the watchers it may concern. */
+/** The watchers of one resource, found from the side of an event: an event costs only the watchers it may concern. */
 import type { Resource } from '../schema/resource.ts'
 import { type CachedRevision, tombstoneOf } from './cached-revision.ts'
 import { type Selection, selects, termValue } from './selection.ts'

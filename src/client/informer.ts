@@ -180,7 +180,7 @@ export class Informers implements Observer {
     return informer
   }
 
-  /** Delivers the changes of all resources from now on, for the few who care about every kind. */
+  /** Delivers the changes of all resources from now on, for the few components that need every kind. */
   watchAll(handler: AllHandler, signal: AbortSignal): void {
     this.#all.add(handler)
     signal.addEventListener('abort', () => this.#all.delete(handler), { once: true })

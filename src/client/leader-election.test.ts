@@ -6,7 +6,7 @@ import { nextSpec, takePart } from './leader-election.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 
-test('a lease says who has it since when, until when, and how often that has changed', () => {
+test('a lease names its holder, the time since when and until when, and how often it has changed hands', () => {
   const first = nextSpec(undefined, { holder: 'a', leaseMs: 5_500, now: at(0) })
   assert.deepEqual(first, {
     holderIdentity: 'a',
@@ -44,7 +44,7 @@ function oneLease() {
   return { client, holders, revision: () => revision }
 }
 
-test('who cannot begin to lead gives the lease back, and tries again', async t => {
+test('a holder that cannot begin to lead gives the lease back, and tries again', async t => {
   const { client, holders, revision } = oneLease()
   const end = new AbortController()
   t.after(() => end.abort())

@@ -1,5 +1,5 @@
 /**
- * Leader election by a Lease, as client-go does it: of all who take part one leads, and another takes over when it is gone.
+ * Leader election by a Lease, as client-go does it: of all participants one leads, and another takes over when it is gone.
  *
  *     leader   renews ── renews ── ✗ ────── renewMs over: stops ─┐
  *     others            see it ──────────────── leaseMs over ────┴──→ take it

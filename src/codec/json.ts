@@ -9,8 +9,8 @@ export { JsonError, JsonRangeError, MAX_DEPTH, type Parsed } from './json-reader
 
 /**
  * Parses one JSON document as the API server does: the last of duplicate keys wins and each is reported, integers past
- * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message. Written numbers are for those
- * who conform the value to a type at once, and know how to `settleNumbers`. `nodes` limits how many values there may be.
+ * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message. Written numbers are for callers
+ * that conform the value to a type at once, and know how to `settleNumbers`. `nodes` limits how many values there may be.
  */
 export function parseJson(source: string | Uint8Array, options: ReadOptions = {}): Parsed {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
@@ -148,7 +148,7 @@ const COMPACT: Layout = { line: '', indent: '', colon: ':' }
 /** Characters after which the text so far is handed out. */
 const CHUNK_LENGTH = 16 * 1024
 
-/** A list or object that is being written: what of it comes next, and what begins its lines. */
+/** A list or object that is being written: its next part, and the text that begins its lines. */
 type Frame = { readonly value: Json[] | JsonObject; readonly keys: readonly string[] | undefined; next: number; readonly line: string }
 
 /** The text of a value that JSON.stringify cannot write, or not at once. */

@@ -46,7 +46,7 @@ const OUT = new ProtobufWriter()
 /** Writes a field with its header, or the content of a message. The writer fills its buffer from the end: last things first. */
 type Write = (out: ProtobufWriter, value: any) => void
 
-/** An encoding, and what has been compiled for it. */
+/** An encoding with its compiled parts. */
 type Encoding = { readonly isComplete: boolean; readonly contents: WeakMap<MessageShape, Write> }
 
 const SPARSE: Encoding = { isComplete: false, contents: new WeakMap() }

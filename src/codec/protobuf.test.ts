@@ -221,7 +221,7 @@ test('more values than the limit are refused, packed ones and those in raw JSON 
   assert.throws(() => read(t.raw, `0a0b0a09${Buffer.from('[1,2,3,4]').toString('hex')}`), refused)
 })
 
-test('no bytes make the reader fail in any other way, and what it reads is conformed', () => {
+test('no bytes make the reader fail in any other way, and its results conform', () => {
   const type = resourceOf(ConfigMap, 'k8s.io').type
   const start = toProtobuf(type, {
     metadata: { name: 'a', labels: { a: 'b' }, creationTimestamp: '2026-01-01T00:00:00Z' },

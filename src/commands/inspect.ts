@@ -65,7 +65,7 @@ async function printRecord(records: Records, key: string, { output, isFirst }: {
   return false
 }
 
-/** The keys below a prefix, and what can be said of them without their content. */
+/** The keys below a prefix, and the facts about them that need no content. */
 async function printKeys(records: Records, prefix: string, output: Output): Promise<boolean> {
   const rows: string[][] = [['KEY', 'REVISION', 'BYTES', 'STORED AS']]
   let count = 0

@@ -16,7 +16,7 @@ async function redefine(send: any, change: (definition: any) => void): Promise<v
 
 const schemaOf = (definition: any, index = 0) => definition.spec.versions[index].schema.openAPIV3Schema.properties.spec.properties
 
-test('objects are served in every version that is, and what a version does not know is left out', async t => {
+test('objects are served in every served version, without the fields that it does not know', async t => {
   const { send, define } = await openCustomBench(t)
   const old: Version = { name: 'v1beta1', storage: false, spec: { color }, deprecated: true }
   await define(widgetDefinition([old, { name: 'v1', spec: { color, size: { type: 'integer', default: 1 } } }]))

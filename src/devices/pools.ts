@@ -1,5 +1,5 @@
 /**
- * The pools of devices, kept up to date slice by slice, and what each node has of them:
+ * The pools of devices, kept up to date slice by slice, and the share of each node:
  *
  *     slice (nodeName a) ─┐
  *     slice (nodeName a) ─┴ pool gpu.example.com/a ── node a

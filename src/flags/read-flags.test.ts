@@ -75,7 +75,7 @@ test('values that make no sense are refused with what to write instead', () => {
   assert.equal(refusal('--port', '1'), 'unknown argument --port; did you mean --secure-port? See keelson serve --help')
 })
 
-test('simulated nodes and what they have are counted and checked', () => {
+test('the number of simulated nodes and their resources are checked', () => {
   assert.equal(readFlags(['--nodes', '3']).nodes, 3)
   assert.deepEqual(readFlags(['--node-capacity=cpu=4,memory=8Gi', '--node-capacity', 'example.com/gpu=2']).nodeCapacity, {
     cpu: '4',

@@ -212,7 +212,7 @@ function authorize({ user, attributes, api, audit }: Caller, request: Request): 
   return decided instanceof Promise ? decided.then(settle) : settle(decided)
 }
 
-/** Says in the audit who allowed the request, or why nobody did. */
+/** Records in the audit event the authorizer that allowed the request, or why none did. */
 function annotateDecision(record: RequestAudit, { verdict, reason, error }: Decision): void {
   if (verdict !== 'allow' && error !== undefined) {
     record.annotate(AUTHORIZATION_REASON, 'internal error')

@@ -1,4 +1,4 @@
-/** TLS settings under the names that Go has for versions and cipher suites, and what they mean to OpenSSL. */
+/** TLS settings under the names that Go has for versions and cipher suites, and their names in OpenSSL. */
 import { getCiphers } from 'node:tls'
 
 /** A setting that cannot be used; the message is kube-apiserver's. */

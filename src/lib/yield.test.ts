@@ -15,7 +15,7 @@ test('of those that yield, one goes on in each iteration of the event loop', asy
   assert.equal(new Set(iterations).size, 5, iterations.join())
 })
 
-test('who yields again goes on after the others', async () => {
+test('work that yields again goes on after the others', async () => {
   const order: string[] = []
   const work = async (name: string) => {
     for (let i = 0; i < 3; i++) {

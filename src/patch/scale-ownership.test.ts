@@ -38,7 +38,7 @@ test('setting the replicas through the scale takes them from their managers', ()
   ])
 })
 
-test('who applied the size and still owns it keeps the entry; who updated it gets another one', () => {
+test('a manager that applied the size and still owns it keeps the entry; one that updated it gets another one', () => {
   const own = entry('hpa', 'Update', { fieldsV1: REPLICAS, subresource: 'scale' })
   const scale = [inScale('a', 'Apply'), inScale('hpa', 'Update', '2026-03-01T00:00:00Z', 'scale')]
   assert.deepEqual(parentManagedFields({ parent: [entry('a', 'Apply'), own], scale, paths, apiVersion: 'apps/v1' }), [

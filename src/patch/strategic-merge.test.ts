@@ -120,7 +120,7 @@ test('$retainKeys removes every field it does not name', () => {
   assert.equal(refused(live, { strategy: { $retainKeys: 'type' } }), '400 invalid patch format of retainKeys')
 })
 
-test('null deletes, and what is added as a whole has no nulls and no directives', () => {
+test('null deletes, and a value that is added as a whole has no nulls and no directives', () => {
   assert.deepEqual(merged({ labels: { a: '1', b: '2' } }, { labels: { a: null } }), { labels: { b: '2' } })
   assert.deepEqual(merged({}, { labels: { a: null, b: '2' }, strategy: { $patch: 'delete' }, big: null }), { labels: { b: '2' } })
   assert.deepEqual(

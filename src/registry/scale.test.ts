@@ -34,7 +34,7 @@ async function bench(t: TestContext) {
 }
 const scale = (replicas: number) => ({ apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'cows' }, spec: { replicas } })
 
-test('a scale shows the size, what there is, and what is counted', async t => {
+test('a scale shows the desired size, the current size and the selector', async t => {
   const send = await bench(t)
   const { body } = await send('GET herds/cows/scale')
   assert.deepEqual(

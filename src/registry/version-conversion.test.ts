@@ -106,7 +106,7 @@ test('a write is answered with what a read in the same version would be', async 
   await v1('DELETE boats/answered')
 })
 
-test('who creates an object may name managers of another version', async () => {
+test('the creator of an object may name managers of another version', async () => {
   const fields = {
     manager: 'm',
     operation: 'Update',

@@ -47,7 +47,7 @@ export const autoscalerSettings = (config: Config) => ({
   workers: config.concurrentHorizontalPodAutoscalerSyncs,
 })
 
-/** An invalid setting; the message names it and what to write instead. */
+/** An invalid setting; the message names it and a valid value. */
 export class ConfigError extends Error {}
 
 export const DEFAULTS: Config = {

@@ -115,7 +115,7 @@ export class OrderedKeys<T extends Item> {
     return !isBefore(position, from) && isBefore(position, to)
   }
 
-  /** Native comparison is many times faster, and right for all but surrogates and what follows them. */
+  /** Native comparison is many times faster, and right for all but surrogates and the code units above them. */
   #comparesPlainly(key: string): boolean {
     return this.#isPlain && !UNEVEN.test(key)
   }

@@ -19,7 +19,7 @@ const schema = compileSchema({
   },
 })
 
-test('what is missing gets its default, and what came with a default gets those within', () => {
+test('a missing value gets its default, and a default gets the defaults within it', () => {
   assert.deepEqual(applyDefaults(schema, {}), { size: 3, gone: 'x', nested: { a: 'deep' } })
 })
 

@@ -60,7 +60,7 @@ test('lists by their kind', () => {
   )
 })
 
-test('objects, maps and what keeps unknown fields', () => {
+test('objects, maps and values that keep unknown fields', () => {
   assert.equal(shown({ type: 'object', additionalProperties: { type: 'string' } }), 'map(string)')
   assert.equal(shown({ type: 'object', additionalProperties: { type: 'string' }, 'x-kubernetes-map-type': 'atomic' }), 'map(string)!')
   assert.equal(shown({ type: 'object' }), 'map(deduced)')

@@ -197,7 +197,7 @@ function checkText({ limits }: Structural, value: string, { path, out, budget }:
 
 /** The units that one instruction of a pattern costs to compile. */
 const COMPILE_WORK = 40
-/** The units that matching a pattern costs at least, how many steps of the matcher are one unit, and what each costs that it has not made before. */
+/** The units that matching a pattern costs at least, how many steps of the matcher are one unit, and the cost of each step that is new to it. */
 const MATCH_WORK = 4
 const STEPS_PER_UNIT = 64
 const NEW_STEP_WORK = 5

@@ -148,7 +148,7 @@ testWith(
     )
     assert.match(await refused(['create', '--dry-run=server', '-f', '-'], bad()), /denied the request/)
     assert.match(await refused(['delete', 'cm', 'good']), /resource good was blocked/)
-    // Left out by a label, by a namespace, and by who asks.
+    // Left out by a label, by a namespace, and by the user.
     await kubectl(['create', '-f', '-'], bad({ labels: { 'engine.example.com/skip': '' } }))
     await kubectl(['create', '-n', 'engine', '-f', '-'], bad())
     await kubectl(['create', '-n', 'kube-system', '-f', '-'], bad())

@@ -21,7 +21,7 @@ const merge = { 'content-type': 'application/merge-patch+json' }
 const post = (target: Target, path: string, body: object, query = '?dryRun=All') => ask(target, `${path}${query}`, { method: 'POST', body })
 const outcome = ({ status, json }: Answer) => (status < 300 ? 'admitted' : `${status} ${json.reason} ${json.message}`)
 
-/** A policy about the creation of the namespace `test-k8s`, and what comes of it. */
+/** A policy about the creation of the namespace `test-k8s`, and its outcome. */
 const cases: readonly { readonly what: string; readonly spec: object; readonly bindings?: object[]; readonly denied?: string }[] = [
   { what: 'looks at the object', spec: { validations: [{ expression: "object.metadata.name.endsWith('k8s')" }] } },
   {

@@ -105,7 +105,7 @@ const CLUSTER_ADMIN = {
 const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
 
 // At 6256f0f1 the secrets were listed and the binding was created: the proxy connected as kubernetes-admin of system:masters.
-test('who may create nodes and use their proxy does not become an administrator by a node that is the server', patient, async t => {
+test('a user that may create nodes and use their proxy does not become an administrator by a node that is the server', patient, async t => {
   const server = await startInProcess(t, { host: '0.0.0.0' })
   await grantNodes(server)
   if (OWN_ADDRESS === undefined) noteNotRun('own address', t.name)

@@ -219,7 +219,7 @@ const victim = (name: string, more: object = {}) => ({
 const mayAll = ['* victims.security.example.com']
 const OBJECTS: readonly Attack[] = [
   {
-    name: 'who may define a kind may not read its objects',
+    name: 'a user that may define a kind may not read its objects',
     mayAnywhere: [`* ${KIND}`],
     given: [[VICTIMS, victim('x')]],
     send: `GET ${VICTIMS}/x`,

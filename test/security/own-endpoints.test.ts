@@ -10,9 +10,9 @@ const explained = { 'keelson-explain': 'admission' }
 const map = (name: string) => [CONFIG_MAPS, { metadata: { name } }] as const
 
 const ROWS: readonly Attack[] = [
-  { name: 'who made which writes', send: 'GET /keelson/writes?revisions=1,2,3', answer: 403 },
+  { name: 'the users behind writes', send: 'GET /keelson/writes?revisions=1,2,3', answer: 403 },
   {
-    name: 'who made which writes, with the rights on all objects',
+    name: 'the users behind writes, with the rights on all objects',
     mayAnywhere: ['* *'],
     send: 'GET /keelson/writes?revisions=1',
     answer: 403,

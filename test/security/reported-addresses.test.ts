@@ -8,7 +8,7 @@ import { webhook } from '../kits/webhooks.ts'
 
 const CORE = '/api/v1/namespaces/default'
 
-/** A service of this machine that nobody outside should reach: it counts who comes. */
+/** A service of this machine that nobody outside should reach: it counts connections. */
 async function openCanary(t: Scope): Promise<{ port: number; visits: string[]; server: Server }> {
   const visits: string[] = []
   const server = createServer((request, response) => {

@@ -39,7 +39,7 @@ type ImagePolicy = Static<typeof ImagePolicy>
 const MILLISECOND = 1_000_000n
 const SECOND = 1000n * MILLISECOND
 const MINUTE = 60n * SECOND
-/** The unit of each time, its bounds and what it is when it is not said; -1 turns it off. */
+/** The unit of each time, its bounds and its default; -1 turns it off. */
 const TIMES = {
   retryBackoff: { unit: MILLISECOND, least: 1n, most: 5n * MINUTE, usual: 500n * MILLISECOND },
   allowTTL: { unit: SECOND, least: SECOND, most: 30n * MINUTE, usual: 5n * MINUTE },

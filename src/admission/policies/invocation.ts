@@ -60,7 +60,7 @@ export const named = (policy: Policy, binding: Binding | undefined) => ({
   ...(binding && { binding: binding.name }),
 })
 
-/** Everything to be evaluated for a request, in the order of policies and bindings, and what cannot be. */
+/** Everything to be evaluated for a request, in the order of policies and bindings, and the parts that cannot be evaluated. */
 export function* invocationsOf<P extends Policy>(
   policies: readonly Candidate<P>[],
   attributes: Attributes,

@@ -35,7 +35,7 @@ test('fields are known with their types', () => {
   assert.deepEqual(about('object.spec.template.spec.containers[0].resources.requests["cpu"] == "1"'), ["undefined field 'requests'"])
 })
 
-test('variables, parameters and what belongs to the request have types as well', () => {
+test('variables, parameters and the parts of the request have types as well', () => {
   const variables = [
     { name: 'count', expression: 'object.spec.replicas' },
     { name: 'spec', expression: 'object.spec' },

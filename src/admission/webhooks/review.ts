@@ -1,4 +1,4 @@
-/** The AdmissionReview that a webhook is sent, and what its answer says. */
+/** The AdmissionReview that is sent to a webhook, and the meaning of its response. */
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'

@@ -126,7 +126,7 @@ test('a syntax error is reported where cel-go reports it', () => {
   }
 })
 
-test('a syntax error says what was found and what could have stood there', () => {
+test('a syntax error names the token found and the tokens expected', () => {
   const messages: readonly (readonly [string, string])[] = [
     ['', 'unexpected end of the expression, expected an expression'],
     ['1 +', 'unexpected end of the expression, expected an expression'],

@@ -56,7 +56,7 @@ export const cronJobController = defineController({
       }
     }
 
-    /** The status after a job was started as planned, and what came in the way. */
+    /** The status after a job was started as planned, and the error that prevented it. */
     async function start(cron: CronJob, { at, replaces }: Start): Promise<{ status: CronJob['status']; error?: unknown }> {
       let { status } = cron
       if (at === undefined) return { status }

@@ -1,4 +1,4 @@
-/** On which nodes the pods of a DaemonSet run, and what makes a pod run on one of them. */
+/** On which nodes the pods of a DaemonSet run, and how a pod is bound to one of them. */
 
 import type { Draft } from '../../client/client.ts'
 import type { DaemonSet } from '../../kinds/apps/daemonset.ts'

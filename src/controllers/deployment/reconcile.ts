@@ -48,7 +48,7 @@ export type Plan = {
   readonly remove: readonly ReplicaSet[]
   /** The Deployment with its next status and revision; undefined when it has them. */
   readonly status: Deployment | undefined
-  /** The Deployment as it goes back to an earlier revision, and what to tell about that. */
+  /** The Deployment as it goes back to an earlier revision, and the event about that. */
   readonly rollback: { readonly deployment: Deployment; readonly notice: Notice } | undefined
   /** In how many milliseconds to look again though nothing changes. */
   readonly after: number | undefined

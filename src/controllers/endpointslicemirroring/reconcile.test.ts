@@ -44,7 +44,7 @@ test('at most a thousand addresses of a subset are mirrored', () => {
   assert.deepEqual([create[0]!.endpoints!.length, skipped, invalid], [1000, 2, 0])
 })
 
-test('locks of old clients, and what says so, are not mirrored', () => {
+test('locks of old clients, and Endpoints labelled so, are not mirrored', () => {
   assert.equal(isMirrored(endpointsOf([])), true)
   assert.equal(isMirrored(endpointsOf([], { annotations: { 'control-plane.alpha.kubernetes.io/leader': '{}' } })), false)
   assert.equal(isMirrored(endpointsOf([], { labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } })), false)

@@ -106,7 +106,7 @@ test('objects that own each other in a circle can be deleted in the foreground',
   assert.deepEqual(await names(bench), [])
 })
 
-test('orphans stay, and forget who owned them', async t => {
+test('orphans stay, without their owner references', async t => {
   const bench = await open(t)
   const gc = bench.collect()
   const [a, x] = [await make(bench, 'a'), await make(bench, 'x')]

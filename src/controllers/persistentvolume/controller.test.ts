@@ -188,7 +188,7 @@ const VOLUME_DELETED_WHILE_BINDING = [
   { do: 'remove' as const, n: 1, size: 0 as const },
 ]
 
-test('whatever happens at the same time, nothing is bound twice, and what can be bound is', async () => {
+test('whatever happens at the same time, nothing is bound twice, and every possible pair is bound', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('claim' as const), n: fc.nat(5), size: fc.integer({ min: 1, max: 4 }) }) },
     { weight: 4, arbitrary: fc.record({ do: fc.constant('volume' as const), n: fc.nat(5), size: fc.integer({ min: 1, max: 4 }) }) },

@@ -53,7 +53,7 @@ const said = (step: ClaimStep): string =>
 const NOW = { fast: { provisioner: 'example.com/p', volumeBindingMode: 'Immediate' } }
 const LATER = { fast: { provisioner: 'example.com/p', volumeBindingMode: 'WaitForFirstConsumer' } }
 
-test('the smallest volume that suits is taken, and what was meant for the claim before it', () => {
+test('the smallest suitable volume is taken, unless one was meant for the claim', () => {
   const next = (volumes: Volume[], draft: Draft = {}) => said(nextClaimStep(claim(draft), around({ volumes })))
   const sized = (name: string, storage: string, more: object = {}) => volume(name, { spec: { capacity: { storage }, ...more } })
   assert.equal(next([sized('big', '10Gi'), sized('right', '5Gi'), sized('small', '4Gi')]), 'bind right')
@@ -188,7 +188,7 @@ test('a volume is free, bound, let go or reclaimed, as its claim is', () => {
   assert.equal(next(made, claim({ spec: { volumeName: 'w' } })), 'reclaim')
 })
 
-test('a volume that is let go is free for all, or for who it was made for', () => {
+test('a released volume is free for all claims, or for the one that it was made for', () => {
   const free = unboundVolume(volume('v', { spec: { claimRef: forUs }, annotations: OURS }))
   assert.deepEqual([free.spec.claimRef, free.metadata.annotations], [undefined, undefined])
   const reserved = unboundVolume(volume('v', { spec: { claimRef: forUs }, annotations: { a: 'b' } }))

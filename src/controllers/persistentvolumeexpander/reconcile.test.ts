@@ -10,7 +10,7 @@ const claim = (request: string, capacity: string) =>
   }) as never
 const volume = (source: object, annotations = {}) => ({ metadata: { annotations }, spec: { claimRef: { uid: 'u' }, ...source } }) as never
 
-test('a claim that requests more storage gets an event that names who expands the volume', () => {
+test('a claim that requests more storage gets an event that names the component that expands the volume', () => {
   assert.equal(expansionOf(claim('1Gi', '1Gi'), volume({ csi: {} })), undefined)
   assert.equal(expansionOf(claim('2Gi', '1Gi'), volume({ csi: {}, claimRef: { uid: 'other' } })), undefined)
   assert.equal(

@@ -13,7 +13,7 @@ const claim = (...results: object[]) => ({ metadata: {}, spec: {}, status: { all
 const answer = (request: StatusRequest, slices: never[], claims: never[] = [], rules: object[] = []): any =>
   answerOf(request, { slices, claims, rules: rules as never[] }, NOW)
 
-test('pools are counted: what there is, what is in use, and what is kept away from claims', () => {
+test('devices of pools are counted: all, allocated and unavailable ones', () => {
   const devices = [{ name: 'a' }, { name: 'b', taints: [{ key: 'k', effect: 'NoSchedule' }] }, { name: 'c' }, { name: 'd' }]
   const rule = { spec: { deviceSelector: { device: 'c' }, taint: { key: 'k', effect: 'NoExecute' } } }
   const used = claim({ driver: 'd', pool: 'p', device: 'a' }, { driver: 'd', pool: 'p', device: 'd', adminAccess: true })
@@ -39,7 +39,7 @@ test('pools are counted: what there is, what is in use, and what is kept away fr
   assert.equal(answer(asking(), [slice('p', [], { pool: { resourceSliceCount: 2 } })]), 'incomplete')
 })
 
-test('parts that still fit are counted by type, and what is left of shared devices', () => {
+test('partitions that still fit are counted by type, and the rest of shared devices', () => {
   const takes = (parts: string) => [{ counterSet: 's', counters: { parts: { value: parts } } }]
   const part = (name: string, type: string, parts: string) => ({
     name,

@@ -145,7 +145,7 @@ test('a pod has the name, labels, host name and volumes of its ordinal', () => {
   assert.deepEqual([claim!.metadata!.name, claim!.metadata!.labels], ['data-db-3', { of: 'template', app: 'db' }])
 })
 
-test('who owns a claim follows from what becomes of it', () => {
+test('the owner of a claim follows from its retention policy', () => {
   const owned = (whenDeleted: string, whenScaled: string, owners: string[], ordinal = 0) => {
     const set = setOf(1, { volumeClaimTemplates: [DATA], persistentVolumeClaimRetentionPolicy: { whenDeleted, whenScaled } })
     const reference: Record<string, object> = {

@@ -169,7 +169,7 @@ test('documents are kept until the catalog changes', () => {
   assert.equal(second?.body.includes('stable.example.com'), false)
 })
 
-test('a slash at the end makes no difference, and what is not served has no document', () => {
+test('a slash at the end makes no difference, and versions that are not served have no document', () => {
   assert.deepEqual(read('/apis/apps/v1/'), read('/apis/apps/v1'))
   for (const path of [
     '/',

@@ -35,7 +35,7 @@ test('lines below the level are dropped, the others are JSON on standard error i
   assert.ok(lines.every(({ time }) => !Number.isNaN(Date.parse(time))))
 })
 
-test('the line of a request names who and what, never a token, a query or a body', async () => {
+test('the line of a request names the user and the object, never a token, a query or a body', async () => {
   const lines: Fields[] = []
   const log: Log = { enabled: () => true, debug: fields => lines.push(fields), info: () => {}, warn: () => {}, error: () => {} }
   const { api, serve } = testApi({

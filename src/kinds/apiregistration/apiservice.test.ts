@@ -48,7 +48,7 @@ test('conditions are True, False or Unknown', () => {
   )
 })
 
-test('its table shows who answers', () => {
+test('its table shows the service that responds', () => {
   assert.equal(cells(APIService, local)['Service'], 'Local')
   const conditions = [{ type: 'Available', status: 'False', reason: 'ServiceNotFound' }]
   const shown = cells(APIService, { ...remote(), status: { conditions } })

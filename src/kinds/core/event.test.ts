@@ -35,7 +35,7 @@ test('its name only has to fit into a path', () => {
   ])
 })
 
-test('an event of the new style says who reported what', () => {
+test('an event of the new style names its reporter and its action', () => {
   assert.deepEqual(check(Event, modern), [])
   const errors = check(Event, { involvedObject: pod, eventTime: modern.eventTime })
   assert.deepEqual(

@@ -56,7 +56,7 @@ test('missing rules are listed by resource, verbs together, in order', () => {
   )
 })
 
-test('rules cover themselves, and what is left of a rule is not covered', () => {
+test('rules cover themselves, and the uncovered rest of a rule is told', () => {
   const some = (...values: string[]) => fc.array(fc.constantFrom(...values), { minLength: 1, maxLength: 3 })
   const anyRule = fc.record({
     verbs: some('get', 'list', '*'),

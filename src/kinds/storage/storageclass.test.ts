@@ -54,7 +54,7 @@ test('terms of topology name a label and values, and are not repeated', () => {
   ])
 })
 
-test('who makes volumes, and how, does not change; whether they grow does', () => {
+test('the provisioner and its parameters do not change; whether volumes may grow does', () => {
   const changed = { provisioner: 'other', parameters: { a: 'b' }, reclaimPolicy: 'Retain', volumeBindingMode: 'WaitForFirstConsumer' }
   assert.deepEqual(check(StorageClass, changed, { old: base }), [
     'provisioner: Invalid value: null: field is immutable',

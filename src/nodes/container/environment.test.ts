@@ -34,7 +34,7 @@ const inputs = (container: object, spec?: object) => inputsOf({ name: 'c', ...co
 const value = (container: object, name: string) => inputs(container).variables().get(name)
 const field = (fieldPath: string) => ({ valueFrom: { fieldRef: { fieldPath } } })
 
-test('references are replaced once, and what is not known stays', () => {
+test('references are replaced once, and unknown ones stay', () => {
   const known = new Map([
     ['A', 'x'],
     ['B', '$(A)'],

@@ -4,7 +4,7 @@ import { DriverSpecError, planSlices, readDriverSpec, sliceContents } from './dr
 
 const plain = { namesPartitions: false }
 
-test('a driver is described by its name, a number and what its devices are like', () => {
+test('a driver is described by its name, a number and the attributes of its devices', () => {
   assert.deepEqual(readDriverSpec('gpu.example.com=8,model=A100,cores=64,fast=true,driver=1.2.3,capacity.memory=80Gi,shared'), {
     driver: 'gpu.example.com',
     count: 8,

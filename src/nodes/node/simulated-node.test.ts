@@ -53,7 +53,7 @@ test('a status that is fresh stays as it is; heartbeats are renewed after five m
   )
 })
 
-test('an annotation scripts conditions, and what others say of the node is put right', () => {
+test('an annotation scripts conditions, and changes by others are undone', () => {
   const scripted = nodeStatus(node({ annotations: { [CONDITIONS_ANNOTATION]: 'Ready=False, DiskPressure=True,x' } }), [], parts)
   assert.deepEqual(
     scripted.conditions?.map(({ reason }) => reason),

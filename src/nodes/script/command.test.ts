@@ -41,7 +41,7 @@ test('lists of such commands are understood as scripts', () => {
   assert.deepEqual(sh('false || exit 4'), [0, 4, ''])
 })
 
-test('conditions, variables and what commands print are followed', () => {
+test('conditions, variables and the output of commands are followed', () => {
   assert.deepEqual(sh('if true; then exit 1; fi'), [0, 1, ''])
   assert.deepEqual(sh('\n if [ 1 -ne 1 ]; then\n exit 1\n elif false\nthen sleep 1; else\n exit 5; fi\n'), [0, 5, ''])
   assert.deepEqual(sh('if false; then exit 1; fi; echo on'), [0, 0, 'on\n'])
@@ -143,7 +143,7 @@ test('commands know the names and the user of their container', () => {
   assert.equal(user('sysctl kernel.x; sysctl kernel/x; sysctl kernel.y'), 'kernel.x = 1\nkernel.x = 1\n')
 })
 
-test('a user that is not root is not given to who asks for root', () => {
+test('a container that must not run as root does not get the user root', () => {
   const problem = (pod: object, own: object) =>
     userProblem(
       { metadata: { name: 'p', namespace: 'ns', uid: 'u' }, spec: { securityContext: pod } } as never,

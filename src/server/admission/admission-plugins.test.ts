@@ -22,7 +22,7 @@ test('pods need their account exactly where accounts are made, unless the operat
   assert.ok(!namesOn({ disableAdmissionPlugins: ['ServiceAccount'] }).includes('ServiceAccount'))
 })
 
-test('plugins keep their order, and what protects roles cannot be left out', () => {
+test('plugins keep their order, and the one that protects roles cannot be left out', () => {
   assert.deepEqual(namesOn({}).slice(0, 4), ['PolicyParamsAccess', 'NamespaceLifecycle', 'LimitRanger', 'ServiceAccount'])
   assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
 })

@@ -53,7 +53,7 @@ test('a file that is not there is written, for its owner alone, and clients read
   assert.equal(Buffer.from(config.getCurrentUser()?.keyData ?? '', 'base64').toString(), ACCESS.key)
 })
 
-test('contexts of other clusters stay, with the current one and what is written beside them', async t => {
+test('contexts of other clusters stay, with the current one and other settings', async t => {
   const file = join(folder(t), 'config')
   writeFileSync(file, OTHERS, { mode: 0o644 })
   await writeKubeconfig(file, ACCESS)

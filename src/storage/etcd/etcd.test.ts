@@ -34,7 +34,7 @@ const [program] = programsNamed('etcd')
 if (program === undefined) {
   test('the store on etcd', { skip: noteNotRun('etcd', 'the conformance of the store on etcd') })
 } else {
-  test('a value that may be too large is made before its record is sent, and what is not is reported as it was made', async t => {
+  test('a value that may be too large is made before its record is sent, and others are reported as they were made', async t => {
     await using cluster = await startEtcd({ program })
     await using store = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: objectFormat })
     const refused = new LateBytes(() => {
@@ -60,7 +60,9 @@ if (program === undefined) {
         return openIn(cluster)
       },
       remote: true,
-      runs: members === 1 ? 40 : 10,
+      runs: members === 1 ? 25 : 6,
+      // Several members differ from one where writes meet and where others hear of them.
+      ...(members > 1 && { parts: ['swaps', 'watches', 'against a model'] }),
     })
   }
 }

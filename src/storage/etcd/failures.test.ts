@@ -332,7 +332,7 @@ testWith('etcd', 'a start without etcd fails in one line', PATIENT, async (t, pr
   await assert.rejects(open(t, ['http://no-such-host.invalid:1']), /there is no host of that name|cannot be looked up/)
 })
 
-testWith('etcd', 'servers agree on who compacts, and the key is the one of kube-apiserver', PATIENT, async (t, program) => {
+testWith('etcd', 'servers agree on the one that compacts, and the key is the one of kube-apiserver', PATIENT, async (t, program) => {
   const { endpoints } = await cluster(t, { program })
   const [a, b] = [await open(t, endpoints), await open(t, endpoints, { prefix: '/other' })]
   let [mine, theirs] = [

@@ -24,7 +24,7 @@ export interface RecordFormat {
 
 export type StoredRecord = { readonly key: string; readonly stored: Uint8Array }
 
-/** A value, and what it holds where that had to be found out (see `Entry.object`), or why the record cannot be read (see `Entry.fault`). */
+/** A value, and the decoded object where it had to be decoded (see `Entry.object`), or why the record cannot be read (see `Entry.fault`). */
 export type Decoded =
   | { readonly value: Uint8Array; readonly object?: unknown; readonly fault?: undefined }
   | {

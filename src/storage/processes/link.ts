@@ -12,7 +12,7 @@ export class Link {
   readonly #socket: Socket
   readonly #reader = new FrameReader()
   #out: Buffer[] = []
-  /** Frames of the handshake, until there is somebody who is told of all. */
+  /** Frames of the handshake, until there is a receiver for all. */
   readonly #early: Frame[] = []
   #wake: () => void = () => {}
   #events: LinkEvents | undefined

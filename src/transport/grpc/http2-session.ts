@@ -438,7 +438,7 @@ export class Http2Session {
         break
       case PUSH_PROMISE:
         throw new ProtocolError('it sent what was not asked for')
-      // Priorities, and what other specifications add, mean nothing here.
+      // Priorities, and frames of other specifications, mean nothing here.
     }
   }
 

@@ -5,6 +5,9 @@ import type { Clock } from '../../../src/lib/clock.ts'
 import type { Limits } from '../../../src/storage/quota.ts'
 import type { Event, Revision, Store, Swap } from '../../../src/storage/store.ts'
 
+/** The parts of the suite. */
+export type Part = 'swaps' | 'reads' | 'lists' | 'watches' | 'compaction' | 'quota' | 'time to live' | 'closing' | 'against a model'
+
 export type Subject = {
   /** Opens a new, empty store. */
   open(clock: Clock, options?: Limits): Promise<Store>
@@ -16,6 +19,8 @@ export type Subject = {
   hasQuota?: boolean
   /** The number of random histories; fewer where opening a store takes long. */
   runs?: number
+  /** The parts that are run; all of them where this is left out. */
+  parts?: readonly Part[]
 }
 
 /** An open store for one test, closed after it. */

@@ -262,7 +262,7 @@ test('devices count as resources of containers where a class has such a name, bu
   assert.equal(counted['requests.example.com/gpu'], undefined)
 })
 
-test('all other kinds are counted, but for events and what is not stored', () => {
+test('all other kinds are counted, except events and virtual kinds', () => {
   assert.deepEqual(usageOf('secrets', object({})), { 'count/secrets': '1', secrets: '1' })
   assert.deepEqual(usageOf('deployments', object({}), { group: 'apps' }), { 'count/deployments.apps': '1' })
   assert.deepEqual(usageOf('widgets', object({}), { group: 'example.com' }), { 'count/widgets.example.com': '1' })
