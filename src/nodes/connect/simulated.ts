@@ -103,6 +103,8 @@ type Follow = {
 /** The text, and then nothing more until the end of the run. */
 async function* followLog(client: Client, { pod, container, run, pieces, signals }: Follow): AsyncIterable<Uint8Array> {
   yield* inTurns([], pieces)
+  // A signal that was aborted meanwhile calls no listener any more.
+  if (signals.some(({ aborted }) => aborted)) return
   const { name = '', namespace = '', uid } = pod.metadata
   const ending = new AbortController()
   const ended = new Promise<void>(resolve => {

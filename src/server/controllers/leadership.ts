@@ -87,7 +87,7 @@ export function runWhileLeading(parts: LeadershipParts & { readonly participant?
       const { startOthers } = await start(runner, ending)
       begin()
       await startOthers()
-      if (!ending.aborted) await new Promise(resolve => ending.addEventListener('abort', resolve, { once: true }))
+      await aborted(ending)
       await runner.idle()
       queues = []
       log.info({}, 'this server runs the controllers no more')
@@ -100,7 +100,10 @@ export function runWhileLeading(parts: LeadershipParts & { readonly participant?
   return { queues: () => queues, begun, ended: takesPart() }
 }
 
-const aborted = (signal: AbortSignal) => new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+/** Resolves when the signal is aborted, at once if it is already. */
+const aborted = async (signal: AbortSignal): Promise<void> => {
+  if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+}
 
 /** Begins a term while the lease is still held. The store then rejects writes of the previous leader. */
 async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holder: string, { leaseRevision }: Term): Promise<Fence> {
