@@ -1,9 +1,9 @@
 /**
- * A client that needs a small part of what a server needs, so that a server of several processes is the bottleneck of a machine that both
- * share: requests are made beforehand and sent in batches on each connection (HTTP/1.1 pipelining), and of what comes back nothing is
- * looked at but where answers begin.
+ * A client that needs a small part of a server's processor time, so that a server of several processes is the bottleneck of a machine that both
+ * share: requests are made beforehand and sent in batches on each connection (HTTP/1.1 pipelining), and nothing of an answer is
+ * looked at but its beginning.
  */
-import { connect, type TLSSocket } from 'node:tls'
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { Target } from './raw-client.ts'
 
 /** Requests that are sent together; the next ones of a connection are sent when all of these are being answered. */
@@ -113,7 +113,7 @@ const READ_BYTES = 64 << 10
 class LightConnection {
   readonly #socket: TLSSocket
   readonly #marker: Buffer
-  /** The end of what came last, which may be the beginning of the text. */
+  /** The end of the last piece, which may have the beginning of the text. */
   #tail: Buffer = Buffer.alloc(0)
   onFirst: () => void = () => {}
   onFound: (isSuccess: boolean) => void = () => {}
@@ -129,9 +129,9 @@ class LightConnection {
           return true
         },
       }
-      const socket = connect({ host, port, ...tls, servername: 'localhost', ALPNProtocols: ['http/1.1'], onread }, () =>
-        resolve((opened = new LightConnection(socket, marker))),
-      )
+      // The types of tls.connect leave out `onread`, which it hands to the socket.
+      const options = { host, port, ...tls, servername: 'localhost', ALPNProtocols: ['http/1.1'], onread } as ConnectionOptions
+      const socket = connect(options, () => resolve((opened = new LightConnection(socket, marker))))
       socket.setNoDelay(true)
       socket.once('error', reject)
     })

@@ -12,7 +12,7 @@ import { CONFIG_MAPS, OBJECTS, prepare } from './operations.ts'
 import { bodyOf, requestBytes } from './raw-client.ts'
 import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
 
-/** Of a server: requests or events a second, and processor time of all its processes for each. */
+/** Requests or events a second of a server, and processor time of all its processes for each. */
 export type ProcessCost = { readonly perSecond: number; readonly micros: number }
 export type ProcessFigure = {
   readonly name: string
@@ -145,7 +145,7 @@ const WORKS: readonly Work[] = [
   {
     name: `watch event, ${WATCHERS} watchers`,
     target: 1.6,
-    // Writes.
+    // Counted in writes.
     size: 100,
     warmUp: 100,
     async open({ target }) {

@@ -1,3 +1,4 @@
+/** The type of a command. */
 import type { ChildProcess } from 'node:child_process'
 
 /**

@@ -14,7 +14,7 @@ export type Family = {
 }
 
 const SOCKET = 'store'
-/** The shortest of what systems allow for the path of a socket, its end included: 104 bytes on macOS. */
+/** The path of a socket has at most 104 bytes on macOS and 108 on Linux, the final zero included. */
 const MAX_SOCKET_PATH = 103
 /** The name of a folder in the data folder, before the id of the supervisor. */
 const FOLDER = '.processes-'
@@ -51,7 +51,7 @@ export async function socketFolderIn(dataDir: string): Promise<string | undefine
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { mode: 0o700 })
   } catch {
-    // The store reports what is wrong with the data folder.
+    // The store reports the problem of the data folder.
     return undefined
   }
   if (await canListen(join(folder, SOCKET))) return folder
