@@ -271,7 +271,11 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
     ),
   churn: ({ objects, writes, ratePerSecond, seconds: took, beforeMB, mostMB, afterMB, residentMB }) =>
     table(
-      [`${count(writes)} writes to ${count(objects)} objects, a day at ${ratePerSecond}/s, made in ${count(took)} s`, 'Keelson', 'target'],
+      [
+        `${count(writes)} writes to ${count(objects)} objects, ${(writes / ratePerSecond / 3600).toFixed(1)} hours at ${ratePerSecond}/s, made in ${count(took)} s`,
+        'Keelson',
+        'target',
+      ],
       [
         ['size of the store before', mb(beforeMB), ''],
         ['at its largest', mb(mostMB), ''],
