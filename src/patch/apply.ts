@@ -161,19 +161,23 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> 
   const identifiers = [...lost.keys()].sort(compareText)
   return {
     object,
-    managers: signed(kept, self, time),
+    managers: signed(kept, { self, time, last }),
     lost: identifiers.map(identifier => ({ manager: managers.get(identifier)!, fields: lost.get(identifier)! })),
   }
 }
 
 const isNoChange = ({ added, modified, removed }: Settled['comparison']): boolean => [added, modified, removed].every(isEmptySet)
 
+type Signing = { readonly self: string; readonly time: string | undefined; readonly last: Manager | undefined }
+
 /** Without the fields that no one owns; the applier's time moves when the object changed. */
-function signed(managers: Managers, self: string, time: string | undefined): Managers {
+function signed(managers: Managers, { self, time, last }: Signing): Managers {
   const own = managers.get(self)
   if (own === undefined) return managers
   const { name, operation, apiVersion, subresource } = own
-  const fields = difference(own.fields, UNOWNED_FIELDS)
+  const owned = difference(own.fields, UNOWNED_FIELDS)
+  // Most configurations name the same fields as the last one: then these, and their document, remain as they are.
+  const fields = last ? sharing(last.fields, owned) : owned
   const after = new Map(managers)
   if (isEmptySet(fields)) after.delete(self)
   else after.set(self, { name, operation, apiVersion, subresource, time: time ?? own.time, fields })
