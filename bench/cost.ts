@@ -50,20 +50,34 @@ const WATCHERS = 100
 
 export type Watched = Measured & { readonly watchPath: () => Promise<string>; readonly write: () => Buffer }
 
-/** The costs of an event at each server: one of many watchers is told of a write. The write is part of it. */
+/**
+ * The costs of an event at each server: one of many watchers is told of a write. The same writes are made without watchers as well, and
+ * their cost is taken off.
+ */
 export async function costsOfEvent(all: readonly Watched[], protocol: Protocol, { rounds, writes }: { rounds: number; writes: number }) {
   const measured = all.map(() => [] as Cost[])
   for (let i = 0; i <= rounds; i++)
     for (const [at, { target, pids, watchPath, write }] of all.entries()) {
       const job = { target, protocol, watchPath: await watchPath(), write, marker: '"kind":"ConfigMap"' }
-      let before = processorTimes(pids)
-      const { perSecond } = await fanOut(job, { watchers: WATCHERS, writes, onOpen: () => (before = processorTimes(pids)) })
-      const cost = { ...costOf(before, processorTimes(pids), WATCHERS * writes), perSecond }
+      const events = WATCHERS * writes
+      const told = async (watchers: number) => {
+        let before = processorTimes(pids)
+        const { perSecond } = await fanOut(job, { watchers, writes, onOpen: () => (before = processorTimes(pids)) })
+        return { ...costOf(before, processorTimes(pids), events), perSecond }
+      }
+      const [alone, cost] = [await told(0), await told(WATCHERS)]
       // The first round is for code that is still compiled.
-      if (i > 0) measured[at]!.push(cost)
+      if (i > 0) measured[at]!.push(less(cost, alone))
     }
   return measured.map(medianCost)
 }
+
+const less = ({ mainMicros, allMicros, totalMicros, perSecond }: Cost, other: Cost): Cost => ({
+  mainMicros: mainMicros - other.mainMicros,
+  allMicros: allMicros - other.allMicros,
+  totalMicros: totalMicros - other.totalMicros,
+  perSecond,
+})
 
 const medianCost = (rounds: readonly Cost[]): Cost => ({
   mainMicros: median(rounds.map(({ mainMicros }) => mainMicros)),

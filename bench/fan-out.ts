@@ -35,7 +35,7 @@ export async function fanOut(
     const status = await writer!.send(write(iteration))
     if (status >= 400) throw new Error(`a write was answered with ${status}`)
   }
-  await all
+  if (wanted > 0) await all
   const seconds = (performance.now() - start) / 1000
   close()
   writer!.close()
