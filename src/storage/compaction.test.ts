@@ -75,8 +75,8 @@ test('a revision that is being read is kept until it is released, unless the sto
   const holds = new Holds()
   let isPressed = false
   for (let i = 0; i < 20; i++) await put(store, '/a', `${i}`)
-  const held = holds.hold(5)
-  using _other = holds.hold(9)
+  const held = await holds.hold(5)
+  using _other = await holds.hold(9)
   const policy = { clock, maxRevisions: 5, everyMs: 1_000, held: () => holds.oldest, isPressed: () => isPressed }
   await using _compaction = startCompaction(store, policy)
   await pass(clock, 2_000)

@@ -80,7 +80,7 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
   encryption?.onReadable(() => {
     caches.retryUnreadable().catch(error => log.warn({ error: failureText(error) }, 'objects could not be read again'))
   })
-  const holds = new Holds()
+  const holds = siblings ? sharedHolds(siblings, parts.clock) : new Holds()
   const compaction = compact(config, {
     held: () => holds.oldest,
     onError: error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'),
@@ -90,6 +90,18 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
   const currentProblem = () => problem ?? (caches.isReloading ? WENT_BACK : undefined)
   return { observed, store, holds, caches, encryption, claimed, failed, fail, problem: currentProblem }
 }
+
+/** The process that owns the store leaves the revisions that any of them reads. */
+function sharedHolds(siblings: Siblings, clock: Clock): Holds {
+  const holds = new Holds({ clock, tell: oldest => siblings.ask(HELD, JSON.stringify({ process: siblings.number, oldest })) })
+  siblings.answer(HELD, body => {
+    const { process, oldest } = JSON.parse(body) as { readonly process: number; readonly oldest?: number }
+    holds.heldBy(process, oldest)
+    return ''
+  })
+  return holds
+}
+const HELD = 'held revision'
 
 const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
 

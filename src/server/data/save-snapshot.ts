@@ -1,6 +1,7 @@
 /** Saves all records of a cluster at one revision, while writes go on. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { draftOf } from '../../lib/private-files.ts'
 import { MAGIC, SnapshotError, type SnapshotRecord } from '../../storage/snapshot/format.ts'
 import { readSnapshot } from '../../storage/snapshot/read.ts'
@@ -19,7 +20,7 @@ export type SnapshotParts = {
   /** `keelson 0.1.0`. */
   readonly writtenBy: string
   /** Keeps a revision from being compacted until it is disposed of. */
-  readonly hold?: (revision: Revision) => Disposable
+  readonly hold?: (revision: Revision) => MaybePromise<Disposable>
 }
 
 const PAGE = 500
@@ -28,7 +29,7 @@ const PAGE = 500
 export async function* snapshotOf(parts: SnapshotParts): AsyncGenerator<Uint8Array> {
   const { source, now, writtenBy, hold = () => ({ [Symbol.dispose]: () => {} }) } = parts
   const revision = await source.fresh()
-  using _held = hold(revision)
+  using _held = await hold(revision)
   const time = now().toISOString()
   const [records, cluster, groupDomain] = await Promise.all([
     countAt(source, revision),

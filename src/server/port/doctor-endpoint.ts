@@ -68,7 +68,7 @@ async function* lines(parts: DoctorParts): AsyncGenerator<Uint8Array> {
   try {
     // Not after the records were read: the reading itself would be held.
     const figures = await storeFigures(parts)
-    using _held = holds.hold(await store.fresh())
+    using _held = await holds.hold(await store.fresh())
     const scan = scanRecords(store)
     let records: RecordFigures | undefined
     for (;;) {

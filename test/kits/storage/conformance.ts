@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Fence } from '../../../src/lib/fence.ts'
-import { FencedOff, FutureRevision, LateBytes, type Store, type Swap } from '../../../src/storage/store.ts'
+import { FencedOff, FutureRevision, LateBytes, type PageRequest, type Store, type Swap } from '../../../src/storage/store.ts'
 import { bytes, type Opener, type Part, put, read, revisionOf, type Subject, text } from './conformance-kit.ts'
 import { describeClosing, describeCompaction, describeExpiry } from './conformance-lifetime.ts'
 import { describeModel } from './conformance-model.ts'
@@ -274,6 +274,21 @@ function describeReads(open: Opener): void {
 
 function describeLists(open: Opener): void {
   const keysOf = async (store: Store, prefix: string) => (await store.list(prefix)).entries.map(entry => entry.key)
+
+  test('a list of records as they are stored has the same keys, revisions and pages, also of the past', async t => {
+    const store = await open(t)
+    for (const key of ['/s/a', '/s/b', '/s/c']) await put(store, key, `value of ${key}`)
+    const at = await put(store, '/s/b', 'another value')
+    await put(store, '/s/c', 'the last value')
+    const placed = async (page: PageRequest) => {
+      const { revision, remaining, entries } = await store.list('/s/', page)
+      return { revision, remaining, entries: entries.map(({ key, created, modified, fault }) => ({ key, created, modified, fault })) }
+    }
+    for (const page of [{}, { limit: 2 }, { limit: 2, after: '/s/a' }, { at }, { at, limit: 1, after: '/s/a' }])
+      assert.deepEqual(await placed({ ...page, asStored: true }), await placed(page))
+    const { entries } = await store.list('/s/', { asStored: true })
+    for (const { value } of entries) assert.ok(value.byteLength > 0)
+  })
 
   test('a list holds the keys with the prefix, in the order of their bytes', async t => {
     const store = await open(t)
