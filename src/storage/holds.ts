@@ -1,6 +1,6 @@
 /**
- * Revisions that somebody still reads: compaction leaves them while there is space. Processes that share a store tell each other what they
- * hold, and again from time to time, so that what a process held that is gone is forgotten.
+ * Revisions that somebody still reads: compaction leaves them while there is space. Processes that share a store tell each other the oldest
+ * that they hold, and again from time to time, so that the holds of a process that is gone are forgotten.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
