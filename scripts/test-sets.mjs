@@ -3,6 +3,7 @@
 
 /** Files that `npm test` leaves out, by the reason: they take long, or need more programs than most machines have. */
 export const LEFT_OUT = {
+  'drives a browser through many pages': ['test/console/lists-and-objects.test.ts', 'test/console/other-pages.test.ts'],
   'kills servers again and again': [
     'src/storage/embedded/crash.test.ts',
     'src/storage/etcd/failures.test.ts',

@@ -75,7 +75,13 @@ export function Dialog({ title, onClose, children, foot, className = '', isBare 
             </button>
           </div>
         )}
-        {isBare ? children : <div class="dialog-body">{children}</div>}
+        {isBare ? (
+          children
+        ) : (
+          <div class="dialog-body" tabIndex={0}>
+            {children}
+          </div>
+        )}
         {foot && <div class="dialog-foot">{foot}</div>}
       </div>
     </div>

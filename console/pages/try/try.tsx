@@ -45,7 +45,8 @@ export default function TryPage() {
   const [text, setText] = useState(source.text)
   const [verb, setVerb] = useState<Verb>('create')
   const [user, setUser] = useState('')
-  const [groups, setGroups] = useState('')
+  // A browser sends one header of a name, so it is one group.
+  const [group, setGroup] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [outcome, setOutcome] = useState<Outcome | undefined>(undefined)
   const [problem, setProblem] = useState('')
@@ -60,10 +61,7 @@ export default function TryPage() {
       setOutcome(
         await tryIt(parsed.value, verb, {
           user: user.trim(),
-          groups: groups
-            .split(',')
-            .map(one => one.trim())
-            .filter(Boolean),
+          groups: [group.trim()].filter(Boolean),
         }),
       )
     } catch (error) {
@@ -99,11 +97,11 @@ export default function TryPage() {
                 />
                 <input
                   class="input grow"
-                  aria-label="As groups"
-                  placeholder="and groups, by commas"
-                  value={groups}
+                  aria-label="As group"
+                  placeholder="and group"
+                  value={group}
                   spellcheck={false}
-                  onInput={event => setGroups(event.currentTarget.value)}
+                  onInput={event => setGroup(event.currentTarget.value)}
                 />
               </>
             )}

@@ -113,7 +113,7 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
           syntaxHighlighting(colours),
           theme,
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(isReadOnly),
           autocompletion({ override: [completeFrom(() => now.current.schema)], icons: false }),
           hoverTooltip((view, pos) => {
@@ -147,6 +147,16 @@ export function CodeEditor({ label, source, schema, marks = [], onChange, onSave
             indentWithTab,
             ...standardKeymap,
           ]),
+          EditorView.domEventHandlers({
+            // Left to the browser, text in place of several lines gets style attributes, which the content security policy refuses.
+            beforeinput(event, view) {
+              const { inputType, data } = event as InputEvent
+              if (inputType !== 'insertText' || !data || view.composing || view.state.selection.main.empty) return false
+              event.preventDefault()
+              view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true })
+              return true
+            },
+          }),
           EditorView.updateListener.of(update => {
             if (update.docChanged) now.current.onChange(update.state.doc.toString())
           }),
