@@ -193,9 +193,9 @@ const broken: [what: string, answer: Parameters<typeof webhook>[1], message: Reg
     /failed to call webhook: an error on the server \("broken"\) has prevented the request from succeeding/,
   ],
   [
-    'a redirect',
+    'a redirect to another address of the machine',
     (_, response) => void response.writeHead(307, { location: 'https://127.0.0.1:1/' }).end(),
-    /failed to call webhook: the server responded with the status code 307 but did not return more information/,
+    /failed to call webhook: Post "https:\/\/127\.0\.0\.1:1\/": address not allowed/,
   ],
   [
     'a closed connection',
@@ -491,6 +491,15 @@ testWith('own address', 'a service is reached at an endpoint of its slices, by i
   assert.equal(outcome(await create(server, 'x')), '400 admission webhook "a.example.com" denied the request: by service')
   assert.equal(hook.calls[0]!.url, '/check?timeout=10s')
   assert.equal(hook.calls[0]!.headers.host, 'hook.default.svc:8443')
+})
+
+test('a Service without cluster IP and without endpoints cannot be called', patient, async t => {
+  const server = await freshServer(t)
+  const clientConfig = { service: { namespace: 'default', name: 'hook', port: 8443 } }
+  await configure(server, 'validating', 'a', named('a', { clientConfig: clientConfig as never }))
+  const spec = { clusterIP: 'None', ports: [{ port: 8443 }] }
+  await send(server, 'POST', '/api/v1/namespaces/default/services', { apiVersion: 'v1', kind: 'Service', metadata: { name: 'hook' }, spec })
+  assert.match((await create(server, 'x')).json.message, /: cannot route to service with ClusterIP "None"$/)
 })
 
 test('a webhook that is the server itself ends in an error, not in a loop', patient, async t => {

@@ -1,4 +1,5 @@
 /** Sets the condition Available of APIServices: checks their Service and its endpoints, and sends a request to their server. */
+import { isIP } from 'node:net'
 import { serverIdentity } from '../client/identity.ts'
 import { type Controller, defineController, watch } from '../controllers/controller.ts'
 import { slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
@@ -68,11 +69,11 @@ export const availabilityController = (registrations: Registrations): Controller
 async function ask(backend: Backend, path: string, signal: AbortSignal): Promise<Finding> {
   const { aggregatedCheckMs: timeoutMs, aggregatedDocumentBytes: maxBytes } = LIMITS
   const attempt = async () => {
-    let url = `https://${backend.host}${path}`
+    // A Service that leads nowhere has no address to name.
+    const destination = backend.destination()
+    const { host, port } = destination
+    const url = `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}${path}`
     try {
-      const destination = backend.destination()
-      const { host, port } = destination
-      url = `https://${host.includes(':') ? `[${host}]` : host}:${port}${path}`
       const { status } = await backend.send({ path, user: AGGREGATOR, timeoutMs, maxBytes, signal }, destination)
       if (status >= 200 && status < 300) return
       throw new Error(`bad status from ${url}: ${status}`)

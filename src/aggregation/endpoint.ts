@@ -26,6 +26,10 @@ export type EndpointParts = {
   readonly random: () => number
 }
 
+/** The rule about addresses, in the messages for administrators whose endpoint it refuses. */
+const ALLOWED =
+  'endpoints on loopback, link-local and other special addresses need --proxy-allowed-networks; a Service of type ExternalName leads anywhere'
+
 /** Finds the address of a Service; throws UnreachableService. `instead` is advice for a Service whose pods are simulated. */
 export type ServiceDestination = (to: ServiceReference, instead: string) => Destination
 
@@ -39,7 +43,7 @@ export const serviceDestinations =
     if (itself) return itself
     const service = client.of(Service).get(to)
     if (!service) throw new UnreachableService(`service ${named} not found`)
-    const { type, externalName = '', ports = [] } = service.spec
+    const { type, externalName = '', ports = [], clusterIP } = service.spec
     if (type === 'ExternalName') return configuredDestination(externalName, port)
     const served = ports.find(each => each.port === port)
     if (!served) throw new UnreachableService(`no service port ${port} found for service ${named}`)
@@ -48,8 +52,9 @@ export const serviceDestinations =
       if (found) return found
     } catch (error) {
       if (error instanceof MadeUpAddress) throw new UnreachableService(`service ${named}: ${error.message}; ${instead}`)
-      if (error instanceof AddressNotAllowed) throw new UnreachableService(`service ${named}: ${error.message}`)
+      if (error instanceof AddressNotAllowed) throw new UnreachableService(`service ${named}: ${error.message}: ${ALLOWED}`)
       throw error
     }
+    if (clusterIP === 'None') throw new UnreachableService('cannot route to service with ClusterIP "None"')
     throw new UnreachableService(`no endpoints available for service ${named}`)
   }

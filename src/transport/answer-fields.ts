@@ -4,6 +4,7 @@
  */
 import { decodeBase64 } from '../lib/base64.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName, setOwn } from '../lib/json-value.ts'
+import { writtenText } from '../lib/written-number.ts'
 
 /** A response with a field of the wrong type; the message is Go's. */
 export class AnswerError extends Error {
@@ -125,8 +126,10 @@ export class AnswerFields {
 
   #refuse(field: string, value: Json, type: string): never {
     const { struct } = this.#place
+    // A number that is not one of the type is shown.
+    const written = type.includes('int') ? (writtenText(value) ?? (typeof value === 'number' ? value : undefined)) : undefined
     throw new AnswerError(
-      `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field ${struct}.${this.#pathOf(field)} of type ${type}`,
+      `json: cannot unmarshal ${jsonTypeName(value)}${written === undefined ? '' : ` ${written}`} into Go struct field ${struct}.${this.#pathOf(field)} of type ${type}`,
     )
   }
 }

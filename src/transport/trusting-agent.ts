@@ -26,7 +26,8 @@ export type Trust = {
 export function trustingAgent(trust: Trust, options: AgentOptions): Agent {
   // A resumed session would not include the server's certificates.
   const agent = new Agent({ ...options, ...sentNames(trust), maxCachedSessions: 0 })
-  agent.createConnection = options => connectTrusting(options as tls.ConnectionOptions, trust)
+  // A server that speaks HTTP/2 alone then ends the handshake, instead of answering in a protocol that is not spoken here.
+  agent.createConnection = options => connectTrusting({ ALPNProtocols: ['http/1.1'], ...(options as tls.ConnectionOptions) }, trust)
   return agent
 }
 

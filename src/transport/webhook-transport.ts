@@ -1,13 +1,20 @@
 /**
  * Calls webhooks: JSON is posted to an https address and the response read, within limits of time and size. Connections are kept alive and
- * reused. Errors have the messages of Go's client, which people search for.
+ * reused. Redirects, `Retry-After`, compression and HTTP/2 are treated as by Go's client, whose messages the errors have: people search
+ * for them.
  */
-import { type ClientRequest, Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { type ClientRequest, type IncomingHttpHeaders, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { type Agent, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { posix } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import type { Cancellation } from '../lib/cancellation.ts'
-import { trustingAgent } from './trusting-agent.ts'
+import { isObject } from '../lib/json-value.ts'
+import type { ReportedDestination } from './destination.ts'
+import { Http2Only, isHttp2Only } from './http2-only.ts'
+import { type Redirect, RedirectError, redirectOf } from './redirect.ts'
+import { type Trust, trustingAgent } from './trusting-agent.ts'
 
 export type WebhookCall = {
   readonly host: string
@@ -30,6 +37,8 @@ export type WebhookCall = {
   readonly isPlain?: boolean
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
+  /** Where a redirect to another host may lead; without it such redirects are not followed. */
+  readonly elsewhere?: ReportedDestination | undefined
   readonly maxResponseBytes: number
   readonly timeoutMs: number
   /** Cancels the call. */
@@ -38,13 +47,17 @@ export type WebhookCall = {
 
 export type WebhookAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
 
+/** A request on the wire: the call, or the one that a redirect leads to. */
+type Hop = { readonly call: WebhookCall; readonly method: 'POST' | 'GET' }
+type Received = WebhookAnswer & { readonly headers: IncomingHttpHeaders }
+
 /** A call that failed before there was a response. */
 export class WebhookCallError extends Error {
   /** Whether it timed out. */
   readonly isTimeout: boolean
-  constructor(message: string, cause: Error) {
+  constructor(message: string, cause?: Error) {
     super(message, { cause })
-    this.isTimeout = cause.name === 'TimeoutError'
+    this.isTimeout = cause?.name === 'TimeoutError'
   }
 }
 
@@ -65,52 +78,99 @@ export const webhookUrl = (call: Pick<WebhookCall, 'host' | 'port' | 'path' | 's
   return `${isPlain ? 'http' : 'https'}://${shownHost ?? `${isIP(host) === 6 ? `[${host}]` : host}:${port}`}${path}`
 }
 
+/** The headers of a response; Go's client reads ten times as much. */
+const MAX_HEADER_BYTES = 1 << 20
+const MAX_RETRIES = 10
+const MAX_REQUESTS = 10
+
 export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent | PlainAgent>()
+  readonly #http2 = new Http2Only()
 
-  /** The response, whatever its status. Redirects are not followed. Rejects with WebhookCallError. */
+  /** The response, whatever its status. Rejects with WebhookCallError. */
   async call(call: WebhookCall): Promise<WebhookAnswer> {
     const ending = new Ending(call)
     try {
-      // Each attempt uses up one kept connection that turns out to be closed, so the loop ends.
-      for (;;) {
-        const answer = await this.#send(call, ending)
-        if (answer !== 'connection was closed') return answer
+      for (let retries = 0; ; retries++) {
+        const answer = await this.#follow(call, ending)
+        const wait = retryAfter(answer)
+        if (wait === undefined || retries === MAX_RETRIES) return answer
+        await ending.wait(1000 * wait).catch(error => fail(error as NodeError, { call, method: 'POST' }))
       }
-    } catch (error) {
-      throw new WebhookCallError(`Post ${JSON.stringify(webhookUrl(call))}: ${goMessage(error as NodeError, call)}`, error as Error)
     } finally {
       ending.done()
     }
   }
 
+  /** Sends the request, and follows redirects. */
+  async #follow(call: WebhookCall, ending: Ending): Promise<Received> {
+    let hop: Hop = { call, method: 'POST' }
+    for (let requests = 1; ; requests++) {
+      const answer: Received = await this.#receive(hop, ending).catch(error => fail(error as NodeError, hop))
+      const next: Redirect | undefined = redirected(answer, hop)
+      if (!next) return answer
+      if (requests === MAX_REQUESTS) throw new WebhookCallError(`${verb(next)} "${next.location}": stopped after ${MAX_REQUESTS} redirects`)
+      hop = { call: next.call, method: next.method }
+    }
+  }
+
+  async #receive(hop: Hop, ending: Ending): Promise<Received> {
+    // Each attempt uses up one kept connection that turns out to be closed, so the loop ends.
+    for (;;) {
+      try {
+        const { call } = hop
+        const answer = this.#http2.speaks(keyOf(call)) ? await this.#sendHttp2(hop, ending) : await this.#send(hop, ending)
+        if (answer !== 'connection was closed') return answer
+      } catch (error) {
+        if (hop.call.isPlain || !isHttp2Only(error)) throw error
+        this.#http2.learn(keyOf(hop.call))
+      }
+    }
+  }
+
+  async #sendHttp2({ call, method }: Hop, ending: Ending): Promise<Received> {
+    const { host, port, lookup, path, body, maxResponseBytes } = call
+    const headers = { ':method': method, ':path': path, ':authority': call.shownHost ?? hostHeader(call), ...http2Headers(call, method) }
+    const to = { key: keyOf(call), host, port, lookup, trust: trustOf(call) }
+    const { bytes, ...answer } = await this.#http2.request(to, {
+      headers,
+      body: method === 'GET' ? '' : body,
+      maxResponseBytes,
+      ends: (request, reject) => ending.ends(request, reject),
+    })
+    return received(bytes, { ...answer, maxResponseBytes })
+  }
+
   /** One attempt. If the peer has closed a kept connection in the meantime, that says nothing about the webhook. */
-  #send(call: WebhookCall, ending: Ending): Promise<WebhookAnswer | 'connection was closed'> {
-    const { host, port, lookup, path, shownHost, body, maxResponseBytes } = call
+  #send({ call, method }: Hop, ending: Ending): Promise<Received | 'connection was closed'> {
+    const { host, port, lookup, path, shownHost, maxResponseBytes } = call
+    const body = method === 'GET' ? '' : call.body
     return new Promise((resolve, reject) => {
       let isAnswered = false
       // A flat list of names and values is sent as it is; Node would copy an object first.
-      const headers = ['Host', shownHost ?? hostHeader(call), ...FIXED_HEADERS, 'Content-Length', String(Buffer.byteLength(body))]
+      const headers = ['Host', shownHost ?? hostHeader(call), ...FIXED_HEADERS]
+      if (method === 'POST') headers.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)))
       for (const name in call.headers) headers.push(name, call.headers[name]!)
       const send = call.isPlain ? plainRequest : request
-      const to = { host, port, ...(lookup && { lookup }), path, method: 'POST', agent: this.#agentFor(call), headers }
+      const to = { host, port, ...(lookup && { lookup }), path, method, agent: this.#agentFor(call), headers, ...LENIENT }
       const sent = send(to, answer => {
         isAnswered = true
         const parts: Buffer[] = []
         let size = 0
         answer.on('data', (part: Buffer) => {
           size += part.length
-          if (size > maxResponseBytes) sent.destroy(new Error(`http: response body too large: the limit is ${maxResponseBytes} bytes`))
+          if (size > maxResponseBytes) sent.destroy(tooLarge(maxResponseBytes))
           else parts.push(part)
         })
-        answer.on('error', reject)
-        answer.on('end', () =>
-          resolve({
-            status: answer.statusCode ?? 0,
-            contentType: answer.headers['content-type'] ?? '',
-            body: (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString('utf8'),
-          }),
-        )
+        answer.on('error', (error: NodeError) => reject(error.code === 'ECONNRESET' ? new CutShort() : error))
+        answer.on('end', () => {
+          const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+          received(bytes, { status: answer.statusCode ?? 0, headers: answer.headers, maxResponseBytes }).then(resolve, reject)
+        })
+      })
+      sent.on('upgrade', (answer, socket) => {
+        socket.destroy()
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, contentType: contentTypeOf(answer.headers), body: '' })
       })
       sent.on('error', (error: NodeError) => {
         if (sent.reusedSocket && !isAnswered && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('connection was closed')
@@ -125,21 +185,11 @@ export class WebhookTransport implements Disposable {
   [Symbol.dispose](): void {
     for (const agent of this.#agents.values()) agent.destroy()
     this.#agents.clear()
+    this.#http2[Symbol.dispose]()
   }
 
-  #agentFor({
-    host,
-    port,
-    lookup,
-    ca = '',
-    servername = '',
-    client,
-    skipsVerification = false,
-    isPlain = false,
-  }: WebhookCall): Agent | PlainAgent {
-    const address = `${host}:${port}`
-    // Connections made without a check are not reused where there is one.
-    const key = `${address} ${lookup !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
+  #agentFor(call: WebhookCall): Agent | PlainAgent {
+    const key = keyOf(call)
     let agent = this.#agents.get(key)
     if (!agent) {
       if (this.#agents.size >= MAX_AGENTS) {
@@ -148,10 +198,11 @@ export class WebhookTransport implements Disposable {
         this.#agents.delete(oldest!)
       }
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
-      if (isPlain) agent = new PlainAgent(kept)
-      agent ??= trustingAgent({ host, ca, servername, client, skipsVerification }, kept)
+      if (call.isPlain) agent = new PlainAgent(kept)
+      agent ??= trustingAgent(trustOf(call), kept)
       // An agent calls one address with one configuration. Its default names, computed several times for each call, would contain all
       // certificates.
+      const address = `${call.host}:${call.port}`
       agent.getName = () => address
       this.#agents.set(key, agent)
     }
@@ -159,7 +210,86 @@ export class WebhookTransport implements Disposable {
   }
 }
 
-const FIXED_HEADERS = ['Content-Type', 'application/json', 'Accept', 'application/json, */*']
+/** Identifies connections that may be shared. Connections made without a check are not reused where there is one. */
+function keyOf({ host, port, lookup, ca = '', servername = '', client, skipsVerification = false, isPlain = false }: WebhookCall): string {
+  return `${host}:${port} ${lookup !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
+}
+
+const trustOf = ({ host, ca = '', servername = '', client, skipsVerification = false }: WebhookCall): Trust => ({
+  host,
+  ca,
+  servername,
+  client,
+  skipsVerification,
+})
+
+/** The whole response, decompressed. */
+async function received(
+  bytes: Buffer,
+  {
+    status,
+    headers,
+    maxResponseBytes,
+  }: { readonly status: number; readonly headers: IncomingHttpHeaders; readonly maxResponseBytes: number },
+): Promise<Received> {
+  const isCompressed = headers['content-encoding']?.toLowerCase() === 'gzip'
+  const plain = isCompressed ? await decompressed(bytes, maxResponseBytes) : bytes
+  return { status, headers, contentType: contentTypeOf(headers), body: plain.toString('utf8') }
+}
+
+async function decompressed(bytes: Buffer, maxOutputLength: number): Promise<Buffer> {
+  try {
+    return await promisify(gunzip)(bytes, { maxOutputLength })
+  } catch (error) {
+    throw (error as NodeError).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(maxOutputLength) : new CutShort('gzip: invalid header')
+  }
+}
+
+const tooLarge = (limit: number) => new Error(`http: response body too large: the limit is ${limit} bytes`)
+
+/** A response that ended too early. */
+class CutShort extends Error {
+  constructor(why = 'unexpected EOF') {
+    super(`unexpected error when reading response body. Please retry. Original error: ${why}`)
+  }
+}
+
+const contentTypeOf = (headers: IncomingHttpHeaders): string => headers['content-type'] ?? 'application/json'
+
+/** Where a response leads; undefined where it is the answer. */
+function redirected(answer: Received, hop: Hop): Redirect | undefined {
+  try {
+    return redirectOf({ status: answer.status, location: answer.headers.location }, { ...hop, url: webhookUrl(hop.call) })
+  } catch (error) {
+    if (!(error instanceof RedirectError)) throw error
+    throw new WebhookCallError(`${verb(hop)} ${JSON.stringify(error.url ?? webhookUrl(hop.call))}: ${error.message}`, error)
+  }
+}
+
+/** The seconds after which a webhook that is busy wants to be asked again. */
+function retryAfter({ status, headers }: Received): number | undefined {
+  const given = headers['retry-after'] ?? ''
+  return (status === 429 || status >= 500) && /^\d{1,6}$/.test(given) ? Number(given) : undefined
+}
+
+const verb = ({ method }: Pick<Hop, 'method'>): string => (method === 'GET' ? 'Get' : 'Post')
+
+function fail(error: NodeError, hop: Hop): never {
+  if (error instanceof CutShort) throw new WebhookCallError(error.message, error)
+  throw new WebhookCallError(`${verb(hop)} ${JSON.stringify(webhookUrl(hop.call))}: ${goMessage(error, hop.call)}`, error)
+}
+
+/** Go reads responses that are not strictly HTTP/1.1: lines without carriage returns, repeated lengths. */
+const LENIENT = { insecureHTTPParser: true, maxHeaderSize: MAX_HEADER_BYTES }
+
+const FIXED_HEADERS = ['Accept', 'application/json, */*', 'Accept-Encoding', 'gzip']
+
+function http2Headers({ headers }: WebhookCall, method: Hop['method']): Record<string, string> {
+  const sent: Record<string, string> = { accept: 'application/json, */*', 'accept-encoding': 'gzip' }
+  if (method === 'POST') sent['content-type'] = 'application/json'
+  for (const name in headers) sent[name.toLowerCase()] = headers[name]!
+  return sent
+}
 
 /** The host, with the port unless it is the default. */
 function hostHeader({ host, port, isPlain }: WebhookCall): string {
@@ -167,12 +297,15 @@ function hostHeader({ host, port, isPlain }: WebhookCall): string {
   return port === (isPlain ? 80 : 443) ? name : `${name}:${port}`
 }
 
+/** Work that ends when it is destroyed. */
+type Ended = Pick<ClientRequest, 'destroy'> | { destroy(reason?: Error): unknown }
+
 /** Ends a call early, by timeout or by signal. One for all attempts, and cheaper than a signal for each call. */
 class Ending {
   readonly #signal: Cancellation | undefined
   readonly #timer: NodeJS.Timeout
   #reason: Error | undefined
-  #request: ClientRequest | undefined
+  #request: Ended | undefined
   #reject: ((reason: Error) => void) | undefined
 
   constructor({ timeoutMs, signal }: Pick<WebhookCall, 'timeoutMs' | 'signal'>) {
@@ -183,10 +316,18 @@ class Ending {
   }
 
   /** Sets the request to end, and the function that receives the reason. */
-  ends(request: ClientRequest, reject: (reason: Error) => void): void {
+  ends(request: Ended, reject: (reason: Error) => void): void {
     this.#request = request
     this.#reject = reject
     if (this.#reason) this.#end(this.#reason)
+  }
+
+  /** Waits between requests. */
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, ms)
+      this.ends({ destroy: () => clearTimeout(timer) }, reject)
+    })
   }
 
   done(): void {
@@ -230,6 +371,8 @@ export function goMessage(error: NodeError, { host, port }: Pick<WebhookCall, 'h
       return `dial tcp ${to}: i/o timeout`
     case 'ECONNRESET':
       return error.message.includes('socket hang up') ? 'EOF' : 'read: connection reset by peer'
+    case 'HPE_HEADER_OVERFLOW':
+      return `net/http: server response headers exceeded ${MAX_HEADER_BYTES} bytes; aborted`
     case 'EPROTO':
       return error.message.includes('wrong version number') || error.message.includes('packet length')
         ? 'http: server gave HTTP response to HTTPS client'
@@ -241,13 +384,28 @@ export function goMessage(error: NodeError, { host, port }: Pick<WebhookCall, 'h
 }
 
 /** Why a response with this status is a failure, in the words of Kubernetes' clients; undefined for a success. */
-export function failureOf({ status, body }: WebhookAnswer): string | undefined {
+export function failureOf({ status, body, contentType }: WebhookAnswer): string | undefined {
+  if (/^\s*;/.test(contentType)) return 'Internal error occurred: mime: no media type'
   if (status >= 200 && status <= 206) return undefined
+  const explained = status >= 400 ? explanationIn(body) : undefined
+  if (explained !== undefined) return explained
   const told = body.slice(0, 2048).trim() || 'unknown'
   const known = FAILURES[status]
   if (known !== undefined) return known === '' ? told : known
   if (status >= 500) return `an error on the server (${JSON.stringify(told)}) has prevented the request from succeeding`
   return `the server responded with the status code ${status} but did not return more information`
+}
+
+/** The message of a Status object. */
+function explanationIn(body: string): string | undefined {
+  if (!body.startsWith('{')) return undefined
+  try {
+    const value: unknown = JSON.parse(body)
+    if (!isObject(value) || value['kind'] !== 'Status' || value['apiVersion'] !== 'v1' || value['status'] === 'Success') return undefined
+    return typeof value['message'] === 'string' ? value['message'] : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Messages by status; an empty one stands for the server's own message. */

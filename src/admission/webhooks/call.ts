@@ -2,7 +2,7 @@
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
-import { type Destination, UnreachableService } from '../../transport/destination.ts'
+import { type Destination, type ReportedDestination, UnreachableService } from '../../transport/destination.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../transport/webhook-transport.ts'
 import type { Attributes } from '../attributes.ts'
 import type { VersionedRequest } from '../expression-variables.ts'
@@ -13,6 +13,8 @@ export type CallParts = {
   readonly transport: WebhookTransport
   /** Where a service can be reached; throws UnreachableService when it cannot. */
   readonly resolve: (service: Required<Pick<NonNullable<ClientConfig['service']>, 'namespace' | 'name' | 'port'>>) => Destination
+  /** Where a redirect to another host may lead. */
+  readonly elsewhere?: ReportedDestination | undefined
   readonly newUid: () => string
   /** The credentials for the webhook at `HOST:PORT`; none unless configured. */
   readonly credentials?: ((address: string) => Pick<WebhookCall, 'client' | 'headers'>) | undefined
@@ -23,6 +25,8 @@ export type CallOutcome =
   | { readonly outcome: 'allowed'; readonly response: ReviewResponse }
   | { readonly outcome: 'rejected'; readonly error: StatusError; readonly response?: ReviewResponse }
   | { readonly outcome: 'failed'; readonly message: string; readonly code: number }
+
+const USER_AGENT = { 'User-Agent': 'kube-apiserver-admission' }
 
 /** Answers are small; a patch can be as large as the object that it patches, and more. */
 const MAX_RESPONSE_BYTES = 16 << 20
@@ -60,8 +64,9 @@ export async function callWebhook(
       maxResponseBytes: MAX_RESPONSE_BYTES,
       timeoutMs: timeoutSeconds * 1000,
       signal,
+      elsewhere: parts.elsewhere,
       ...address,
-      ...((own ?? headers) && { headers: { ...headers, ...own } }),
+      headers: headers || own ? { ...USER_AGENT, ...headers, ...own } : USER_AGENT,
     })
     const failure = failureOf(answer)
     if (failure !== undefined) return failed(`failed to call webhook: ${failure}`, answer.status)

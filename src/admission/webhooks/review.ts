@@ -1,5 +1,6 @@
 /** The AdmissionReview that is sent to a webhook, and the meaning of its response. */
 import { JsonError, parseJson } from '../../codec/json.ts'
+import { parseYaml, YamlError } from '../../codec/yaml.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'
 import { type StatusDetails, StatusError } from '../../schema/status-error.ts'
@@ -121,7 +122,7 @@ const KIND = 'AdmissionReview'
 
 /** The review, if it is one of a version that is known; what it leaves out of kind and version is not looked at here. */
 function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): AnswerFields {
-  const value = jsonOrText(text)
+  const value = jsonOrYaml(text)
   if (value !== null && !isObject(value))
     throw new AnswerError(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`,
@@ -133,14 +134,27 @@ function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: strin
   return review
 }
 
-/** A text that does not begin like a JSON object is taken for YAML, and hardly anything that people send is more than text there. */
-function jsonOrText(text: string): Json {
+/** A YAML answer is small: people write those by hand. */
+const MAX_YAML_LENGTH = 64 << 10
+
+/** A text that does not begin like a JSON object is taken for YAML, as which most answers of that sort are only text. */
+function jsonOrYaml(text: string): Json {
   try {
-    return parseJson(text).value
+    return parseJson(text, { numbers: 'written' }).value
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
-    if (!/^\s*\{/.test(text)) return text
+    if (!/^\s*\{/.test(text)) return yamlOrText(text)
     throw new AnswerError(`couldn't get version/kind; json parse error: ${error.message}`)
+  }
+}
+
+function yamlOrText(text: string): Json {
+  if (text.length > MAX_YAML_LENGTH) return text
+  try {
+    return parseYaml(text).value
+  } catch (error) {
+    if (error instanceof YamlError) return text
+    throw error
   }
 }
 

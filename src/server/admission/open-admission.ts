@@ -41,6 +41,7 @@ export async function openAdmission(
     settings,
     transport,
     webhookService: context.destinations.webhookService,
+    reported: context.destinations.reported,
     namespace,
     manifests,
     client,

@@ -35,6 +35,7 @@ export type DynamicAdmissionParts = {
   readonly settings: AdmissionSettings
   readonly transport: WebhookTransport
   readonly webhookService: Destinations['webhookService']
+  readonly reported: Destinations['reported']
   readonly newUid: () => string
   /** Webhooks and policies from files. */
   readonly manifests: StaticManifests | undefined
@@ -54,6 +55,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   const webhooks = {
     transport,
     resolve: parts.webhookService,
+    elsewhere: parts.reported,
     newUid,
     namespace,
     expressions,
