@@ -3,14 +3,14 @@ import type { Caches } from '../cache/caches.ts'
 import { Cancellable, type Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
-import { badRequest, expired, StatusError, tooLargeRevision } from '../schema/status-error.ts'
+import { badRequest, expired, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 
 const TIMEOUT_MS = 3000
 const UINT64 = 2n ** 64n
 
 /** Absent and `0` read as 0: any version will do. */
-export function parseRevision(text: string, refusal = invalidRevision): Revision {
+export function parseRevision(text: string): Revision {
   if (text === '') return 0
   // Larger numbers are revisions of the future.
   if (/^\d+$/.test(text) && BigInt(text) < UINT64) return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
@@ -19,13 +19,8 @@ export function parseRevision(text: string, refusal = invalidRevision): Revision
     refTo({ resourceVersion: text }).resourceVersion,
     `strconv.ParseUint: parsing ${goQuote(text)}: ${why}`,
   )
-  throw refusal(`${field}: ${message}`)
+  throw badRequest(`invalid resource version: ${field}: ${message}`)
 }
-
-const invalidRevision = (why: string): StatusError => badRequest(`invalid resource version: ${why}`)
-
-/** kube-apiserver answers a watch that begins at such a version with the bare error, as one of its own. */
-export const invalidWatchRevision = (why: string): StatusError => new StatusError(500, '', why)
 
 /** How long to wait: until the signal is aborted, and no longer than the timeout of the request. */
 export type WaitOptions = { readonly signal: Cancellation; readonly timeoutMs?: number | undefined }

@@ -162,7 +162,7 @@ const WATCHES: readonly (readonly [query: string, answer: string])[] = [
   ['watch=true&resourceVersion=8', '-d9'],
   ['watch=true&resourceVersion=4', '410 Expired'],
   ['watch=true&resourceVersion=1000000', ''],
-  ['watch=true&resourceVersion=abc', '500 '],
+  ['watch=true&resourceVersion=abc', '400 BadRequest'],
   ['watch=true&limit=1', '+a6 +b7 +c4 +d5 ~c8 -d9'],
   ['watch=true&limit=1&resourceVersion=7', '~c8 -d9'],
   ['watch=true&continue=PAGE&resourceVersion=7', '~c8 -d9'],
@@ -185,7 +185,7 @@ const WATCHES: readonly (readonly [query: string, answer: string])[] = [
     '+a6 +b7 +c4 +d5 !7 ~c8 -d9',
   ],
   ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1000000', '504 Timeout'],
-  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=abc', '500 '],
+  ['watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=abc', '400 BadRequest'],
   ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan', '~c8 -d9'],
   ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0', '~c8 -d9'],
   ['watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=6', '~b7 ~c8 -d9'],
@@ -206,7 +206,7 @@ const WATCHES: readonly (readonly [query: string, answer: string])[] = [
   ['watch=true&timeoutSeconds=9223372036854775807', 'nothing'],
   ['watch=true&timeoutSeconds=9223372036854775808', '400 BadRequest'],
   ['watch=true&timeoutSeconds=-1&resourceVersion=4', 'nothing'],
-  ['watch=true&timeoutSeconds=-1&resourceVersion=abc', '500 '],
+  ['watch=true&timeoutSeconds=-1&resourceVersion=abc', '400 BadRequest'],
 ]
 
 const SIGNS = { ADDED: '+', MODIFIED: '~', DELETED: '-', BOOKMARK: '!' }

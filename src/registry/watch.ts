@@ -6,7 +6,7 @@ import { expired, type StatusError } from '../schema/status-error.ts'
 import type { Result } from './api.ts'
 import { listOptions } from './options.ts'
 import type { Request } from './request.ts'
-import { invalidWatchRevision, parseRevision, waitForRevision } from './revision.ts'
+import { parseRevision, waitForRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
 import { servedStream } from './version-conversion.ts'
 
@@ -19,7 +19,7 @@ export function* watch(request: Request): Step<Result> {
   const { resource } = call
   const options = listOptions(call.query, ctx)
   const { selection } = selectionOf(call, options, ctx)
-  const revision = parseRevision(options.resourceVersion, invalidWatchRevision)
+  const revision = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
   if (timeoutMs < 0) return { type: 'watch', resource, stream: ended() }
   const initial = sendInitialEvents ?? revision === 0

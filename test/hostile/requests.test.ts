@@ -63,6 +63,7 @@ attack('queries of any shape are answered or refused', async server => {
     'resourceVersion=1e9',
     'resourceVersion=99999999999999999999999',
     'resourceVersionMatch=__proto__',
+    'watch=true&resourceVersion=x',
     'timeoutSeconds=x',
     '__proto__=1&constructor=2&hasOwnProperty=3',
     `${'x=1&'.repeat(5000)}`,
@@ -73,11 +74,6 @@ attack('queries of any shape are answered or refused', async server => {
     const { status, text } = await ask(server, `${CONFIG_MAPS}?${query}`)
     assert.ok(status === 200 || (status >= 400 && status < 500) || status === 504, `${query.slice(0, 80)}: ${status} ${text.slice(0, 200)}`)
   }
-  // kube-apiserver takes this one for a mistake of its own.
-  const { status, json } = await ask(server, `${CONFIG_MAPS}?watch=true&resourceVersion=x`)
-  assert.equal(status, 500)
-  assert.equal(json.message, 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax')
-  assert.equal(json.reason, undefined)
 })
 
 attack('bodies past 3 MiB are refused, declared or not; one of 3 MiB is read', async (server, t) => {
