@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { CONFIG_MAPS, configMap, eventually, keelson, launch, patient, type Scope, temporaryDirectory, Watching } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, keelson, launch, patient, type Scope, temporaryDirectory, Watching } from './kit.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { type Client, isRunning, type ManyProcesses, metricIn, startProcesses } from './kits/processes.ts'
 import { testWith } from './programs.ts'
@@ -246,6 +246,17 @@ test('a process that is stopped is ended: another one commits, and runs the duti
     })
   }
   assert.match(server.stderr(), /does not answer; it is ended/)
+})
+
+test('connections that a process did not get before its end go to another one', patient, async t => {
+  const server = await startProcesses(t, 2)
+  const [victim] = server.pids()
+  process.kill(victim!, 'SIGSTOP')
+  // About half of them are handed to the process that is stopped.
+  const asked = Array.from({ length: 8 }, () => ask(server, '/version', { agent: false }))
+  await Promise.race(asked)
+  process.kill(victim!, 'SIGKILL')
+  for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
 })
 
 const hasEnded = (watch: Watching): Promise<boolean> =>

@@ -37,6 +37,12 @@ export class Port {
     this.#serving = this.#serving.filter(each => each !== process)
   }
 
+  /** A process has ended: others get the connections that did not reach it. */
+  replace(process: ServerProcess): void {
+    this.remove(process)
+    for (const socket of process.takeBack()) this.#hand(socket)
+  }
+
   /** Accepts no more connections. */
   close(): void {
     this.#server?.close()
@@ -61,6 +67,7 @@ export class Port {
 
   #hand(socket: Socket): void {
     socket.on('error', () => {})
+    if (!this.#server) return void socket.destroy()
     const open = this.#serving.reduce((sum, { connections }) => sum + connections, this.#waiting.length)
     if (open >= LIMITS.connections) return void socket.destroy()
     const awake = this.#serving.filter(({ unanswered }) => unanswered <= FEW_UNANSWERED)

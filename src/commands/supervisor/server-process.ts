@@ -26,6 +26,8 @@ export class ServerProcess {
   readonly startedAt = performance.now()
   /** Connections that it has. */
   connections = 0
+  /** Connections that it may not have got yet. Node would lose those in its queue when the process ends, and their clients would wait for ever. */
+  readonly #handed: Socket[] = []
   isReady = false
   isPrimary = false
   isDrained = false
@@ -54,12 +56,23 @@ export class ServerProcess {
     if (this.#child.connected) this.#child.send(message, () => {})
   }
 
-  /** Hands over a connection, which is closed here; false if the process cannot take any. */
+  /** Hands over a connection; false if the process cannot take any. */
   hand(socket: Socket): boolean {
     if (!this.#child.connected) return false
     this.connections++
-    this.#child.send({ type: 'connection' } satisfies ToProcess, socket, { keepOpen: false }, () => {})
+    this.#handed.push(socket)
+    this.#child.send({ type: 'connection' } satisfies ToProcess, socket, { keepOpen: true }, () => {})
     return true
+  }
+
+  /** It has the connection that it was handed first: from here on it alone has it. */
+  took(): void {
+    this.#handed.shift()?.destroy()
+  }
+
+  /** The connections that it was handed and, as it ended, has not got. */
+  takeBack(): Socket[] {
+    return this.#handed.splice(0)
   }
 
   kill(): void {

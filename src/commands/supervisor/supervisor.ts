@@ -142,6 +142,9 @@ class Supervisor {
       case 'failed':
         from.failure = message
         return
+      case 'took':
+        from.took()
+        return
       case 'ended':
         from.connections -= message.connections
         return
@@ -234,7 +237,7 @@ class Supervisor {
 
   #ended(how: Ended, which: ServerProcess): void {
     this.#processes.delete(which)
-    this.#port.remove(which)
+    this.#port.replace(which)
     this.#locks.gone(which)
     this.#questions.gone(which)
     if (this.#leader === which) this.#appoint()

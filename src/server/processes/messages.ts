@@ -50,6 +50,8 @@ export type ToSupervisor =
   | { readonly type: 'ready'; readonly url: string; readonly ca: string }
   /** It could not start. */
   | { readonly type: 'failed'; readonly text: string; readonly code: number }
+  /** It has the connection that it was sent first of those that it had not got yet. */
+  | { readonly type: 'took' }
   /** So many of its connections have ended. */
   | { readonly type: 'ended'; readonly connections: number }
   | { readonly type: 'question'; readonly id: number; readonly topic: string; readonly body: string }

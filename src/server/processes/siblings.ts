@@ -221,6 +221,7 @@ export class Siblings {
 
   /** A connection that its client has closed meanwhile comes as nothing, and counts as ended. */
   #connect(socket: Socket | undefined): void {
+    this.#send({ type: 'took' })
     if (!socket) return void this.#countEnd()
     socket.once('close', () => this.#countEnd())
     if (this.#accept) this.#accept(socket)
