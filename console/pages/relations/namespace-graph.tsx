@@ -181,7 +181,6 @@ function BoxView({ box, links, relations }: { box: Box; links: readonly Edge[]; 
           ? `/list/core/v1/pods?ns=${item.object.metadata.namespace}`
           : toObject(item.kind, item.object.metadata.namespace, item.object.metadata.name),
       )}
-      aria-label={`${item.kind.kind} ${name}${worst.health.text ? `, ${worst.health.text}` : ''}${told ? `: ${told}` : ''}`}
       title={worst.health.text}
     >
       <Icon name={iconOf(item.kind)} size={14} />
@@ -191,6 +190,7 @@ function BoxView({ box, links, relations }: { box: Box; links: readonly Edge[]; 
           {isMany ? '' : item.kind.kind}
           {worst.health.text ? `${isMany ? '' : ', '}${worst.health.text}` : ''}
         </span>
+        {told && <span class="visually-hidden">: {told}</span>}
       </span>
       {worst.health.tone !== 'plain' && <span class={`dot dot-${worst.health.tone}`} aria-hidden="true" />}
     </a>

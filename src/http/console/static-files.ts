@@ -47,7 +47,7 @@ export class StaticFiles {
 
   /** A file whose name has a digest of its content. */
   async asset(request: Request, name: string): Promise<Response> {
-    const type = /^[A-Za-z0-9_-]+\.(\w+)$/.exec(name)?.[1] ?? ''
+    const type = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.(\w+)$/.exec(name)?.[1] ?? ''
     const found = Object.hasOwn(MEDIA_TYPES, type) ? await this.#encoded(request, join('assets', name)) : undefined
     if (!found) return textResponse(404, '404 page not found\n')
     const headers = { ...found.headers, 'content-type': MEDIA_TYPES[type]!, 'cache-control': 'public, max-age=31536000, immutable' }
