@@ -13,7 +13,7 @@ const WINDOW_MS = 2_000
 const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '500ms']
 const namespace = 'default'
 
-test('informers hold what the server holds after restarts, kills and forgotten pasts', patient, async t => {
+test('informers hold what the server holds after restarts, kills and forgotten pasts', { timeout: 3 * patient.timeout }, async t => {
   let server = await startProcess(t, { flags: FLAGS })
   const restart = async (signal: NodeJS.Signals) => {
     await server.stop(signal)
