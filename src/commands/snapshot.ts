@@ -74,7 +74,7 @@ function asText(file: string, { header, summary, hash, bytes, encrypted }: Snaps
     ['cluster', header.cluster || 'not known'],
     ['records', `${summary.records}, ${sizeText(summary.bytes)}`],
     ['size', `${sizeText(bytes)} (${bytes} bytes)`],
-    ['encrypted', count === 0 ? 'no record' : `${count} records (${keys}); they can be read with these keys alone`],
+    ['encrypted', count === 0 ? 'no record' : `${count} of them (${keys}); they can be read with these keys alone`],
     ['sha256', `${hash}, correct`],
   ] as const
   const rows = Object.entries(summary.resources)
