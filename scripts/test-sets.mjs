@@ -3,7 +3,7 @@
 
 /** Files that `npm test` leaves out, by the reason: they take long, or need more programs than most machines have. */
 export const LEFT_OUT = {
-  'drives a browser through many pages': ['test/console/lists-and-objects.test.ts', 'test/console/other-pages.test.ts'],
+  'drives a browser': ['test/console/browser.test.ts', 'test/console/lists-and-objects.test.ts', 'test/console/other-pages.test.ts'],
   'kills servers again and again': [
     'src/storage/embedded/crash.test.ts',
     'src/storage/etcd/failures.test.ts',
@@ -52,7 +52,7 @@ export const LEFT_OUT = {
     'test/start-stop.test.ts',
     'test/workloads/random.test.ts',
   ],
-  'starts a server for each configuration': ['test/tracing.test.ts'],
+  'starts a server for each configuration': ['test/testing.test.ts', 'test/tracing.test.ts'],
   'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
   'waits for an etcd, or for several servers on one store': [
     'src/storage/etcd/etcd.test.ts',
