@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
 
-const SOURCES = ['runners', 'bin', 'scripts', 'src', 'package.json', 'package-lock.json']
+const SOURCES = ['runners', 'bin', 'console', 'scripts', 'src', 'package.json', 'package-lock.json']
 const MAY_BE_THERE = ['README.md', 'CHANGELOG.md', 'LICENSE']
 
 test('the packed package installs into an empty folder and works there', { timeout: 2 * patient.timeout }, async t => {

@@ -1,7 +1,7 @@
 /** Dialogs: the focus stays inside, Escape closes, and goes back to where it was. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../core/api.ts'
 import { openDialogs } from '../core/keys.ts'
 import { Icon } from './icons.tsx'
@@ -22,7 +22,8 @@ type DialogProps = {
 export function Dialog({ title, onClose, children, foot, className = '', isBare = false }: DialogProps) {
   const box = useRef<HTMLDivElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the next key: one that is typed right after Escape is for the page again.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null
     openDialogs.value++
     const first =
