@@ -22,9 +22,12 @@ const IDLE_MS = 1_000
  * `end` for files, `diagnostic` for what tests tell beside that. A file that `isAlone` has a process of its own.
  *
  * Beside the processes that always run, up to `more` run a file while others wait: for a server, a deadline or the end of a watch. None of
- * those begins one while a file that `isMeasuring` runs.
+ * those begins one while a file that `isMeasuring` runs, and no file that `isHeavy`, which keeps more than one processor busy, runs beside it.
  */
-export async function runFiles(files, { bundle, processes, more = 0, isAlone, isMeasuring = () => false, showsOutput, env, report }) {
+export async function runFiles(
+  files,
+  { bundle, processes, more = 0, isAlone, isMeasuring = () => false, isHeavy = () => false, showsOutput, env, report },
+) {
   const waiting = [...files]
   const running = new Set()
   const runner = fileURLToPath(new URL('./test-worker.cjs', import.meta.url))
@@ -97,17 +100,24 @@ export async function runFiles(files, { bundle, processes, more = 0, isAlone, is
 
   const hasIdleProcessor = idleProcessors()
   const mayBegin = () => ![...running].some(isMeasuring) && hasIdleProcessor()
+  const others = file => (isMeasuring(file) ? isHeavy : isHeavy(file) ? isMeasuring : () => false)
+  const fitsBeside = file => ![...running].some(others(file))
   /** The next file; for a lane that may begin one only then, when a processor is idle. */
   const next = async isFurther => {
-    while (isFurther && waiting.length > 0 && !mayBegin()) await sleep(IDLE_MS / 4)
-    return waiting.shift()
+    for (; waiting.length > 0; await sleep(IDLE_MS / 4)) {
+      if (isFurther && !mayBegin()) continue
+      const index = waiting.findIndex(fitsBeside)
+      if (index < 0) continue
+      const [file] = waiting.splice(index, 1)
+      running.add(file)
+      return file
+    }
   }
   const lane = async isFurther => {
     let child
     for (let file = await next(isFurther); file !== undefined; file = await next(isFurther)) {
       if (child && (isAlone(file) || memoryOf(child.pid) > MAX_MEMORY)) child = void (await retire(child))
       child ??= start()
-      running.add(file)
       await runFile(child, file)
       running.delete(file)
       if (child.exitCode !== null || child.signalCode !== null) child = undefined

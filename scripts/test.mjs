@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bundleTests } from './test-bundle.mjs'
 import { runFiles } from './test-pool.mjs'
-import { ALONE, LEFT_OUT, MEASURING } from './test-sets.mjs'
+import { ALONE, HEAVY, LEFT_OUT, MEASURING } from './test-sets.mjs'
 
 /** Something is said at least this often. */
 const PROGRESS_MS = 10_000
@@ -62,6 +62,7 @@ await runFiles(files, {
   more: process.env.KEELSON_TEST_PROCESSES === undefined ? 2 : 0,
   isAlone: file => file in ALONE,
   isMeasuring: file => MEASURING.includes(file),
+  isHeavy: file => HEAVY.includes(file),
   showsOutput: wanted.length > 0,
   env: {
     ...process.env,

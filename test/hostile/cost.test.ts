@@ -20,9 +20,16 @@ test('no request costs the server much or blocks others, and none is a failure o
   }
   for (const request of HOSTILE_REQUESTS)
     await t.test(request.name, async () => {
-      await costs(server)
-      const [answer, live] = await Promise.all([send(server, request), ask(server, '/livez', { agent })])
-      const { blocked, worked, used } = await costs(server)
+      const measure = async () => {
+        await costs(server)
+        const answers = await Promise.all([send(server, request), ask(server, '/livez', { agent })])
+        return { answers, ...(await costs(server)) }
+      }
+      let measured = await measure()
+      // A collection of garbage, or another guest of the machine's host, may fall into a request: a cost of the request itself comes again.
+      if (measured.blocked > MAX_BLOCKED_MS && request.method !== 'POST') measured = await measure()
+      const { answers, blocked, worked, used } = measured
+      const [answer, live] = answers
       if (process.env['KEELSON_HOSTILE_VERBOSE']) {
         const figures = [used, worked, blocked].map(ms => ms.toFixed(0).padStart(6))
         console.error(`${figures[0]} ms  ${figures[1]} ms of main thread  ${figures[2]} ms blocked  ${answer.status}  ${request.name}`)
