@@ -61,7 +61,10 @@ test('files share a process and not their hooks, unless one is to be alone', pat
     'test/b.test.ts': file('b'),
     'test/c.test.ts': file('c'),
   })
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = []")
+  write(
+    'scripts/test-sets.mjs',
+    "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = [], HEAVY = []",
+  )
   assert.equal((await test(['test/'])).code, 0)
   const notes = readFileSync(join(folder, 'notes'), 'utf8')
     .trim()
@@ -81,14 +84,14 @@ test('files that npm test leaves out are run by themselves, and a name in the li
     'src/a.test.ts': `${IMPORTS} test('a unit', () => {})`,
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,
   })
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = []")
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = []")
   // The second is `npm run test:all -- --rest`.
   for (const options of [['--rest'], ['--all', '--rest']]) {
     const rest = await test(options)
     assert.equal(rest.code, 0, rest.stderr)
     assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
   }
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = []")
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = []")
   const stale = await test(['--rest'])
   assert.deepEqual([stale.code, stale.stderr], [1, 'scripts/test-sets.mjs names test/gone.test.ts, which there is not\n'])
 })
