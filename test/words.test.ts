@@ -6,8 +6,8 @@ import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const FOLDERS = ['src', 'test', 'bench', 'scripts', 'packages', 'runners', 'bin', 'examples']
-const SOURCE = /\.(?:ts|mts|cts|js|mjs|cjs)$/
+const FOLDERS = ['src', 'console', 'test', 'bench', 'scripts', 'packages', 'runners', 'bin', 'examples']
+const SOURCE = /\.(?:ts|tsx|mts|cts|js|mjs|cjs)$/
 /** Installed programs, and results of builds. */
 const NOT_OURS = /(?:^|\/)(?:node_modules|dist)\/|^test\/programs\//
 

@@ -51,7 +51,7 @@ export async function resume(): Promise<void> {
   }
 }
 
-/** By a one-time code, a token, or with nothing by the certificate of the browser. */
+/** Logs in with a one-time code or a token; with neither, by the browser's client certificate. */
 export async function login(credentials: { code: string } | { token: string } | Record<string, never>): Promise<void> {
   try {
     const found = (await ask('POST', credentials)) ?? (await ask('GET'))

@@ -1,4 +1,4 @@
-/** What can be done to an object: offered where its kind has it and the user may. */
+/** Actions on an object: each is offered if its kind has it and the user may. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'

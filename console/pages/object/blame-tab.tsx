@@ -1,4 +1,4 @@
-/** Who set this field: the object with a margin of managers, users and times; a line tells its field's values before. */
+/** The tab *Who set this*: the object with a margin of managers, users and times; choosing a line shows the earlier values of its field. */
 import { useMemo, useState } from 'preact/hooks'
 import type { KubeObject } from '../../core/api.ts'
 import { type Kind, objectPath } from '../../core/discovery.ts'

@@ -1,4 +1,4 @@
-/** Edits of an object: what the editor shows, what is sent, and where a draft and the present object disagree. */
+/** Edits of an object: the text of the editor, the object that is sent, and the conflicts between a draft and the present object. */
 import type { KubeObject } from '../../core/api.ts'
 import type { Kind } from '../../core/discovery.ts'
 import { itemStep, type Path, valueAt } from '../../core/yaml-lines.ts'

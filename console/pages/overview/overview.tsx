@@ -1,4 +1,4 @@
-/** The overview: how much there is, how the server is doing, and what is not well. */
+/** The overview: counts of objects, the health of the server, and trouble. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
 import { getText, type KubeObject } from '../../core/api.ts'

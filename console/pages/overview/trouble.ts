@@ -1,4 +1,4 @@
-/** What is not well: pods that no node takes or that fail, deletions that do not end, webhooks and aggregated APIs that fail. */
+/** Finds trouble: pods that no node takes or that fail, deletions that do not end, webhooks and aggregated APIs that fail. */
 import type { KubeObject } from '../../core/api.ts'
 import { get } from '../../core/api.ts'
 import { findKind, type Kind, listPath } from '../../core/discovery.ts'

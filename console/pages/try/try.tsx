@@ -1,4 +1,4 @@
-/** Try a request: any manifest, as any user, without a write. Would it be allowed, by which binding, and what does admission do to it. */
+/** Tries a request without a write, with any manifest and as any user: whether it is allowed, the binding that allows it, and the effects of admission. */
 import { useMemo, useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
 import { ApiError, type KubeObject, messageOf, send } from '../../core/api.ts'

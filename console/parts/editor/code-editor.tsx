@@ -88,7 +88,7 @@ const theme = EditorView.theme({
 export function CodeEditor({ label, source, schema, marks = [], onChange, onSave, isReadOnly = false }: EditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView | undefined>(undefined)
-  // Extensions are made once; they read what is current here.
+  // Extensions are made once; they read the current properties here.
   const now = useRef({ schema, onChange, onSave })
   now.current = { schema, onChange, onSave }
 

@@ -10,7 +10,7 @@ export type YamlProblem = Span & { readonly message: string }
 
 export type ParsedYaml = {
   readonly value: any
-  /** Of keys and items, by path: names joined by dots, `[2]` and `[name=web]` for items. */
+  /** The positions of keys and items, by path: names joined by dots, `[2]` and `[name=web]` for items. */
   readonly spans: ReadonlyMap<string, Span>
   readonly problems: readonly YamlProblem[]
 }

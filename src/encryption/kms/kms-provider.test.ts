@@ -7,8 +7,9 @@ import { KmsPlugin } from '../../../test/kits/kms-plugin.ts'
 import { TransformationMetrics } from '../metrics.ts'
 import type { Transformed } from '../transformer.ts'
 import { encodeEncryptedObject, SEED } from './encrypted-object.ts'
-import { KMS_TIMES, KmsProvider, type KmsTimes } from './kms-provider.ts'
+import { KmsProvider } from './kms-provider.ts'
 import { GrpcKmsService } from './kms-service.ts'
+import { KMS_TIMES, type KmsTimes } from './plugin-health.ts'
 
 const AT = { resource: 'secrets', place: '/registry/secrets/default/a' }
 /** Answers count for no time, so that every check asks. */

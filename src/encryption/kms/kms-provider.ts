@@ -27,18 +27,7 @@ import {
 import { KmsError } from './kms-connection.ts'
 import type { KmsPlugin } from './kms-plugin.ts'
 import type { KmsService, KmsStatus } from './kms-service.ts'
-
-export type KmsTimes = {
-  /** How often a healthy plugin is asked, and one that is not. */
-  readonly healthyMs: number
-  readonly unhealthyMs: number
-  /** How long the answer to a health check counts. */
-  readonly goodForMs: number
-  readonly badForMs: number
-  /** How long a seed may be written with after the plugin last said that its key is in use. */
-  readonly writableMs: number
-}
-export const KMS_TIMES: KmsTimes = { healthyMs: 60_000, unhealthyMs: 10_000, goodForMs: 20_000, badForMs: 3_000, writableMs: 180_000 }
+import { type Checked, KMS_TIMES, type KmsTimes, PluginHealth } from './plugin-health.ts'
 
 export type KmsProviderOptions = {
   readonly name: string
@@ -65,11 +54,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
   readonly #known = new Map<string, MaybePromise<Transformer>>()
   #state: State | undefined
   #version = ''
-  #last: { readonly problem: string | undefined; readonly until: number } | undefined
-  #checking: Promise<string | undefined> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #isClosed = false
-  #hasFailedReads = false
+  readonly #health: PluginHealth
   /** The plugin did not answer; reads that need it fail at once for a moment instead of each waiting for it. */
   #silent: { readonly error: Error; readonly until: number } | undefined
 
@@ -77,23 +62,19 @@ export class KmsProvider implements Transformer, KmsPlugin {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#times = options.times ?? KMS_TIMES
+    this.#health = new PluginHealth({ ask: () => this.#ask(), onReadable: options.onReadable, now: this.#now, times: this.#times })
   }
 
-  /** Asks the plugin for the first time, and from then on again and again. A plugin that does not run yet is no failure. */
-  async start(): Promise<void> {
-    await this.#checkAndSchedule()
+  start(): Promise<void> {
+    return this.#health.start()
   }
 
-  /** The reason why the plugin cannot be used; undefined when it can. An answer of the last seconds counts. */
   check(): Promise<string | undefined> {
-    if (this.#last && this.#now() < this.#last.until) return Promise.resolve(this.#last.problem)
-    this.#checking ??= this.#check().finally(() => (this.#checking = undefined))
-    return this.#checking
+    return this.#health.check()
   }
 
   close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#health.close()
     this.#options.service.close()
   }
 
@@ -116,7 +97,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
     try {
       state = this.#currentState()
     } catch (error) {
-      this.#hasFailedReads = true
+      this.#health.noteFailedRead()
       throw error
     }
     const isStale = source.keyId !== state.source.keyId || source.type !== state.source.type
@@ -135,7 +116,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
     const { service, metrics } = this.#options
     metrics.cacheMissed()
     if (this.#silent && this.#now() < this.#silent.until) {
-      this.#hasFailedReads = true
+      this.#health.noteFailedRead()
       throw this.#silent.error
     }
     // A copy: the source is a part of the record.
@@ -155,7 +136,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
     )
     this.#known.set(key, asking)
     asking.catch(() => {
-      this.#hasFailedReads = true
+      this.#health.noteFailedRead()
       this.#known.delete(key)
     })
     return asking
@@ -167,34 +148,21 @@ export class KmsProvider implements Transformer, KmsPlugin {
     this.#options.metrics.cacheSize(this.#options.name, this.#known.size)
   }
 
-  async #checkAndSchedule(): Promise<void> {
-    const problem = await this.check()
-    if (this.#isClosed) return
-    const { healthyMs, unhealthyMs } = this.#times
-    this.#timer = setTimeout(() => void this.#checkAndSchedule(), problem === undefined ? healthyMs : unhealthyMs)
-    this.#timer.unref()
-  }
-
-  async #check(): Promise<string | undefined> {
+  async #ask(): Promise<Checked> {
     const { name, service } = this.#options
-    const { goodForMs, badForMs } = this.#times
     let status: KmsStatus
     try {
       status = await service.status()
     } catch (error) {
       const { message } = error as Error
-      // As in kube-apiserver, whoever asks again gets the error without the words around it.
-      this.#last = { problem: message, until: this.#now() + badForMs }
-      return `failed to perform status section of the healthz check for KMS Provider ${name}, error: ${message}`
+      return {
+        problem: `failed to perform status section of the healthz check for KMS Provider ${name}, error: ${message}`,
+        repeated: message,
+      }
     }
     const problem = await this.#problemOf(status)
-    this.#last = { problem, until: this.#now() + (problem === undefined ? goodForMs : badForMs) }
     this.#silent = undefined
-    if (problem === undefined && this.#hasFailedReads && !this.#isClosed) {
-      this.#hasFailedReads = false
-      this.#options.onReadable()
-    }
-    return problem
+    return { problem }
   }
 
   /** Takes in the plugin's status; returns the problem with it. */

@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { eventually, temporaryDirectory } from '../../../test/kit.ts'
 import { KmsPlugin } from '../../../test/kits/kms-plugin.ts'
 import { TransformationMetrics } from '../metrics.ts'
-import { KMS_TIMES } from './kms-provider.ts'
 import { KmsV1Provider, type KmsV1ProviderOptions } from './kms-v1-provider.ts'
 import { GrpcKmsV1Service, type KmsV1Service } from './kms-v1-service.ts'
+import { KMS_TIMES } from './plugin-health.ts'
 
 const CONTEXT = { resource: 'secrets', place: '/registry/secrets/default/a' }
 const PLAIN = Buffer.from('a record')

@@ -14,8 +14,8 @@ import { AesCbc, AesGcm } from '../aes.ts'
 import type { TransformationMetrics } from '../metrics.ts'
 import type { TransformContext, Transformed, Transformer } from '../transformer.ts'
 import type { KmsPlugin } from './kms-plugin.ts'
-import { KMS_TIMES, type KmsTimes } from './kms-provider.ts'
 import type { KmsV1Service } from './kms-v1-service.ts'
+import { type Checked, KMS_TIMES, type KmsTimes, PluginHealth } from './plugin-health.ts'
 
 export type KmsV1ProviderOptions = {
   readonly name: string
@@ -37,43 +37,30 @@ type Key = { readonly head: Buffer; readonly transformer: Transformer }
 
 export class KmsV1Provider implements Transformer, KmsPlugin {
   readonly #options: KmsV1ProviderOptions
-  readonly #now: () => number
-  readonly #times: KmsTimes
+  readonly #health: PluginHealth
   readonly #known: LruCache<string, Transformer> | undefined
   readonly #asking = new Map<string, Promise<Transformer>>()
   /** The key of the next write, or the failure to encrypt one. */
   #next: Key | Error = new Error('the KMS plugin has not answered yet')
   #preparing: Promise<void> | undefined
-  #last: { readonly problem: string | undefined; readonly until: number } | undefined
-  #checking: Promise<string | undefined> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #isClosed = false
-  #hasFailedReads = false
 
   constructor(options: KmsV1ProviderOptions) {
     this.#options = options
-    this.#now = options.now ?? Date.now
-    this.#times = options.times ?? KMS_TIMES
+    const { onReadable, now = Date.now, times = KMS_TIMES } = options
+    this.#health = new PluginHealth({ ask: () => this.#ask(), onReadable, now, times })
     this.#known = options.cacheSize > 0 ? new LruCache(options.cacheSize) : undefined
   }
 
-  async start(): Promise<void> {
-    const problem = await this.check()
-    if (this.#isClosed) return
-    const { healthyMs, unhealthyMs } = this.#times
-    this.#timer = setTimeout(() => void this.start(), problem === undefined ? healthyMs : unhealthyMs)
-    this.#timer.unref()
+  start(): Promise<void> {
+    return this.#health.start()
   }
 
   check(): Promise<string | undefined> {
-    if (this.#last && this.#now() < this.#last.until) return Promise.resolve(this.#last.problem)
-    this.#checking ??= this.#check().finally(() => (this.#checking = undefined))
-    return this.#checking
+    return this.#health.check()
   }
 
   close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#health.close()
     this.#options.service.close()
   }
 
@@ -104,11 +91,7 @@ export class KmsV1Provider implements Transformer, KmsPlugin {
     // A copy: the key is a part of the record.
     const asking = service.decrypt(Buffer.from(cipher)).then(plain => this.#keep(key, transformerOf(plain)))
     this.#asking.set(key, asking)
-    asking
-      .catch(() => {
-        this.#hasFailedReads = true
-      })
-      .finally(() => this.#asking.delete(key))
+    asking.catch(() => this.#health.noteFailedRead()).finally(() => this.#asking.delete(key))
     return asking
   }
 
@@ -150,7 +133,7 @@ export class KmsV1Provider implements Transformer, KmsPlugin {
     return { head: Buffer.concat([length, cipher]), transformer }
   }
 
-  async #check(): Promise<string | undefined> {
+  async #ask(): Promise<Checked> {
     const { name, service } = this.#options
     let section = 'encrypt'
     try {
@@ -160,17 +143,13 @@ export class KmsV1Provider implements Transformer, KmsPlugin {
     } catch (error) {
       const { message } = error as Error
       this.#next = error as Error
-      // As in kube-apiserver, whoever asks again gets the error without the words around it.
-      this.#last = { problem: message, until: this.#now() + this.#times.badForMs }
-      return `failed to perform ${section} section of the healthz check for KMS Provider ${name}, error: ${message}`
+      return {
+        problem: `failed to perform ${section} section of the healthz check for KMS Provider ${name}, error: ${message}`,
+        repeated: message,
+      }
     }
-    this.#last = { problem: undefined, until: this.#now() + this.#times.goodForMs }
     await this.#prepare()
-    if (this.#hasFailedReads && !this.#isClosed) {
-      this.#hasFailedReads = false
-      this.#options.onReadable()
-    }
-    return undefined
+    return { problem: undefined }
   }
 }
 

@@ -1,7 +1,7 @@
 /** The data of a server: the configured store, measured and compacted, and the caches that follow it. */
 import { join } from 'node:path'
 import { Caches } from '../../cache/caches.ts'
-import type { KmsTimes } from '../../encryption/kms/kms-provider.ts'
+import type { KmsTimes } from '../../encryption/kms/plugin-health.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'

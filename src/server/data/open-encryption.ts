@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KmsPlugin } from '../../encryption/kms/kms-plugin.ts'
-import type { KmsTimes } from '../../encryption/kms/kms-provider.ts'
+import type { KmsTimes } from '../../encryption/kms/plugin-health.ts'
 import { type Encryption, hashOf, type LoadOptions, loadEncryption } from '../../encryption/load-encryption.ts'
 import { TransformationMetrics } from '../../encryption/metrics.ts'
 import { RecordEncryption } from '../../encryption/record-encryption.ts'
