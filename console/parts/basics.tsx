@@ -294,6 +294,26 @@ export function Card({
   )
 }
 
+/** A small table that scrolls sideways where the page is narrow; one with a label can be scrolled by keyboard. */
+export function Table({ columns, label, children }: { columns?: string[]; label?: string; children: ComponentChildren }) {
+  return (
+    <section class="scroll-x" {...(label ? { 'aria-label': label, tabIndex: 0 } : {})}>
+      <table class="table">
+        {columns && (
+          <thead>
+            <tr>
+              {columns.map(column => (
+                <th key={column}>{column}</th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>{children}</tbody>
+      </table>
+    </section>
+  )
+}
+
 /** Choices side by side. */
 export function Segments<T extends string>({
   label,

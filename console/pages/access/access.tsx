@@ -6,7 +6,7 @@ import { findKind, type Kind, listable, qualifiedName } from '../../core/discove
 import { namespace as current } from '../../core/namespace.ts'
 import { href, query, setQuery, toObject } from '../../core/router.ts'
 import { session } from '../../core/session.ts'
-import { Badge, Card, Empty, Notice, Spinner, useAsync } from '../../parts/basics.tsx'
+import { Badge, Card, Empty, Notice, Spinner, Table, useAsync } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
@@ -87,22 +87,11 @@ function WhoCan() {
           </Empty>
         )}
         {value && value.bindings.length > 0 && (
-          <div class="scroll-x">
-            <table class="table">
-              <thead>
-                <tr>
-                  <th>Who</th>
-                  <th>By the binding</th>
-                  <th>Of the role</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.bindings.map(binding => (
-                  <BindingRow key={`${binding.kind}${binding.namespace}${binding.name}`} binding={binding} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={['Who', 'By the binding', 'Of the role']}>
+            {value.bindings.map(binding => (
+              <BindingRow key={`${binding.kind}${binding.namespace}${binding.name}`} binding={binding} />
+            ))}
+          </Table>
         )}
         {value && !value.isComplete && <p class="faint small">Other authorizers of this server may permit more.</p>}
       </div>
@@ -169,41 +158,32 @@ function WhatCanI() {
         </p>
       )}
       {value && (
-        <div class="scroll-x">
-          <table class="table">
-            <thead>
-              <tr>
-                <th>Verbs</th>
-                <th>Resources</th>
-                <th>Names</th>
+        <>
+          <Table columns={['Verbs', 'Resources', 'Names']}>
+            {[...value.resourceRules].map(({ verbs, apiGroups = [], resources = [], resourceNames = [] }, i) => (
+              <tr key={i}>
+                <td>{verbs.includes('*') ? 'all' : verbs.join(', ')}</td>
+                <td class="mono">
+                  {resources
+                    .map(
+                      one =>
+                        `${one === '*' ? 'all' : one}${apiGroups.filter(Boolean).length > 0 ? ` (${apiGroups.map(group => (group === '*' ? 'all groups' : group || 'core')).join(', ')})` : ''}`,
+                    )
+                    .join(', ')}
+                </td>
+                <td>{resourceNames.join(', ') || <span class="faint">any</span>}</td>
               </tr>
-            </thead>
-            <tbody>
-              {[...value.resourceRules].map(({ verbs, apiGroups = [], resources = [], resourceNames = [] }, i) => (
-                <tr key={i}>
-                  <td>{verbs.includes('*') ? 'all' : verbs.join(', ')}</td>
-                  <td class="mono">
-                    {resources
-                      .map(
-                        one =>
-                          `${one === '*' ? 'all' : one}${apiGroups.filter(Boolean).length > 0 ? ` (${apiGroups.map(group => (group === '*' ? 'all groups' : group || 'core')).join(', ')})` : ''}`,
-                      )
-                      .join(', ')}
-                  </td>
-                  <td>{resourceNames.join(', ') || <span class="faint">any</span>}</td>
-                </tr>
-              ))}
-              {value.nonResourceRules.map(({ verbs, nonResourceURLs = [] }, i) => (
-                <tr key={`p${i}`}>
-                  <td>{verbs.includes('*') ? 'all' : verbs.join(', ')}</td>
-                  <td class="mono">{nonResourceURLs.join(', ')}</td>
-                  <td class="faint">paths</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+            {value.nonResourceRules.map(({ verbs, nonResourceURLs = [] }, i) => (
+              <tr key={`p${i}`}>
+                <td>{verbs.includes('*') ? 'all' : verbs.join(', ')}</td>
+                <td class="mono">{nonResourceURLs.join(', ')}</td>
+                <td class="faint">paths</td>
+              </tr>
+            ))}
+          </Table>
           {value.incomplete && <p class="card-body faint small">Not all authorizers can list their rules.</p>}
-        </div>
+        </>
       )}
     </Card>
   )

@@ -7,7 +7,7 @@ import { type LiveList, liveList } from '../../core/live.ts'
 import { quantity, short } from '../../core/quantity.ts'
 import { href, query, setQuery, toObject } from '../../core/router.ts'
 import { readMessage } from '../../core/scheduling.ts'
-import { Badge, Card, Empty, Notice, ObjectLink, Problem } from '../../parts/basics.tsx'
+import { Badge, Card, Empty, Notice, ObjectLink, Problem, Table } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
 import { usageOf, verdictsOf } from './fit.ts'
 
@@ -247,30 +247,18 @@ function Compare({ pod, nodes, byNode, nodeKind, podKind }: CompareProps) {
           </Notice>
         </div>
       )}
-      <section class="scroll-x" aria-label="Nodes by filters" tabIndex={0}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Node</th>
-              {plugins.map(plugin => (
-                <th key={plugin}>{plugin}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ node, verdicts }) => (
-              <tr key={node.metadata.uid}>
-                <td class="nowrap">
-                  <ObjectLink kind={nodeKind} name={node.metadata.name} />
-                </td>
-                {verdicts.map(({ plugin, isFit, reason }) => (
-                  <td key={plugin}>{isFit ? <span class="good">fits</span> : <span class="bad">{reason}</span>}</td>
-                ))}
-              </tr>
+      <Table label="Nodes by filters" columns={['Node', ...plugins]}>
+        {rows.map(({ node, verdicts }) => (
+          <tr key={node.metadata.uid}>
+            <td class="nowrap">
+              <ObjectLink kind={nodeKind} name={node.metadata.name} />
+            </td>
+            {verdicts.map(({ plugin, isFit, reason }) => (
+              <td key={plugin}>{isFit ? <span class="good">fits</span> : <span class="bad">{reason}</span>}</td>
             ))}
-          </tbody>
-        </table>
-      </section>
+          </tr>
+        ))}
+      </Table>
       <p class="card-body faint small">
         The table is computed from the objects as they are now. Affinity between pods, spreading, volumes and devices are in the scheduler's
         words above only.
@@ -382,60 +370,44 @@ function Claims({
 }) {
   return (
     <Card title="Device claims" isFlush>
-      <div class="scroll-x">
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Claim</th>
-              <th>State</th>
-              <th>Used by</th>
-              <th>Why not</th>
+      <Table columns={['Claim', 'State', 'Used by', 'Why not']}>
+        {claims.map(claim => {
+          const { namespace, name, uid, ownerReferences = [] } = claim.metadata
+          const isAllocated = claim['status']?.allocation !== undefined
+          const user = pods.find(
+            pod =>
+              pod.metadata.namespace === namespace &&
+              (ownerReferences.some(owner => owner.uid === pod.metadata.uid) ||
+                (pod['spec']?.resourceClaims ?? []).some(
+                  ({ resourceClaimName }: { resourceClaimName?: string }) => resourceClaimName === name,
+                )),
+          )
+          const why = !isAllocated && user ? healthOf(user).detail : ''
+          return (
+            <tr key={uid}>
+              <td>
+                <ObjectLink kind={claimKind} namespace={namespace} name={name} /> <span class="muted small">{namespace}</span>
+              </td>
+              <td>
+                <Badge tone={isAllocated ? 'good' : 'warn'}>
+                  {isAllocated ? ((claim['status'].reservedFor ?? []).length > 0 ? 'allocated, reserved' : 'allocated') : 'pending'}
+                </Badge>
+              </td>
+              <td>
+                {user ? <ObjectLink kind={podKind} namespace={namespace} name={user.metadata.name} /> : <span class="faint">nobody</span>}
+              </td>
+              <td class="muted">
+                {why ||
+                  (isAllocated
+                    ? ''
+                    : user
+                      ? 'The scheduler has not said why.'
+                      : 'A claim is allocated when a pod that uses it is scheduled.')}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {claims.map(claim => {
-              const { namespace, name, uid, ownerReferences = [] } = claim.metadata
-              const isAllocated = claim['status']?.allocation !== undefined
-              const user = pods.find(
-                pod =>
-                  pod.metadata.namespace === namespace &&
-                  (ownerReferences.some(owner => owner.uid === pod.metadata.uid) ||
-                    (pod['spec']?.resourceClaims ?? []).some(
-                      ({ resourceClaimName }: { resourceClaimName?: string }) => resourceClaimName === name,
-                    )),
-              )
-              const why = !isAllocated && user ? healthOf(user).detail : ''
-              return (
-                <tr key={uid}>
-                  <td>
-                    <ObjectLink kind={claimKind} namespace={namespace} name={name} /> <span class="muted small">{namespace}</span>
-                  </td>
-                  <td>
-                    <Badge tone={isAllocated ? 'good' : 'warn'}>
-                      {isAllocated ? ((claim['status'].reservedFor ?? []).length > 0 ? 'allocated, reserved' : 'allocated') : 'pending'}
-                    </Badge>
-                  </td>
-                  <td>
-                    {user ? (
-                      <ObjectLink kind={podKind} namespace={namespace} name={user.metadata.name} />
-                    ) : (
-                      <span class="faint">nobody</span>
-                    )}
-                  </td>
-                  <td class="muted">
-                    {why ||
-                      (isAllocated
-                        ? ''
-                        : user
-                          ? 'The scheduler has not said why.'
-                          : 'A claim is allocated when a pod that uses it is scheduled.')}
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </div>
+          )
+        })}
+      </Table>
     </Card>
   )
 }

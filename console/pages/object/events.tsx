@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { KubeObject } from '../../core/api.ts'
 import { type LiveList, liveList } from '../../core/live.ts'
-import { Age, Badge, Card } from '../../parts/basics.tsx'
+import { Age, Badge, Card, Table } from '../../parts/basics.tsx'
 
 export function Events({ object }: { object: KubeObject }) {
   const { uid, namespace, name } = object.metadata
@@ -24,33 +24,21 @@ export function Events({ object }: { object: KubeObject }) {
       {sorted.length === 0 ? (
         <p class="card-body muted">{failed ? 'You may not list events here.' : 'No events about this object.'}</p>
       ) : (
-        <div class="scroll-x">
-          <table class="table">
-            <thead>
-              <tr>
-                <th>Reason</th>
-                <th>Message</th>
-                <th>From</th>
-                <th>Seen</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sorted.slice(0, 50).map(event => (
-                <tr key={event.metadata.uid}>
-                  <td class="nowrap">
-                    <Badge tone={event['type'] === 'Warning' ? 'warn' : 'plain'}>{event['reason'] ?? ''}</Badge>
-                  </td>
-                  <td>{event['message'] ?? event['note']}</td>
-                  <td class="muted nowrap">{event['source']?.component || event['reportingComponent'] || event['reportingController']}</td>
-                  <td class="muted nowrap">
-                    <Age time={timeOf(event)} />
-                    {(event['count'] ?? event['series']?.count ?? 1) > 1 ? ` ×${event['count'] ?? event['series']?.count}` : ''}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table columns={['Reason', 'Message', 'From', 'Seen']}>
+          {sorted.slice(0, 50).map(event => (
+            <tr key={event.metadata.uid}>
+              <td class="nowrap">
+                <Badge tone={event['type'] === 'Warning' ? 'warn' : 'plain'}>{event['reason'] ?? ''}</Badge>
+              </td>
+              <td>{event['message'] ?? event['note']}</td>
+              <td class="muted nowrap">{event['source']?.component || event['reportingComponent'] || event['reportingController']}</td>
+              <td class="muted nowrap">
+                <Age time={timeOf(event)} />
+                {(event['count'] ?? event['series']?.count ?? 1) > 1 ? ` ×${event['count'] ?? event['series']?.count}` : ''}
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Card>
   )

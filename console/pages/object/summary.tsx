@@ -5,7 +5,7 @@ import { type Condition, conditionTone, healthOf } from '../../core/health.ts'
 import { href, toList, toObject } from '../../core/router.ts'
 import { clock } from '../../core/time.ts'
 import { scalarText } from '../../core/yaml-lines.ts'
-import { Age, Badge, Card, Notice, RefLink } from '../../parts/basics.tsx'
+import { Age, Badge, Card, Notice, RefLink, Table } from '../../parts/basics.tsx'
 import { Events } from './events.tsx'
 import { WhyPending } from './why-pending.tsx'
 
@@ -125,28 +125,24 @@ function Chips({ map, kind }: { map: Record<string, string> | undefined; kind?: 
 function Conditions({ conditions }: { conditions: readonly Condition[] }) {
   return (
     <Card title="Conditions" isFlush>
-      <div class="scroll-x">
-        <table class="table">
-          <tbody>
-            {conditions.map(condition => (
-              <tr key={condition.type}>
-                <td class="nowrap">
-                  <Badge tone={conditionTone(condition)} title={`status ${condition.status}`}>
-                    {condition.type}: {condition.status}
-                  </Badge>
-                </td>
-                <td>
-                  {condition.reason && <div class="strong">{condition.reason}</div>}
-                  {condition.message && <div class="muted">{condition.message}</div>}
-                </td>
-                <td class="muted nowrap">
-                  <Age time={condition.lastTransitionTime ?? condition.lastUpdateTime} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table>
+        {conditions.map(condition => (
+          <tr key={condition.type}>
+            <td class="nowrap">
+              <Badge tone={conditionTone(condition)} title={`status ${condition.status}`}>
+                {condition.type}: {condition.status}
+              </Badge>
+            </td>
+            <td>
+              {condition.reason && <div class="strong">{condition.reason}</div>}
+              {condition.message && <div class="muted">{condition.message}</div>}
+            </td>
+            <td class="muted nowrap">
+              <Age time={condition.lastTransitionTime ?? condition.lastUpdateTime} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   )
 }
@@ -215,55 +211,42 @@ function Containers({ pod }: { pod: KubeObject }) {
   ]
   return (
     <Card title="Containers" isFlush>
-      <div class="scroll-x">
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>Image</th>
-              <th>State</th>
-              <th>Restarts</th>
-              <th>Requests</th>
+      <Table columns={['Name', 'Image', 'State', 'Restarts', 'Requests']}>
+        {all.map(container => {
+          const status = statuses.get(container.name)
+          const [state, detail] = Object.entries<any>(status?.state ?? {})[0] ?? ['waiting', {}]
+          const text = detail?.reason ?? state
+          const tone =
+            state === 'running'
+              ? status?.ready
+                ? 'good'
+                : 'warn'
+              : state === 'terminated'
+                ? detail?.exitCode === 0
+                  ? 'good'
+                  : 'bad'
+                : 'warn'
+          return (
+            <tr key={container.name}>
+              <td class="strong">
+                {container.name} {container.isInit && <span class="faint">init</span>}
+              </td>
+              <td class="mono">{container.image}</td>
+              <td>
+                <Badge tone={tone} title={detail?.message}>
+                  {text}
+                </Badge>
+              </td>
+              <td>{status?.restartCount ?? 0}</td>
+              <td class="muted">
+                {Object.entries(container.resources?.requests ?? {})
+                  .map(([name, amount]) => `${name} ${amount}`)
+                  .join(', ') || '–'}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {all.map(container => {
-              const status = statuses.get(container.name)
-              const [state, detail] = Object.entries<any>(status?.state ?? {})[0] ?? ['waiting', {}]
-              const text = detail?.reason ?? state
-              const tone =
-                state === 'running'
-                  ? status?.ready
-                    ? 'good'
-                    : 'warn'
-                  : state === 'terminated'
-                    ? detail?.exitCode === 0
-                      ? 'good'
-                      : 'bad'
-                    : 'warn'
-              return (
-                <tr key={container.name}>
-                  <td class="strong">
-                    {container.name} {container.isInit && <span class="faint">init</span>}
-                  </td>
-                  <td class="mono">{container.image}</td>
-                  <td>
-                    <Badge tone={tone} title={detail?.message}>
-                      {text}
-                    </Badge>
-                  </td>
-                  <td>{status?.restartCount ?? 0}</td>
-                  <td class="muted">
-                    {Object.entries(container.resources?.requests ?? {})
-                      .map(([name, amount]) => `${name} ${amount}`)
-                      .join(', ') || '–'}
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </div>
+          )
+        })}
+      </Table>
     </Card>
   )
 }

@@ -38,6 +38,30 @@ const MAX_KEPT = 5000
 
 type View = 'requests' | 'watches'
 
+/** The columns that requests and watches have in common. */
+const CLIENT_COLUMNS: GridColumn<{ user: string; userAgent: string }>[] = [
+  {
+    id: 'user',
+    title: 'User',
+    width: 'minmax(11rem, 1fr)',
+    cell: ({ user }) => (
+      <span class="cut" title={user}>
+        {user}
+      </span>
+    ),
+  },
+  {
+    id: 'agent',
+    title: 'Agent',
+    width: 'minmax(8rem, 0.7fr)',
+    cell: ({ userAgent }) => (
+      <span class="cut muted" title={userAgent}>
+        {userAgent.split(' ')[0]}
+      </span>
+    ),
+  },
+]
+
 export default function RequestsPage() {
   useCrumbs([{ text: 'Requests' }])
   const view: View = query.value.get('view') === 'watches' ? 'watches' : 'requests'
@@ -172,26 +196,7 @@ function Live() {
       ),
     },
     { id: 'place', title: 'Object', width: 'minmax(9rem, 1fr)', cell: one => <span class="cut muted">{placeOf(one)}</span> },
-    {
-      id: 'user',
-      title: 'User',
-      width: 'minmax(11rem, 1fr)',
-      cell: ({ user }) => (
-        <span class="cut" title={user}>
-          {user}
-        </span>
-      ),
-    },
-    {
-      id: 'agent',
-      title: 'Agent',
-      width: 'minmax(8rem, 0.7fr)',
-      cell: ({ userAgent }) => (
-        <span class="cut muted" title={userAgent}>
-          {userAgent.split(' ')[0]}
-        </span>
-      ),
-    },
+    ...CLIENT_COLUMNS,
     { id: 'ms', title: 'Duration', width: '10rem', cell: one => <Phases request={one} slowest={slowest} /> },
   ]
   const details = requests.find(({ auditID, number }) => `${auditID}${number}` === chosen)
@@ -390,26 +395,7 @@ function Watches() {
         <span class="cut mono muted">{[labelSelector, fieldSelector].filter(Boolean).join(' ')}</span>
       ),
     },
-    {
-      id: 'user',
-      title: 'User',
-      width: 'minmax(11rem, 1fr)',
-      cell: ({ user }) => (
-        <span class="cut" title={user}>
-          {user}
-        </span>
-      ),
-    },
-    {
-      id: 'agent',
-      title: 'Agent',
-      width: 'minmax(7rem, 0.6fr)',
-      cell: ({ userAgent }) => (
-        <span class="cut muted" title={userAgent}>
-          {userAgent.split(' ')[0]}
-        </span>
-      ),
-    },
+    ...CLIENT_COLUMNS,
     { id: 'since', title: 'Open for', width: '6rem', cell: ({ since }) => age(since, now.value) },
     { id: 'events', title: 'Events', width: '5rem', cell: ({ events }) => events.toLocaleString() },
     { id: 'bytes', title: 'Sent', width: '6rem', cell: ({ bytes }) => `${Math.round(bytes / 1024).toLocaleString()} KiB` },
