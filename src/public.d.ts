@@ -24,13 +24,21 @@ export class StoreUnavailable extends Error {
 /** The version of this package. */
 export const VERSION: string
 
-export interface RunningServer extends AsyncDisposal {
+/** A response of the API with an error; the message says which request and why. */
+export class ApiError extends Error {
+  /** The status of HTTP, such as 404. */
+  readonly status: number
+  /** The reason of the API, such as `NotFound`, `Conflict` or `Invalid`; empty if there is none. */
+  readonly reason: string
+  /** The Status object, unless the response was another text. */
+  readonly body: ApiStatus | undefined
+  constructor(request: string, status: number, text: string)
+}
+
+/** The server, with the access of its admin. */
+export interface RunningServer extends UserAccess, AsyncDisposal {
   /** `https://HOST:PORT`. */
   readonly url: string
-  /** The admin's kubeconfig, as YAML: write it to a file, or pass it to a client library. */
-  readonly kubeconfig: string
-  /** Sends a request as the admin. Paths are those of the API: `/api/v1/namespaces`. */
-  readonly fetch: (path: string, init?: FetchInit) => Promise<FetchResponse>
   /** Ends watches, lets requests finish, closes the store. */
   close(): Promise<void>
   /**
@@ -42,8 +50,8 @@ export interface RunningServer extends AsyncDisposal {
   reset(): Promise<void>
   /** Saves everything that is currently stored. */
   snapshot(): Promise<Snapshot>
-  /** Restores a saved state. Revisions continue, and watches receive the changes. */
-  restore(snapshot: Snapshot): Promise<void>
+  /** Restores a saved state, or that of a file. Revisions continue, and watches receive the changes. */
+  restore(snapshot: Snapshot | string): Promise<void>
   /** Access to the server as another user. */
   as(user: string, groups?: readonly string[]): UserAccess
   /** The kubeconfig of another user, as YAML. */
@@ -54,8 +62,8 @@ export interface RunningServer extends AsyncDisposal {
    * with the current object after the timeout, ten seconds by default. Resolves with the object.
    */
   waitFor(
-    object: ObjectReference | string,
-    condition?: string | ((object: any) => unknown),
+    object: ObjectName | ObjectReference,
+    condition?: WaitCondition | ((object: any) => unknown),
     options?: {
       readonly timeoutMs?: number
       /** The namespace of the object. Default: that of the reference, or `default`. */
@@ -91,8 +99,6 @@ export function fixtureFor(hooks: RunnerHooks): (options?: FixtureOptions) => Ke
 export interface FixtureOptions extends StartOptions {
   /** Whether each file has its own server, or all files of a worker share one, which is reset between them. Default: file. */
   readonly per?: 'file' | 'worker'
-  /** Manifests to apply before the first test. */
-  readonly apply?: readonly (string | object)[]
 }
 
 export interface KeelsonFixture {
@@ -122,23 +128,247 @@ export interface ObjectReference {
   readonly metadata: { readonly name: string; readonly namespace?: string }
 }
 
-/** A saved state; for `restore` of the same server. */
+/** A saved state; for `restore`. */
 export interface Snapshot {
   readonly objects: number
+  /** Writes it to a file, which `restore` of another server and `keelson snapshot status` read. Secrets are in it: its mode is 0600. */
+  save(file: string): Promise<void>
 }
 
-export interface UserAccess {
-  readonly fetch: RunningServer['fetch']
+/** The API as one user. */
+export interface UserAccess extends ObjectAccess {
+  /** Sends a request. Paths are those of the API: `/api/v1/namespaces`. Resolves whatever the status is. */
+  readonly fetch: (path: string, init?: FetchInit) => Promise<FetchResponse>
+  /** The kubeconfig, as YAML: write it to a file, or pass it to a client library. */
   readonly kubeconfig: string
+  /** The same for `new KubeConfig().loadFromOptions(…)` of @kubernetes/client-node. */
+  readonly kubeConfig: ClientConfig
 }
+
+/**
+ * Reads and writes objects over HTTP. A kind is named by its plural, singular or short name or its kind, with its group if necessary
+ * (`deployments.apps`), an object by its kind and name: `deployment/web`. Every method rejects with ApiError where the API refuses, and with
+ * TypeError where no such kind is served.
+ */
+export interface ObjectAccess {
+  get<T = StoredObject>(object: ObjectName | ObjectReference, options?: GetOptions): Promise<T>
+  /** The objects of all namespaces, unless the options name one. */
+  list<T = StoredObject>(kind: KindName, options?: ListOptions): Promise<T[]>
+  create<T = StoredObject>(object: ObjectToWrite, options?: WriteOptions): Promise<T>
+  /** Replaces an object. With the resourceVersion of a read it is refused if somebody else has written since. */
+  update<T = StoredObject>(object: ObjectToWrite, options?: WriteOptions): Promise<T>
+  /** Changes a part of an object; by a merge patch unless the options name another type. */
+  patch<T = StoredObject>(object: ObjectName | ObjectReference, patch: object, options?: PatchOptions): Promise<T>
+  delete(object: ObjectName | ObjectReference, options?: DeleteOptions): Promise<void>
+  /**
+   * The changes of a kind: first all present objects as ADDED, unless the options name a resourceVersion. Leave the loop to end it; it ends
+   * by itself when the server ends the watch, after half an hour or more.
+   */
+  watch<T = StoredObject>(kind: KindName, options?: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void>
+  /** The log of a container of a pod: `web`, or `pod/web`. */
+  logs(pod: string, options?: LogOptions): Promise<string>
+}
+
+/** An object to create or to replace. */
+export interface ObjectToWrite {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata?: { readonly name?: string; readonly generateName?: string; readonly namespace?: string; readonly [field: string]: any }
+  readonly [field: string]: any
+}
+
+export interface InNamespace {
+  /** Default: that of the object, or `default`. */
+  readonly namespace?: string
+}
+
+export interface GetOptions extends InNamespace {
+  /** Such as `status` or `scale`. */
+  readonly subresource?: string
+  readonly resourceVersion?: string
+}
+
+export interface ListOptions {
+  readonly namespace?: string
+  /** Such as `app=web,tier!=test`. */
+  readonly labelSelector?: string
+  /** Such as `status.phase=Running`. */
+  readonly fieldSelector?: string
+  readonly resourceVersion?: string
+}
+
+export interface WriteOptions extends InNamespace {
+  readonly subresource?: string
+  readonly fieldManager?: string
+  /** Checks everything and stores nothing. */
+  readonly dryRun?: boolean
+  /** For unknown and duplicate fields. Default: Warn. */
+  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict'
+}
+
+export type PatchType = 'merge' | 'strategic' | 'json' | 'apply'
+
+export interface PatchOptions extends WriteOptions {
+  readonly type?: PatchType
+  /** With `apply`: takes over the fields of other managers. */
+  readonly force?: boolean
+}
+
+export interface DeleteOptions extends InNamespace {
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  readonly gracePeriodSeconds?: number
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
+  readonly dryRun?: boolean
+}
+
+export interface WatchOptions extends ListOptions {
+  readonly allowWatchBookmarks?: boolean
+  readonly signal?: FetchSignal
+}
+
+export interface WatchEvent<T = StoredObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: T
+}
+
+export interface LogOptions extends InNamespace {
+  readonly container?: string
+  readonly previous?: boolean
+  readonly tailLines?: number
+  readonly sinceSeconds?: number
+  readonly timestamps?: boolean
+}
+
+/** The Status object of an error. */
+export interface ApiStatus {
+  readonly kind: 'Status'
+  readonly message: string
+  readonly reason?: string
+  readonly code?: number
+  readonly details?: {
+    readonly name?: string
+    readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[]
+    readonly [field: string]: any
+  }
+}
+
+/** Certificates are PEM in base64. */
+export interface ClientConfig {
+  readonly clusters: { name: string; server: string; caData: string; skipTLSVerify: boolean }[]
+  readonly users: { name: string; certData: string; keyData: string }[]
+  readonly contexts: { name: string; cluster: string; user: string }[]
+  readonly currentContext: string
+}
+
+/** Any text; editors complete the known ones. */
+type OrText<Known extends string> = Known | (string & Record<never, never>)
+
+/** The verbs of the API; other paths have the method in lower case. */
+export type Verb = OrText<'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'>
+
+/** `exists`, `deleted`, a condition that must be True, or one with a status: `Ready=False`. */
+export type WaitCondition = OrText<
+  | 'exists'
+  | 'deleted'
+  | 'Available'
+  | 'Progressing'
+  | 'Ready'
+  | 'PodScheduled'
+  | 'Initialized'
+  | 'ContainersReady'
+  | 'Complete'
+  | 'Failed'
+  | 'Established'
+  | 'Approved'
+  | 'Ready=False'
+>
+
+/** A kind: the name of a built-in one, or any other. */
+export type KindName = OrText<BuiltInKind>
+
+/** `KIND/NAME`, such as `deployment/web`. */
+export type ObjectName = OrText<`${BuiltInKind}/`>
+
+/** The singular names of the kinds that every server has. */
+export type BuiltInKind =
+  | 'apiservice'
+  | 'binding'
+  | 'certificatesigningrequest'
+  | 'clusterrole'
+  | 'clusterrolebinding'
+  | 'clustertrustbundle'
+  | 'componentstatus'
+  | 'configmap'
+  | 'controllerrevision'
+  | 'cronjob'
+  | 'csidriver'
+  | 'csinode'
+  | 'csistoragecapacity'
+  | 'customresourcedefinition'
+  | 'daemonset'
+  | 'deployment'
+  | 'deviceclass'
+  | 'devicetaintrule'
+  | 'endpoints'
+  | 'endpointslice'
+  | 'event'
+  | 'flowschema'
+  | 'horizontalpodautoscaler'
+  | 'ingress'
+  | 'ingressclass'
+  | 'ipaddress'
+  | 'job'
+  | 'lease'
+  | 'limitrange'
+  | 'localsubjectaccessreview'
+  | 'mutatingadmissionpolicy'
+  | 'mutatingadmissionpolicybinding'
+  | 'mutatingwebhookconfiguration'
+  | 'namespace'
+  | 'networkpolicy'
+  | 'node'
+  | 'persistentvolume'
+  | 'persistentvolumeclaim'
+  | 'pod'
+  | 'podcertificaterequest'
+  | 'poddisruptionbudget'
+  | 'podtemplate'
+  | 'priorityclass'
+  | 'prioritylevelconfiguration'
+  | 'replicaset'
+  | 'replicationcontroller'
+  | 'resourceclaim'
+  | 'resourceclaimtemplate'
+  | 'resourcepoolstatusrequest'
+  | 'resourcequota'
+  | 'resourceslice'
+  | 'role'
+  | 'rolebinding'
+  | 'runtimeclass'
+  | 'secret'
+  | 'selfsubjectaccessreview'
+  | 'selfsubjectreview'
+  | 'selfsubjectrulesreview'
+  | 'service'
+  | 'serviceaccount'
+  | 'servicecidr'
+  | 'statefulset'
+  | 'storageclass'
+  | 'storageversionmigration'
+  | 'subjectaccessreview'
+  | 'tokenreview'
+  | 'validatingadmissionpolicy'
+  | 'validatingadmissionpolicybinding'
+  | 'validatingwebhookconfiguration'
+  | 'volumeattachment'
+  | 'volumeattributesclass'
 
 export interface RecordedRequest {
   readonly at: Date
   readonly method: string
   /** Path and query, as sent. */
   readonly path: string
-  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for other paths the method in lower case. */
-  readonly verb: string
+  readonly verb: Verb
   readonly group: string
   readonly version: string
   /** Such as `deployments`; empty for other paths. */
@@ -194,7 +424,7 @@ export interface TestFaults {
 
 /** The requests that a fault matches, its frequency, and its effect. */
 export interface Fault extends FaultEffect {
-  readonly verb?: string | readonly string[]
+  readonly verb?: Verb | readonly Verb[]
   /** `pods`, or `deployments.apps`. */
   readonly resource?: string
   /** `Pod`, or `Deployment`. */
@@ -252,8 +482,15 @@ export interface FetchInit {
   readonly signal?: FetchSignal
 }
 
+export interface StartOptions extends ServerOptions {
+  /** Manifests to apply at the start: objects, files and folders. They belong to the state that `reset` restores. */
+  readonly apply?: readonly (string | object)[]
+  /** Whether the server keeps the process alive until it is closed. Default: false with the store `memory`, which nobody else needs. */
+  readonly keepAlive?: boolean
+}
+
 /** Every option has the default of the flag of `keelson serve`, except where noted. */
-export interface StartOptions {
+export interface ServerOptions {
   /**
    * `memory` is lost when the server is closed; `etcd` is a cluster that other servers may use at the same time. Default: `embedded` if
    * there is a data directory, else `memory`.

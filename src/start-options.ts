@@ -1,6 +1,14 @@
 /** Checks the names and types of the library's options, before the server checks their values. */
 import { nearestName } from './lib/nearest-name.ts'
-import type { AuditBackendOptions, AuditLogOptions, AuditOptions, AuditWebhookOptions, OidcOptions, StartOptions } from './public.d.ts'
+import type {
+  AuditBackendOptions,
+  AuditLogOptions,
+  AuditOptions,
+  AuditWebhookOptions,
+  OidcOptions,
+  ServerOptions,
+  StartOptions,
+} from './public.d.ts'
 import { AUDIT_DEFAULTS, AUDIT_MODES } from './server/audit-config.ts'
 import { type Config, ConfigError, DEFAULTS } from './server/config.ts'
 
@@ -184,9 +192,21 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   maxMutatingRequestsInflight: { flag: 'max-mutating-requests-inflight', ...count },
 }
 
+/** Options of the library alone. */
+const TEST_OPTIONS: { readonly [K in keyof TestOptions]-?: Option } = {
+  apply: { flag: 'apply', takes: 'a list of paths and objects', fits: value => Array.isArray(value) && value.every(isManifest) },
+  keepAlive: { flag: 'keep-alive', ...flag },
+}
+type TestOptions = Pick<StartOptions, 'apply' | 'keepAlive'>
+
+function isManifest(value: unknown): boolean {
+  return typeof value === 'string' || isObject(value)
+}
+
 /** The names of all options, for the page that documents them. */
 export const OPTION_NAMES: readonly string[] = [
   ...Object.keys(OPTIONS),
+  ...Object.keys(TEST_OPTIONS),
   ...namesIn(OIDC, 'oidc.'),
   ...namesIn(AUDIT, 'audit.'),
   ...namesIn(AUDIT_LOG, 'audit.log.'),
@@ -211,8 +231,15 @@ export function* settingsOf(config: Config): Iterable<{ readonly flag: string; r
     for (const [name, { flag }] of Object.entries(options)) yield { flag, name, value: (values as Readonly<Record<string, unknown>>)[name] }
 }
 
+/** The options, with those of the library alone checked. Throws ConfigError. */
+export function testOptionsOf(options: StartOptions): StartOptions & Required<Pick<TestOptions, 'apply'>> {
+  if (!isObject(options)) throw new ConfigError(`options must be an object, not ${shown(options)}`)
+  const { apply = [], keepAlive, ...rest } = options
+  return { ...rest, apply, ...checked({ apply, keepAlive }, TEST_OPTIONS, '') }
+}
+
 /** The configuration of these options, with defaults for the others. Throws ConfigError. */
-export function configOf(options: StartOptions): Config {
+export function configOf(options: ServerOptions): Config {
   if (isObject(options) && 'processes' in options)
     throw new ConfigError('processes: a server of the library is this process; keelson serve --processes starts several')
   const given = checked(options, OPTIONS, '')

@@ -37,9 +37,7 @@ function byText(client: Client, text: string): Found {
   const [, kind, name] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? []
   if (kind === undefined || name === undefined)
     throw new TypeError(`${JSON.stringify(text.slice(0, 100))} names no object; write KIND/NAME, such as 'configmap/hello'`)
-  const [wanted = '', ...rest] = kind.toLowerCase().split('.')
-  const group = rest.join('.')
-  const isMeant = (resource: Resource) => namesOf(resource).includes(wanted) && (group === '' || group === resource.group)
+  const { wanted, group, isMeant } = kindIn(kind)
   const resource = () => {
     for (const each of client.resources()) if (isMeant(each)) return client.of(each)
     return undefined
@@ -49,9 +47,26 @@ function byText(client: Client, text: string): Found {
       const all = [names.plural, names.singular ?? '', names.kind.toLowerCase(), ...(names.shortNames ?? [])]
       return all.includes(wanted) && (group === '' || group === own)
     })
-  const problem = () => `no kind ${kind} is served${didYouMean(kind, [...client.resources()].flatMap(namesOf))}`
+  const problem = () => notServed(client, kind)
   return { kind, name, resource, isExpected, problem }
 }
+
+/** Finds a served kind by a plural, singular or short name or a kind, with its group if necessary: `deployments.apps`. Throws TypeError. */
+export function findKind(client: Client, kind: string): Resource {
+  if (typeof kind !== 'string' || kind === '') throw new TypeError("a kind is named as 'pods', 'deployment' or 'deployments.apps'")
+  const { isMeant } = kindIn(kind)
+  for (const each of client.resources()) if (isMeant(each)) return each
+  throw new TypeError(notServed(client, kind))
+}
+
+function kindIn(text: string): { readonly wanted: string; readonly group: string; isMeant(resource: Resource): boolean } {
+  const [wanted = '', ...rest] = text.toLowerCase().split('.')
+  const group = rest.join('.')
+  return { wanted, group, isMeant: resource => namesOf(resource).includes(wanted) && (group === '' || group === resource.group) }
+}
+
+const notServed = (client: Client, kind: string): string =>
+  `no kind ${kind} is served${didYouMean(kind, [...client.resources()].flatMap(namesOf))}`
 
 function byObject(client: Client, reference: ObjectReference): Found {
   const { apiVersion, kind, metadata }: Partial<ObjectReference> = isObject(reference) ? reference : {}

@@ -1,76 +1,97 @@
 /** A running server with the interface for tests. */
-import { request } from 'node:https'
-import { Readable } from 'node:stream'
+import { readFile } from 'node:fs/promises'
 import { eventJson } from '../audit/event.ts'
-import type { FetchInit, RunningServer, Snapshot } from '../public.d.ts'
-import { kubeconfigText } from '../server/credentials/kubeconfig.ts'
-import type { Server } from '../server/running-server.ts'
+import { replaceFile } from '../lib/private-files.ts'
+import type { ClientConfig, RunningServer, Snapshot, UserAccess } from '../public.d.ts'
+import { CONTEXT_NAME, kubeconfigText } from '../server/credentials/kubeconfig.ts'
+import type { Credentials, Server } from '../server/running-server.ts'
+import { SnapshotError } from '../storage/snapshot/format.ts'
+import { fetchAs } from './fetch.ts'
+import { objectAccess } from './objects.ts'
+import { fileOf, stateIn } from './snapshot-file.ts'
 import type { SavedState } from './state.ts'
 import { millisecondsOf, type TestKit } from './test-kit.ts'
 import { waitFor } from './wait-for.ts'
 
-type Credentials = Server['credentials']
-
 /** Prints as its size alone: its records are private. */
 class Kept implements Snapshot {
   readonly #state: SavedState
+  readonly #file: () => Promise<Buffer>
   readonly objects: number
 
-  constructor(state: SavedState) {
+  constructor(state: SavedState, file: () => Promise<Buffer>) {
     this.#state = state
+    this.#file = file
     this.objects = state.records.size
   }
 
   get state(): SavedState {
     return this.#state
   }
+
+  async save(file: string): Promise<void> {
+    replaceFile(file, await this.#file())
+  }
 }
 
-/** The server as the library exposes it. */
-export function testServer(server: Server, kit: TestKit): RunningServer {
+export type TestServerParts = {
+  readonly server: Server
+  readonly kit: TestKit
+  readonly groupDomain: string
+  /** Manifests that belong to the state for `reset`. */
+  readonly apply: readonly (string | object)[]
+}
+
+/** The server as the library exposes it. Rejects if the manifests cannot be applied. */
+export async function testServer({ server, kit, groupDomain, apply }: TestServerParts): Promise<RunningServer> {
   const { clock, faults, recorder } = kit
   const { url, client } = server
-  kit.attach(server)
-  const credentialsFor = (user: string, groups: readonly string[] = []): Credentials => ({
-    ca: server.credentials.ca,
-    ...server.certify(user, [...groups]),
-  })
+  // The YAML parser is loaded with the first manifest.
+  const applied = async (sources: readonly (string | object)[]) => (await import('./apply.ts')).applyTo(client, sources)
+  kit.attach(server, apply.length > 0 ? () => applied(apply) : undefined)
+  if (apply.length > 0) await kit.ready()
   const close = () => {
     kit.end()
     return server.close()
   }
+  const fetch = fetchAs(url, () => server.credentials)
+  const now = () => new Date(clock.now())
   return {
     url,
     // Its certificate is renewed before it expires.
     get kubeconfig() {
       return server.kubeconfig
     },
-    fetch: (path, init) => fetchAs(url, server.credentials, path, init),
+    get kubeConfig() {
+      return clientConfig(url, server.credentials)
+    },
+    fetch,
+    ...objectAccess(fetch, client),
     close,
     [Symbol.asyncDispose]: close,
-    // The YAML parser is loaded with the first manifest.
     async apply(...sources) {
       await kit.ready()
-      return (await import('./apply.ts')).applyTo(client, sources) as never
+      return (await applied(sources)) as never
     },
     reset: () => kit.reset(),
-    snapshot: async () => new Kept(await kit.save()),
+    async snapshot() {
+      const state = await kit.save()
+      return new Kept(state, () => fileOf(state, { groupDomain, now: now() }))
+    },
     async restore(snapshot) {
-      if (!(snapshot instanceof Kept)) throw new TypeError('restore takes what snapshot has returned')
-      await kit.restore(snapshot.state)
+      if (typeof snapshot !== 'string' && !(snapshot instanceof Kept))
+        throw new TypeError('restore takes what snapshot has returned, or the path of a file')
+      await kit.restore(typeof snapshot === 'string' ? await stateOfFile(snapshot, groupDomain) : snapshot.state)
     },
-    as(user, groups) {
-      const credentials = credentialsFor(user, groups)
-      return { fetch: (path, init) => fetchAs(url, credentials, path, init), kubeconfig: kubeconfigText({ server: url, ...credentials }) }
-    },
-    kubeconfigFor: (user, groups) => kubeconfigText({ server: url, ...credentialsFor(user, groups) }),
+    as: (user, groups) => userAccess(server, server.certify(user, [...(groups ?? [])])),
+    kubeconfigFor: (user, groups) => userAccess(server, server.certify(user, [...(groups ?? [])])).kubeconfig,
     waitFor: (object, condition, options) => waitFor(client, object, condition, options),
     settled: () => server.settled(),
     requests: () => [...recorder.requests],
     changes: () => [...recorder.changes],
     audit: () => recorder.auditEvents.map(event => JSON.parse(eventJson(event))),
     clock: {
-      now: () => new Date(clock.now()),
+      now,
       advance: async duration => kit.advance(millisecondsOf(duration)),
       freeze: () => clock.freeze(),
       resume: () => clock.resume(),
@@ -84,24 +105,34 @@ export function testServer(server: Server, kit: TestKit): RunningServer {
   }
 }
 
-/** Node's own fetch does not support client certificates; this one does, and returns the same Response. */
-function fetchAs(
-  url: string,
-  credentials: Credentials,
-  path: string,
-  { method = 'GET', headers = {}, body, signal }: FetchInit = {},
-): Promise<Response> {
-  // Node sets Content-Length for some methods only.
-  const typed =
-    body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
-  return new Promise((resolve, reject) => {
-    const sent = request(new URL(path, url), { method, headers: typed, ...credentials, ...(signal && { signal }) }, answer => {
-      const status = answer.statusCode ?? 500
-      const hasBody = status !== 204 && status !== 304
-      const fields = Object.entries(answer.headers).flatMap(([name, value]) => [value ?? []].flat().map(v => [name, v] as [string, string]))
-      resolve(new Response(hasBody ? (Readable.toWeb(answer) as ReadableStream) : null, { status, headers: fields }))
-    })
-    sent.on('error', reject)
-    sent.end(body)
-  })
+function userAccess({ url, credentials: { ca }, client }: Server, pair: Omit<Credentials, 'ca'>): UserAccess {
+  const credentials = { ca, ...pair }
+  const fetch = fetchAs(url, () => credentials)
+  return {
+    fetch,
+    kubeconfig: kubeconfigText({ server: url, ...credentials }),
+    kubeConfig: clientConfig(url, credentials),
+    ...objectAccess(fetch, client),
+  }
+}
+
+/** Options for `loadFromOptions` of client-node's KubeConfig. */
+function clientConfig(server: string, { ca, cert, key }: Credentials): ClientConfig {
+  const name = CONTEXT_NAME
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  return {
+    clusters: [{ name, server, caData: base64(ca), skipTLSVerify: false }],
+    users: [{ name, certData: base64(cert), keyData: base64(key) }],
+    contexts: [{ name, cluster: name, user: name }],
+    currentContext: name,
+  }
+}
+
+/** Throws SnapshotError, which names the file. */
+async function stateOfFile(file: string, groupDomain: string): Promise<SavedState> {
+  try {
+    return await stateIn(await readFile(file), { groupDomain })
+  } catch (error) {
+    throw error instanceof SnapshotError ? new SnapshotError(`${file} ${error.message}`) : error
+  }
 }

@@ -10,12 +10,12 @@ import { isQualifiedName } from '../lib/names.ts'
 import { isQuantity } from '../lib/quantity.ts'
 import { type NamedPair, readNamedPair, readTlsSettings, TlsSettingError } from '../lib/tls-settings.ts'
 import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
-import type { OidcOptions, StartOptions } from '../public.d.ts'
+import type { OidcOptions, ServerOptions } from '../public.d.ts'
 import { AUDIT_DEFAULTS, type AuditConfig, auditProblems } from './audit-config.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
 
 /** Every setting. The public options of the library document each. */
-export type Config = Required<Omit<StartOptions, 'oidc' | 'audit'>> & { readonly oidc: OidcConfig; readonly audit: AuditConfig }
+export type Config = Required<Omit<ServerOptions, 'oidc' | 'audit'>> & { readonly oidc: OidcConfig; readonly audit: AuditConfig }
 
 /** The settings of an OpenID provider, used if issuer and client are set. */
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>

@@ -33,6 +33,8 @@ export interface Server extends AsyncDisposable {
   readonly failed: Promise<unknown>
   /** Looks at once whether files that the configuration names have changed. The log has the reason. */
   readFilesAgain(reason: string): void
+  /** Lets the process end although the server is not closed. */
+  unref(): void
   /** Turns readiness off, ends watches, lets requests finish, closes the store. The log has the reason. */
   close(reason?: string): Promise<void>
 }
@@ -126,6 +128,10 @@ export class RunningServer implements Server {
     this.#parts.log.info({ reason }, 'reading changed files again')
     // Each follower of a file reports its own failures.
     void lookAtFiles()
+  }
+
+  unref(): void {
+    this.#parts.listener.unref()
   }
 
   close(reason = 'asked to'): Promise<void> {

@@ -160,6 +160,12 @@ export class Listener implements AsyncDisposable {
     this.#address = this.#tls.address() as AddressInfo
   }
 
+  /** Neither the port nor its connections keep the process alive any more. */
+  unref(): void {
+    this.#tls.unref()
+    this.#tls.on('connection', socket => socket.unref())
+  }
+
   /** The number of failed handshakes. */
   get handshakeErrors(): number {
     return this.#handshakeErrors
