@@ -21,12 +21,14 @@ const IDLE_MS = 1_000
  * Runs files of a bundle, in order, as processes are free, and reports what happens: `passed`, `failed` and `skipped` for tests, `begin` and
  * `end` for files, `diagnostic` for what tests tell beside that. A file that `isAlone` has a process of its own.
  *
- * Beside the processes that always run, up to `more` run a file while others wait: for a server, a deadline or the end of a watch. None of
- * those begins one while a file that `isMeasuring` runs, and no file that `isHeavy`, which keeps more than one processor busy, runs beside it.
+ * Beside `processes`, one for each processor, up to `more` run a file, since most files wait now and then: for a server, a deadline or the
+ * end of a watch. The first of them always does, the others while a processor is idle. A file that `isMeasuring` runs beside no more files
+ * than there are processors, and beside none that `isHeavy`, which keeps more than one processor busy. Until `checks` has ended, which keeps
+ * a processor busy as well, one process less runs.
  */
 export async function runFiles(
   files,
-  { bundle, processes, more = 0, isAlone, isMeasuring = () => false, isHeavy = () => false, showsOutput, env, report },
+  { bundle, processes, more = 0, checks, isAlone, isMeasuring = () => false, isHeavy = () => false, showsOutput, env, report },
 ) {
   const waiting = [...files]
   const running = new Set()
@@ -99,13 +101,14 @@ export async function runFiles(
     })
 
   const hasIdleProcessor = idleProcessors()
-  const mayBegin = () => ![...running].some(isMeasuring) && hasIdleProcessor()
   const others = file => (isMeasuring(file) ? isHeavy : isHeavy(file) ? isMeasuring : () => false)
-  const fitsBeside = file => ![...running].some(others(file))
-  /** The next file; for a lane that may begin one only then, when a processor is idle. */
-  const next = async isFurther => {
+  const fitsBeside = file => ![...running].some(others(file)) && (running.size < processes || !isMeasuring(file))
+  /** Whether a process may begin a file: `further` are those that come before it beside one for each processor. */
+  const mayBegin = further => further < 0 || (![...running].some(isMeasuring) && (further === 0 || hasIdleProcessor()))
+  /** The next file for a process, as soon as one may begin. */
+  const next = async further => {
     for (; waiting.length > 0; await sleep(IDLE_MS / 4)) {
-      if (isFurther && !mayBegin()) continue
+      if (!mayBegin(further)) continue
       const index = waiting.findIndex(fitsBeside)
       if (index < 0) continue
       const [file] = waiting.splice(index, 1)
@@ -113,9 +116,10 @@ export async function runFiles(
       return file
     }
   }
-  const lane = async isFurther => {
+  const lane = async further => {
     let child
-    for (let file = await next(isFurther); file !== undefined; file = await next(isFurther)) {
+    if (further === -1) await checks
+    for (let file = await next(further); file !== undefined; file = await next(further)) {
       if (child && (isAlone(file) || memoryOf(child.pid) > MAX_MEMORY)) child = void (await retire(child))
       child ??= start()
       await runFile(child, file)
@@ -125,7 +129,7 @@ export async function runFiles(
     }
     if (child) await retire(child)
   }
-  await Promise.all(Array.from({ length: processes + more }, (_, i) => lane(i >= processes)))
+  await Promise.all(Array.from({ length: processes + more }, (_, i) => lane(i - processes)))
   process.off('exit', killAll)
 }
 

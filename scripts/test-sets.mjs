@@ -80,6 +80,30 @@ export const MEASURING = LEFT_OUT['measures what requests cost']
 /** Files that keep several processors busy at times. */
 export const HEAVY = LEFT_OUT['drives a browser']
 
+/** Files that take longest, the longest first: they begin early, since one that begins last keeps a single processor busy. */
+export const LONG = [
+  'test/processes.test.ts',
+  'src/storage/etcd/failures.test.ts',
+  'test/console/lists-and-objects.test.ts',
+  'test/replicas-etcd.test.ts',
+  'test/controllers.test.ts',
+  'test/robustness.test.ts',
+  'test/console/other-pages.test.ts',
+  'test/security/damaged-store.test.ts',
+  'test/crash.test.ts',
+  'test/package.test.ts',
+  'src/storage/etcd/etcd.test.ts',
+  'test/migrate.test.ts',
+  'test/snapshot.test.ts',
+  'test/restart.test.ts',
+  'test/workloads/random.test.ts',
+  'src/lib/x509/verify.test.ts',
+  'test/commands.test.ts',
+  'test/recorded/recorded.test.ts',
+  'src/storage/processes/process-store.test.ts',
+  'src/cel/runtime/program.test.ts',
+]
+
 /** Files that need a process of their own, with the reason. */
 export const ALONE = {
   'test/start-stop.test.ts': 'compares all handles of the process, and has its own folder for temporary files',

@@ -1,13 +1,14 @@
-// Format and lint, types, the build, then test files: those of `npm test`, with --all every one (`npm run test:all`), with --rest those that
-// `npm test` leaves out (scripts/test-sets.mjs). Arguments narrow the files, whatever their set: those whose path contains one of them.
-import { spawnSync } from 'node:child_process'
+// The build, then test files and beside them format, lint and types. The files are those of `npm test`, with --all every one (`npm run
+// test:all`), with --rest those that `npm test` leaves out (scripts/test-sets.mjs). Arguments narrow the files, whatever their set: those
+// whose path contains one of them.
+import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bundleTests } from './test-bundle.mjs'
 import { runFiles } from './test-pool.mjs'
-import { ALONE, HEAVY, LEFT_OUT, MEASURING } from './test-sets.mjs'
+import { ALONE, HEAVY, LEFT_OUT, LONG, MEASURING } from './test-sets.mjs'
 
 /** Something is said at least this often. */
 const PROGRESS_MS = 10_000
@@ -26,18 +27,13 @@ for (const option of options) if (!['--all', '--rest'].includes(option)) stop(`t
 
 const all = testFiles()
 const leftOut = Object.values(LEFT_OUT).flat()
-for (const file of [...leftOut, ...Object.keys(ALONE)])
+for (const file of [...leftOut, ...LONG, ...Object.keys(ALONE)])
   if (!all.includes(file)) stop(`scripts/test-sets.mjs names ${file}, which there is not`)
 const files = inOrder(all.filter(isWanted))
 if (files.length === 0) stop(`no test file has ${wanted.join(' or ')} in its path`)
 
 const steps = []
-if (wanted.length === 0 && !options.includes('--rest')) {
-  step('format and lint', 'node_modules/.bin/biome', ['check', '.'])
-  step('types', 'node_modules/.bin/tsc', [])
-  step('types of the console', 'node_modules/.bin/tsc', ['-p', 'console'])
-}
-step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
+await step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
 
 mkdirSync('.cache', { recursive: true })
 const folder = mkdtempSync(resolve('.cache/tests-'))
@@ -55,14 +51,16 @@ const running = new Set()
 const lastFailures = new Map()
 let said = performance.now()
 const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
+const checks = wanted.length === 0 && !options.includes('--rest') ? check() : undefined
 await runFiles(files, {
   bundle,
   processes: Number(process.env.KEELSON_TEST_PROCESSES ?? Math.min(Math.max(availableParallelism(), 2), 4)),
-  // Some tests wait more than they work, so further files run while processors are idle.
-  more: process.env.KEELSON_TEST_PROCESSES === undefined ? 2 : 0,
+  // Some tests wait more than they work.
+  more: process.env.KEELSON_TEST_PROCESSES === undefined ? 3 : 0,
   isAlone: file => file in ALONE,
   isMeasuring: file => MEASURING.includes(file),
   isHeavy: file => HEAVY.includes(file),
+  checks,
   showsOutput: wanted.length > 0,
   env: {
     ...process.env,
@@ -72,6 +70,7 @@ await runFiles(files, {
   },
   report,
 })
+await checks
 clearInterval(ticking)
 process.exit(summarize())
 
@@ -91,17 +90,33 @@ function isWanted(file) {
   return options.includes('--all') || !leftOut.includes(file)
 }
 
-/** The longest first, so that no process works alone at the end: files that `npm test` leaves out, end-to-end tests, units. */
+/**
+ * Files that measure come first, as few run beside them, and then the longest, so that no process works alone at the end: those that are
+ * known to take long, others that `npm test` leaves out, end-to-end tests, units.
+ */
 function inOrder(tests) {
-  const rank = file => (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
+  const known = [...MEASURING, ...LONG]
+  const rank = file =>
+    known.includes(file) ? known.indexOf(file) : known.length + (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
   return tests.sort((a, b) => rank(a) - rank(b))
 }
 
-function step(name, program, args) {
+async function check() {
+  await step('format and lint', 'node_modules/.bin/biome', ['check', '.'])
+  // Each thread of the compiler checks the types that files share once more, and tests keep the other processors busy.
+  await step('types', 'node_modules/.bin/tsc', ['--checkers', '1'])
+  await step('types of the console', 'node_modules/.bin/tsc', ['-p', 'console'])
+}
+
+/** Runs a program; its output is shown when it has ended, and a failure is the end of all. */
+async function step(name, program, args) {
   const start = performance.now()
-  const { status, error } = spawnSync(program, args, { stdio: 'inherit' })
-  if (error) stop(String(error))
-  if (status !== 0) stop(`${name}: FAILED`, status ?? 1)
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  process.once('exit', () => child.kill())
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
+  const status = await new Promise(resolve => child.on('error', error => stop(String(error))).on('close', resolve))
+  if (status !== 0) stop(`${output}${name}: FAILED`, status ?? 1)
   steps.push(`${name} ${duration(performance.now() - start)}`)
   console.log(`${name}: ok (${duration(performance.now() - start)})`)
 }

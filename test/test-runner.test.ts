@@ -63,7 +63,7 @@ test('files share a process and not their hooks, unless one is to be alone', pat
   })
   write(
     'scripts/test-sets.mjs',
-    "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = [], HEAVY = []",
+    "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = [], HEAVY = [], LONG = []",
   )
   assert.equal((await test(['test/'])).code, 0)
   const notes = readFileSync(join(folder, 'notes'), 'utf8')
@@ -84,14 +84,39 @@ test('files that npm test leaves out are run by themselves, and a name in the li
     'src/a.test.ts': `${IMPORTS} test('a unit', () => {})`,
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,
   })
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = []")
+  write(
+    'scripts/test-sets.mjs',
+    "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = [], LONG = []",
+  )
   // The second is `npm run test:all -- --rest`.
   for (const options of [['--rest'], ['--all', '--rest']]) {
     const rest = await test(options)
     assert.equal(rest.code, 0, rest.stderr)
     assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
   }
-  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = []")
+  write(
+    'scripts/test-sets.mjs',
+    "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = [], LONG = []",
+  )
   const stale = await test(['--rest'])
   assert.deepEqual([stale.code, stale.stderr], [1, 'scripts/test-sets.mjs names test/gone.test.ts, which there is not\n'])
+})
+
+test('files that measure begin first, then those that take longest', patient, async t => {
+  const file = (name: string) => `${IMPORTS} test('${name}', () => appendFileSync('notes', '${name} '))`
+  const names = ['a', 'b', 'c', 'd']
+  const { folder, write, test } = smallCheckout(t, Object.fromEntries(names.map(name => [`test/${name}.test.ts`, file(name)])))
+  write(
+    'scripts/test-sets.mjs',
+    "export const LEFT_OUT = {}, ALONE = {}, MEASURING = ['test/d.test.ts'], HEAVY = [], LONG = ['test/c.test.ts', 'test/b.test.ts']",
+  )
+  assert.equal((await test(['test/'])).code, 0)
+  assert.equal(readFileSync(join(folder, 'notes'), 'utf8'), 'd c b a ')
+})
+
+test('a check that fails beside the tests ends the run, and says why', patient, async t => {
+  const { test } = smallCheckout(t, { 'test/a.test.ts': `${IMPORTS} test('passes', () => {})` })
+  const { code, stderr } = await test([])
+  assert.equal(code, 1)
+  assert.match(stderr, /test\/a\.test\.ts[\s\S]*format and lint: FAILED\n$/)
 })

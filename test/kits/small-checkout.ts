@@ -23,7 +23,7 @@ export function smallCheckout(t: Scope, files: Readonly<Record<string, string>>)
   write('package.json', '{ "type": "module" }')
   write('scripts/build.mjs', '')
   write('scripts/build-workers.mjs', 'export const workerDefinitions = async () => ({})')
-  write('scripts/test-sets.mjs', 'export const LEFT_OUT = {}, ALONE = {}, MEASURING = [], HEAVY = []')
+  write('scripts/test-sets.mjs', 'export const LEFT_OUT = {}, ALONE = {}, MEASURING = [], HEAVY = [], LONG = []')
   for (const [file, text] of Object.entries(files)) write(file, text)
   const env = { PATH: dirname(process.execPath), HOME: folder, KEELSON_TEST_PROCESSES: '1' }
   return {
