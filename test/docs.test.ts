@@ -32,6 +32,10 @@ const EXAMPLES = /^src\/(?:controllers\/configcopier\/|kinds\/garden\/)|\/(?:GRO
 for (const document of DOCUMENTS) {
   const text = readFileSync(join(ROOT, document), 'utf8')
 
+  test(`${document}: no mark of a merge is left`, () => {
+    assert.deepEqual(text.match(/^(?:<{7}|\|{7}|>{7}|={7}$).*$/gm), null)
+  })
+
   test(`${document}: relative links lead to files and headings that exist`, () => {
     const broken = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target]) => target!)
