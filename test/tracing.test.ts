@@ -17,6 +17,7 @@ import {
 } from './kit.ts'
 import { availability, FLUNDERS, register, startAggregatedApi } from './kits/aggregated-api.ts'
 import { type ReceivedSpan, startCollector } from './kits/collector.ts'
+import { startEtcd } from './kits/etcd.ts'
 import { allow, webhook } from './kits/webhooks.ts'
 import { testWith } from './programs.ts'
 
@@ -162,6 +163,36 @@ testWith('own address', 'aggregated API servers get the trace', patient, async t
   await server.close()
   const call = collector.spans.find(({ name, kind }) => name === 'HTTP GET' && kind === 3)!
   assert.equal(api.seen.findLast(({ url }) => url === FLUNDERS)!.headers['traceparent'], `00-${TRACE}-${call.spanId}-01`)
+})
+
+testWith('etcd', 'calls of etcd are spans of the request that needs them', patient, async (t, program) => {
+  const [collector, etcd] = await Promise.all([startCollector(t, 'grpc'), startEtcd({ program })])
+  t.after(() => etcd[Symbol.asyncDispose]())
+  const server = await startInProcess(t, {
+    store: 'etcd',
+    etcdServers: etcd.endpoints,
+    tracingConfigFile: tracingFile(t, { endpoint: `127.0.0.1:${collector.port}` }),
+  })
+  const headers = { traceparent: `00-${TRACE}-${PARENT}-01` }
+  const { json } = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a'), headers })
+  const at = json.metadata.resourceVersion
+  await ask(server, `${CONFIG_MAPS}/a`, { method: 'DELETE', headers })
+  const past = `${CONFIG_MAPS}/a?resourceVersion=${at}&resourceVersionMatch=Exact`
+  assert.equal((await ask(server, past, { headers })).status, 200)
+  await ask(server, `${CONFIG_MAPS}/a`, { headers })
+  await server.close()
+  const { spans } = collector
+  const callsOf = (handler: string) => {
+    const { spanId } = spans.find(({ name }) => name === handler)!
+    return spans.filter(({ parentId, kind }) => parentId === spanId && kind === 3).map(({ name, traceId }) => [name, traceId])
+  }
+  assert.deepEqual(callsOf('Create'), [['etcdserverpb.KV/Txn', TRACE]])
+  assert.deepEqual(callsOf('Delete').at(-1), ['etcdserverpb.KV/Txn', TRACE])
+  assert.deepEqual(callsOf('Get'), [['etcdserverpb.KV/Range', TRACE]])
+  const txn = spans.find(({ name }) => name === 'etcdserverpb.KV/Txn')!
+  assert.equal(txn.attributes['server.port'], Number(new URL(etcd.endpoints[0]!).port))
+  // A read that waits until the cache is as new as etcd shares that question with all others.
+  assert.ok(spans.some(({ name, parentId }) => name === 'freshness' && spans.some(({ spanId, kind }) => spanId === parentId && kind === 2)))
 })
 
 test('spans are sent over HTTP where the variable of OpenTelemetry says so, and over sockets', patient, async t => {

@@ -1,4 +1,5 @@
 /** Reads the past from the store: an object or a page of a snapshot, also where the cache has forgotten it. */
+import type { RequestTrace } from '../lib/request-trace.ts'
 import type { Resource } from '../schema/resource.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../storage/store.ts'
 import { type ByteSource, type CachedRevision, objectRevisionOf } from './cached-revision.ts'
@@ -9,11 +10,14 @@ const PAGE = 500
 /** Bytes of an object that are read again when the list is sent, where the store can: all of a long list may not fit into memory. */
 const LARGE = 64 << 10
 
+/** The revision to read, and the trace of the request that reads. */
+export type AtRevision = { readonly at: Revision; readonly trace?: RequestTrace | undefined }
+
 /** The objects selected as they were at a revision, in key order; undefined when the store has forgotten it, too. */
 export async function listStored(
   store: Store,
   resource: Resource,
-  { selection, at, after, limit = Number.POSITIVE_INFINITY }: ListRequest & { readonly at: Revision },
+  { selection, at, after, limit = Number.POSITIVE_INFINITY, trace }: ListRequest & AtRevision,
 ): Promise<Listing | undefined> {
   const prefix = prefixOf(resource, selection)
   const source = sourceOf(store)
@@ -23,7 +27,7 @@ export async function listStored(
   try {
     for (;;) {
       const size = Math.min(limit - objects.length + 1, PAGE)
-      const { entries, remaining } = await store.list(prefix, { at, limit: size, ...(from !== undefined && { after: from }) })
+      const { entries, remaining } = await store.list(prefix, { at, limit: size, trace, ...(from !== undefined && { after: from }) })
       for (const [i, entry] of entries.entries()) {
         const object = selectedFrom(resource, entry, selection)
         if (!object) continue
@@ -49,10 +53,10 @@ export async function readStored(
   store: Store,
   resource: Resource,
   key: string,
-  at: Revision,
+  { at, trace }: AtRevision,
 ): Promise<CachedRevision | undefined | 'forgotten'> {
   try {
-    const { entry } = await store.get(key, at)
+    const { entry } = await store.get(key, at, trace)
     return entry && objectRevisionOf(resource, entry)
   } catch (error) {
     if (error instanceof Compacted) return 'forgotten'

@@ -49,6 +49,7 @@ export const refresh = (next: Handler, { freshness, catalog }: FreshnessApi): Ha
   const { caches } = freshness
   const afterwards = async (exchange: Exchange) => {
     await caches.fresh()
+    exchange.stopwatch.lap('fresh')
     if (exchange.route.type !== 'call') {
       await freshness.served()
       exchange.route = route(exchange.request.method, exchange.request.target, catalog)

@@ -22,7 +22,8 @@ export type Span = {
 export type TracedCall = {
   /** Headers that continue the trace there. */
   readonly headers: Readonly<Record<string, string>>
-  end(error?: string): void
+  /** Ends the span; attributes that only the answer tells are added. */
+  end(error?: string, answered?: SpanAttributes): void
 }
 
 /** A request makes no more spans of its own than this. */
@@ -59,9 +60,10 @@ export class RequestTrace {
         ...(state !== undefined && { tracestate: state }),
         ...(this.baggage !== undefined && { baggage: this.baggage }),
       },
-      end: error => {
+      end: (error, answered) => {
         if (!context.isSampled || this.#calls.length >= MAX_CALLS) return
-        this.#calls.push({ context, parentId: this.handlingId, name, kind: 'client', start, end: this.#now(), attributes, error })
+        const all = answered ? { ...attributes, ...answered } : attributes
+        this.#calls.push({ context, parentId: this.handlingId, name, kind: 'client', start, end: this.#now(), attributes: all, error })
       },
     }
   }

@@ -30,6 +30,7 @@ export function* listObjects(
     const past = {
       selection: selected.selection,
       at,
+      trace: ctx.stopwatch?.trace,
       ...(after !== undefined && { after }),
       ...(options.limit && { limit: options.limit }),
     }

@@ -16,8 +16,7 @@ export function read(request: Request): MaybeStep<Result> {
   const { deps, call } = request
   const { caches } = deps
   const revision = parseRevision(call.query.get('resourceVersion') ?? '')
-  if (revision > 0 && revision < caches.revision && call.query.get('resourceVersionMatch') === 'Exact')
-    return readPast(deps, call, revision)
+  if (revision > 0 && revision < caches.revision && call.query.get('resourceVersionMatch') === 'Exact') return readPast(request, revision)
   return revision <= caches.revision ? readNow(deps, call) : readLater(request, revision)
 }
 
@@ -42,8 +41,10 @@ function* readConverted({ resource }: Call, stored: Uint8Array): Step<Result> {
 }
 
 /** The object as it was at a revision that is still known. kube-apiserver reads only lists so. */
-function* readPast({ caches, store }: Deps, { resource, namespace, name }: Call, at: Revision): Step<Result> {
-  const past = yield* waitFor(readStored(store, caches.of(resource).resource, keyOf(resource, namespace, name), at))
+function* readPast({ deps: { caches, store }, call, ctx }: Request, at: Revision): Step<Result> {
+  const { resource, namespace, name } = call
+  const trace = ctx.stopwatch?.trace
+  const past = yield* waitFor(readStored(store, caches.of(resource).resource, keyOf(resource, namespace, name), { at, trace }))
   if (past === 'forgotten') throw expired('The resourceVersion for the provided object is too old.')
   if (!past) throw notFound(resource, name)
   if (past.fault !== undefined) decodeStored(resource, past)

@@ -207,7 +207,7 @@ function* mark(write: Write, marked: AnyObject): Step<Revision | undefined> {
     write.done = { json: withRevision(value, revision), object: marked }
     return undefined
   }
-  const change = { expect: revision, value, object: marked, isEnding: true, fences: fencesOf(write) }
+  const change = { expect: revision, value, object: marked, isEnding: true, fences: fencesOf(write), trace: write.ctx.stopwatch?.trace }
   const swapped = yield* waitFor(deps.caches.write(key, change))
   if (!swapped.ok) return undefined
   noteStored(write, swapped.revision)
@@ -228,7 +228,8 @@ function* erase(write: Write, marked: AnyObject | undefined): Step<void> {
     return
   }
   if (revision === undefined) return
-  const swapped = yield* waitFor(deps.caches.write(key, { expect: revision, value: null, fences: fencesOf(write) }))
+  const change = { expect: revision, value: null, fences: fencesOf(write), trace: write.ctx.stopwatch?.trace }
+  const swapped = yield* waitFor(deps.caches.write(key, change))
   // A watcher of the object may remove it as soon as it is marked.
   const isGone = marked && !swapped.ok && !swapped.current
   if (!swapped.ok && !isGone) {

@@ -47,7 +47,7 @@ export function* swap(write: Write): Step<void> {
   const { key, revision, stale } = found!
   const object = write.object!
   // A record of an outdated schema or version, or one that is encrypted otherwise today, is written again even without a change.
-  if (!stale && deepEqual(object, stored) && (options.dryRun || !(yield* isStoredOtherwise(deps.store, key)))) {
+  if (!stale && deepEqual(object, stored) && (options.dryRun || !(yield* isStoredOtherwise(write, key)))) {
     write.done = { json: found!.json, object, revision }
     return
   }
@@ -66,18 +66,27 @@ export function* swap(write: Write): Step<void> {
   write.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }
 }
 
-function* isStoredOtherwise(store: Store, key: string): Step<boolean> {
-  const isStale = store.isStale?.(key) ?? false
+function* isStoredOtherwise({ deps: { store }, ctx }: Write, key: string): Step<boolean> {
+  const isStale = store.isStale?.(key, ctx.stopwatch?.trace) ?? false
   return isStale instanceof Promise ? yield* waitFor(isStale) : isStale
 }
 
 /** The change that the store makes: another value for a key, as long as the conditions of the write still hold. */
 function storeChange(write: Write, expect: Revision, value: LateBytes | null): StoreChange {
-  const { object } = write
+  const { object, ctx } = write
   // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
   const unique = expect === 0
   const isEnding = Boolean(object?.metadata.deletionTimestamp)
-  return { expect, value, object, unique, isEnding, ttlSeconds: write.resource.def.ttlSeconds, fences: fencesOf(write) }
+  return {
+    expect,
+    value,
+    object,
+    unique,
+    isEnding,
+    ttlSeconds: write.resource.def.ttlSeconds,
+    fences: fencesOf(write),
+    trace: ctx.stopwatch?.trace,
+  }
 }
 
 /** The conditions of a write, besides the revision of the object itself. */

@@ -1,6 +1,7 @@
 /** The interface between the server and a database. Keys are paths, values opaque bytes; one revision orders every write. */
 import type { Fence } from '../lib/fence.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
+import type { RequestTrace } from '../lib/request-trace.ts'
 
 export interface Store {
   /** Whether other processes write to it as well: a watch may then be behind acknowledged writes. */
@@ -10,15 +11,15 @@ export interface Store {
    * with an error then. Absent where that cannot happen.
    */
   readonly generation?: number
-  /** Reads one key, now or at a past revision. */
-  get(key: string, at?: Revision): Promise<Read>
+  /** Reads one key, now or at a past revision. A store that asks other servers continues the trace there, here and in other calls. */
+  get(key: string, at?: Revision, trace?: RequestTrace): Promise<Read>
   /**
    * The entry that a key got at a revision, without waiting; undefined when that has been compacted. Left out where another process
    * would have to be asked: whoever has it need not keep values in memory.
    */
   readBack?(key: string, modified: Revision): Entry | undefined
   /** Whether the current record of a key would be stored otherwise today: in plain, or with another key. Left out where all are stored alike. */
-  isStale?(key: string): MaybePromise<boolean>
+  isStale?(key: string, trace?: RequestTrace): MaybePromise<boolean>
   /** Reads a prefix in key order (by UTF-8 bytes); every page of one `at` is the same snapshot. With a limit, a page of large values may hold fewer. */
   list(prefix: string, page?: PageRequest): Promise<Page>
   /** Compare-and-swap, the only write: `expect: 0` creates, `value: null` deletes. Resolves once the write is durable. */
@@ -68,6 +69,8 @@ export type PageRequest = {
   readonly at?: Revision
   /** Values as they lie in the store: encrypted records stay encrypted, and are no fault. For copies of the store. */
   readonly asStored?: true
+  /** The trace of the request that reads. */
+  readonly trace?: RequestTrace | undefined
 }
 export type Page = { readonly revision: Revision; readonly entries: readonly Entry[]; readonly remaining: number }
 export type Extent = { readonly oldest: Revision; readonly newest: Revision }
@@ -95,6 +98,8 @@ export type Change = {
   readonly isEnding?: boolean
   /** Keys that must be unchanged when the write is made; `FencedOff` names the first that is not. */
   readonly fences?: readonly Fence[] | undefined
+  /** The trace of the request that writes. */
+  readonly trace?: RequestTrace | undefined
 }
 /** Bytes, or how they are made: where `object` is given, a store that keeps it in another form needs them only when it is at work. */
 export type Value = Uint8Array | LateBytes

@@ -73,7 +73,7 @@ export class KmsConnection {
         continue
       }
       try {
-        return await connection.call(method, request, Math.max(1, until - performance.now()))
+        return await connection.call(method, request, { deadlineMs: Math.max(1, until - performance.now()) })
       } catch (error) {
         if (error instanceof DeadlineExceeded) throw new RpcError(DEADLINE_EXCEEDED, TOO_LATE)
         if (!(error instanceof ConnectionLost)) throw error

@@ -147,8 +147,13 @@ function spansOf(exchange: Exchange, { trace, parentId, link, receivedAt, status
   return spans
 }
 
-/** kube-apiserver's names of the filters that a request passes. */
-const FILTERS: Readonly<Record<string, string>> = { authn: 'authentication', authz: 'authorization', queue: 'priorityandfairness' }
+/** kube-apiserver's names of the filters that a request passes. Ours waits before them until caches are as new as the store. */
+const FILTERS: Readonly<Record<string, string>> = {
+  fresh: 'freshness',
+  authn: 'authentication',
+  authz: 'authorization',
+  queue: 'priorityandfairness',
+}
 
 type Phase = { readonly name: string; readonly isHandling: boolean; readonly start: number; readonly end: number }
 

@@ -4,6 +4,7 @@ import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import type { RequestTrace } from '../../lib/request-trace.ts'
 import { internalError, outcomeUnknown, StatusError, spaceExceeded, tooLarge, unavailable } from '../../schema/status-error.ts'
 import { TransformError } from '../../storage/record-transformer.ts'
 import {
@@ -57,10 +58,10 @@ export class ObservedStore {
   get store(): Store {
     const inner = this.#inner
     return {
-      get: (key, at) => this.#timed('get', () => inner.get(key, at)),
+      get: (key, at, trace) => this.#timed('get', () => inner.get(key, at, trace)),
       list: (prefix, page) => this.#timed('list', () => inner.list(prefix, page)),
       ...(inner.readBack && { readBack: (key: string, modified: Revision) => inner.readBack!(key, modified) }),
-      ...(inner.isStale && { isStale: (key: string) => inner.isStale!(key) }),
+      ...(inner.isStale && { isStale: (key: string, trace?: RequestTrace) => inner.isStale!(key, trace) }),
       swap: (key, change) => this.#swap(key, change),
       watch: (prefix, after, signal) => inner.watch(prefix, after, signal),
       ...(inner.isShared && { isShared: inner.isShared }),

@@ -1,4 +1,5 @@
 /** The members of an etcd cluster: calls go to one of them, and to another when it fails. */
+import type { RequestTrace } from '../../lib/request-trace.ts'
 import {
   type Connection,
   ConnectionLost,
@@ -11,6 +12,7 @@ import {
 } from '../../transport/grpc/connection.ts'
 import { DeadlineExceeded, type Tls } from '../../transport/grpc/http2-session.ts'
 import { StoreUnavailable } from '../store.ts'
+import { call } from './call.ts'
 import { explain, isLasting, isNotDone, isPassing } from './problem.ts'
 
 export type ClusterOptions = {
@@ -33,6 +35,9 @@ const RETIRED_MS = 5_000
 
 /** A member that has lost its leader answers so instead of letting calls wait, and ends watches. */
 const ETCD: Peer = { name: 'etcd', metadata: [['hasleader', 'true']], isPinged: true }
+
+/** The time that a read may take, and the trace of the request that it is made for. */
+export type ReadOptions = { readonly withinMs?: number | undefined; readonly trace?: RequestTrace | undefined }
 
 export class Cluster {
   readonly #endpoints: readonly string[]
@@ -61,7 +66,11 @@ export class Cluster {
   }
 
   /** Reads, from any member and as often as necessary. Rejects with `RpcError` if that is the answer, otherwise `StoreUnavailable`. */
-  async read<Request, Response>(method: Method<Request, Response>, request: Request, withinMs = CALL_MS): Promise<Response> {
+  async read<Request, Response>(
+    method: Method<Request, Response>,
+    request: Request,
+    { withinMs = CALL_MS, trace }: ReadOptions = {},
+  ): Promise<Response> {
     const until = performance.now() + withinMs
     let answered: unknown
     for (let attempt = 0; ; attempt++) {
@@ -69,7 +78,8 @@ export class Cluster {
       try {
         connection = this.#usable ?? (await this.#connection(until))
         const left = until - performance.now()
-        return await connection.call(method, request, Math.min(ATTEMPT_MS, Math.max(left, MIN_WAIT_MS)))
+        const deadlineMs = Math.min(ATTEMPT_MS, Math.max(left, MIN_WAIT_MS))
+        return await call(connection, { method, request, deadlineMs, trace })
       } catch (error) {
         if (this.#isClosed) throw closed()
         if (!isPassing(error)) throw error
@@ -87,12 +97,12 @@ export class Cluster {
    * Makes a call that must not be made twice: again only if it has certainly not been made. Rejects with what happened, which
    * `isNotDone` can tell about, or with `StoreUnavailable` if it was never sent.
    */
-  async write<Request, Response>(method: Method<Request, Response>, request: Request): Promise<Response> {
+  async write<Request, Response>(method: Method<Request, Response>, request: Request, trace?: RequestTrace): Promise<Response> {
     const until = performance.now() + CALL_MS
     for (let attempt = 0; ; attempt++) {
       const connection = this.#usable ?? (await this.#connection(until))
       try {
-        return await connection.call(method, request, WRITE_MS)
+        return await call(connection, { method, request, deadlineMs: WRITE_MS, trace })
       } catch (error) {
         if (!isPassing(error)) throw error
         this.#avoid(connection, error)
@@ -121,7 +131,7 @@ export class Cluster {
     const calls = this.#endpoints.map(async endpoint => {
       const connection = await this.#openConnection(endpoint)
       try {
-        return await connection.call(method, request, ATTEMPT_MS)
+        return await connection.call(method, request, { deadlineMs: ATTEMPT_MS })
       } finally {
         connection.destroy()
       }

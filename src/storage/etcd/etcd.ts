@@ -3,6 +3,7 @@
 import { systemClock } from '../../lib/clock.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { whenDone } from '../../lib/maybe-promise.ts'
+import type { RequestTrace } from '../../lib/request-trace.ts'
 import { deadlineOf } from '../expiry.ts'
 import { checkKey } from '../key-order.ts'
 import {
@@ -26,7 +27,7 @@ import {
   undecodable,
   ValueTooLarge,
 } from '../store.ts'
-import { Cluster, type ClusterOptions } from './cluster.ts'
+import { Cluster, type ClusterOptions, type ReadOptions } from './cluster.ts'
 import { Leases } from './leases.ts'
 import { type Header, Lineage, type Mark } from './lineage.ts'
 import {
@@ -78,7 +79,7 @@ const SHORT_RECORD = 16 << 10
 export async function openEtcdStore(options: EtcdOptions): Promise<EtcdStore> {
   const cluster = new Cluster(options)
   try {
-    const { version } = await cluster.read(status, {}, START_MS)
+    const { version } = await cluster.read(status, {}, { withinMs: START_MS })
     if (!isAtLeast(version, [3, 4, 0]))
       throw new StoreUnavailable(`etcd at ${cluster.where} is of version ${version}; 3.4 is the oldest that can be used`)
     const scope = await chooseScope(cluster, options.prefix, version)
@@ -98,9 +99,9 @@ export async function openEtcdStore(options: EtcdOptions): Promise<EtcdStore> {
 async function chooseScope(cluster: Cluster, prefix: string, version: string): Promise<Scope> {
   const key = Buffer.from(`${prefix}/`)
   // Fails without permission, and without a leader.
-  await cluster.read(range, { key, countOnly: true }, START_MS)
+  await cluster.read(range, { key, countOnly: true }, { withinMs: START_MS })
   try {
-    await cluster.read(range, { key: EVERYTHING, end: EVERYTHING, limit: 1, countOnly: true }, START_MS)
+    await cluster.read(range, { key: EVERYTHING, end: EVERYTHING, limit: 1, countOnly: true }, { withinMs: START_MS })
     return { key: EVERYTHING, end: EVERYTHING, isEverything: true }
   } catch (error) {
     if (!isPermissionDenied(error)) throw error
@@ -152,20 +153,20 @@ export class EtcdStore implements Store, AsyncDisposable {
     return this.#lineage.generation
   }
 
-  async get(key: string, at?: Revision): Promise<Read> {
+  async get(key: string, at?: Revision, trace?: RequestTrace): Promise<Read> {
     this.#assertOpen()
-    const { revision, records } = await this.#range({ key: this.#etcdKey(key) }, at)
+    const { revision, records } = await this.#range({ key: this.#etcdKey(key) }, at, trace)
     return { revision: at ?? revision, entry: await this.#entry(key, records[0]) }
   }
 
-  isStale(key: string): MaybePromise<boolean> {
+  isStale(key: string, trace?: RequestTrace): MaybePromise<boolean> {
     if (!this.#format.mayBeStale?.(key)) return false
-    return this.#isStale(key)
+    return this.#isStale(key, trace)
   }
 
-  async #isStale(key: string): Promise<boolean> {
+  async #isStale(key: string, trace: RequestTrace | undefined): Promise<boolean> {
     this.#assertOpen()
-    const { records } = await this.#range({ key: this.#etcdKey(key) }, undefined)
+    const { records } = await this.#range({ key: this.#etcdKey(key) }, undefined, trace)
     return records[0] !== undefined && (await this.#format.isStale!({ key, stored: records[0].value }))
   }
 
@@ -260,7 +261,7 @@ export class EtcdStore implements Store, AsyncDisposable {
   async probe(): Promise<void> {
     this.#assertOpen()
     try {
-      await this.#read({ key: this.#etcdPath('/health'), countOnly: true }, PROBE_MS)
+      await this.#read({ key: this.#etcdPath('/health'), countOnly: true }, { withinMs: PROBE_MS })
     } catch (error) {
       throw explain(error, this.#cluster.where)
     }
@@ -278,7 +279,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     return this.close()
   }
 
-  async #list(prefix: string, { limit = Number.POSITIVE_INFINITY, after, at }: PageRequest): Promise<Page> {
+  async #list(prefix: string, { limit = Number.POSITIVE_INFINITY, after, at, trace }: PageRequest): Promise<Page> {
     const below = this.#etcdPath(this.#format.placesBelow(prefix))
     const end = prefixEnd(below)
     const entries: Entry[] = []
@@ -288,17 +289,17 @@ export class EtcdStore implements Store, AsyncDisposable {
       if (Buffer.compare(last, start) >= 0) start = Buffer.concat([last, EVERYTHING])
     }
     if (limit === 0) {
-      const { revision, count } = await this.#range({ key: start, end, countOnly: true }, at)
+      const { revision, count } = await this.#range({ key: start, end, countOnly: true }, at, trace)
       return { revision: at ?? revision, entries, remaining: count }
     }
     let revision = at
-    let coming = this.#range({ key: start, end, limit: Math.min(FIRST_PAGE, limit) }, at)
+    let coming = this.#range({ key: start, end, limit: Math.min(FIRST_PAGE, limit) }, at, trace)
     for (;;) {
       const { records, more, count, ...page } = await coming
       revision ??= page.revision
       const next = (missing: number) => {
         const key = Buffer.concat([records.at(-1)!.key, EVERYTHING])
-        return this.#range({ key, end, limit: Math.min(nextSize(records), missing) }, revision)
+        return this.#range({ key, end, limit: Math.min(nextSize(records), missing) }, revision, trace)
       }
       // The next records are read while these are decoded, if these cannot be enough.
       const missing = limit - entries.length - records.length
@@ -312,16 +313,16 @@ export class EtcdStore implements Store, AsyncDisposable {
     }
   }
 
-  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fences = [] }: Change): Promise<Swap> {
+  async #swap(key: string, { expect, value, object, ttlSeconds, unique = false, fences = [], trace }: Change): Promise<Swap> {
     this.#assertOpen()
     checkKey(key)
     // Checked as every store does; etcd counts the time.
     deadlineOf(ttlSeconds, systemClock)
-    if (expect === 0 && value === null) return { ok: false, current: (await this.get(key)).entry }
+    if (expect === 0 && value === null) return { ok: false, current: (await this.get(key, undefined, trace)).entry }
     // Present data is not waited for: with one writer, every wait is latency.
     const encoded = value && this.#format.encode(key, value, object)
     const stored = encoded instanceof Promise ? await encoded : encoded
-    const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds) : 0
+    const lease = value && ttlSeconds !== undefined ? await this.#lease(ttlSeconds, trace) : 0
     const etcdKey = this.#etcdKey(key)
     // Whoever makes it may refuse it, but nothing that is as short as this.
     if (value && stored!.length > SHORT_RECORD) bytesOf(value)
@@ -330,7 +331,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     try {
       const fencedBy = fences.map(({ key, modified }) => ({ key: this.#etcdKey(key), modified }))
       const request = { key: etcdKey, expect: { modified: expect }, value: stored, lease, fences: fencedBy }
-      const answering = this.#write(request)
+      const answering = this.#write(request, trace)
       // The value is made while etcd is at work; it is what watches will report.
       if (value && stored) own = this.#own.begin({ key, value: bytesOf(value), etcdKey, stored })
       const answer = await answering
@@ -344,7 +345,7 @@ export class EtcdStore implements Store, AsyncDisposable {
       if (isLeaseLost(error)) this.#leases.forget()
       if (isTooLarge(error)) throw new ValueTooLarge('etcdserver: request is too large', { cause: error })
       if (isNotDone(error) || error instanceof StoreUnavailable) throw explain(error, this.#cluster.where)
-      const found = await this.#findOutcome(key, { expect, stored, unique }, error)
+      const found = await this.#findOutcome(key, { expect, stored, unique, trace }, error)
       if (found.ok) revision = found.revision
       return found
     } finally {
@@ -356,7 +357,7 @@ export class EtcdStore implements Store, AsyncDisposable {
    * The outcome of a swap whose response was lost. It is known to have lost if another write took its place, and to have been
    * made if a value that nobody else writes is there; otherwise it may have been made, or may yet be.
    */
-  async #findOutcome(key: string, { expect, stored, unique }: Sent, cause: unknown): Promise<Swap> {
+  async #findOutcome(key: string, { expect, stored, unique, trace }: Sent, cause: unknown): Promise<Swap> {
     const etcdKey = this.#etcdKey(key)
     const unknown = () =>
       new OutcomeUnknown(
@@ -366,8 +367,8 @@ export class EtcdStore implements Store, AsyncDisposable {
     let current: KeyValue | undefined
     let base: KeyValue | undefined
     try {
-      ;[current] = (await this.#read({ key: etcdKey })).records
-      if (expect > 0) [base] = (await this.#read({ key: etcdKey, revision: expect })).records
+      ;[current] = (await this.#read({ key: etcdKey }, { trace })).records
+      if (expect > 0) [base] = (await this.#read({ key: etcdKey, revision: expect }, { trace })).records
     } catch {
       throw unknown()
     }
@@ -386,19 +387,19 @@ export class EtcdStore implements Store, AsyncDisposable {
     return true
   }
 
-  async #lease(ttlSeconds: number): Promise<number> {
+  async #lease(ttlSeconds: number, trace: RequestTrace | undefined): Promise<number> {
     try {
-      return await this.#leases.for(ttlSeconds)
+      return await this.#leases.for(ttlSeconds, trace)
     } catch (error) {
       throw explain(error, this.#cluster.where)
     }
   }
 
   /** Reads records, now or at a revision. Throws `Compacted` or `FutureRevision`. */
-  async #range(request: RangeRequest, at: Revision | undefined): Promise<RangeResponse> {
+  async #range(request: RangeRequest, at: Revision | undefined, trace?: RequestTrace): Promise<RangeResponse> {
     if (at !== undefined && !(at >= 1)) throw new Compacted(at, this.#oldest)
     try {
-      return await this.#read(at === undefined ? request : { ...request, revision: at })
+      return await this.#read(at === undefined ? request : { ...request, revision: at }, { trace })
     } catch (error) {
       if (isCompacted(error)) throw new Compacted(at!, (this.#oldest = await this.#findOldest()))
       if (isFuture(error)) throw new FutureRevision(at!, await this.fresh())
@@ -407,18 +408,18 @@ export class EtcdStore implements Store, AsyncDisposable {
   }
 
   /** A linearizable read. Rejects when the answer is of another history than this server knows. */
-  async #read(request: RangeRequest, withinMs?: number): Promise<RangeResponse> {
+  async #read(request: RangeRequest, options?: ReadOptions): Promise<RangeResponse> {
     const mark = this.#lineage.mark()
-    const answer = await this.#cluster.read(range, request, withinMs)
+    const answer = await this.#cluster.read(range, request, options)
     this.#compare(mark, answer)
     if (this.#lineage.isPast(mark)) throw new StoreUnavailable(WENT_BACK, { problem: WENT_BACK })
     return answer
   }
 
   /** A linearizable write. One that was made after etcd went back was decided by data that is lost; nobody can undo it. */
-  async #write(request: SwapRequest): Promise<SwapResponse> {
+  async #write(request: SwapRequest, trace?: RequestTrace): Promise<SwapResponse> {
     const mark = this.#lineage.mark()
-    const answer = await this.#cluster.write(swap, request)
+    const answer = await this.#cluster.write(swap, request, trace)
     this.#compare(mark, answer)
     if (!this.#lineage.isPast(mark)) return answer
     throw answer.ok ? new OutcomeUnknown(`${WENT_BACK}; the write was made`) : new StoreUnavailable(WENT_BACK, { problem: WENT_BACK })
@@ -564,7 +565,12 @@ export class EtcdStore implements Store, AsyncDisposable {
   }
 }
 
-type Sent = { readonly expect: Revision; readonly stored: Uint8Array | null; readonly unique: boolean }
+type Sent = {
+  readonly expect: Revision
+  readonly stored: Uint8Array | null
+  readonly unique: boolean
+  readonly trace: RequestTrace | undefined
+}
 type Later = { readonly record: KeyValue; readonly own?: Uint8Array; readonly at?: number }
 type Known = { readonly key: string; readonly revision: Revision; readonly after: Later | undefined }
 

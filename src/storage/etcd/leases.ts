@@ -1,5 +1,6 @@
 /** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
 import { randomBytes } from 'node:crypto'
+import type { RequestTrace } from '../../lib/request-trace.ts'
 import { RpcError } from '../../transport/grpc/connection.ts'
 import type { Cluster } from './cluster.ts'
 import { grantLease } from './messages.ts'
@@ -20,7 +21,7 @@ export class Leases {
   }
 
   /** A lease that ends when a time to live has passed, or a little later. */
-  async for(ttlSeconds: number): Promise<number> {
+  async for(ttlSeconds: number, trace?: RequestTrace): Promise<number> {
     const ttl = Math.ceil(ttlSeconds)
     const current = this.#byTtl.get(ttl)
     if (current && current.keys < KEYS_PER_LEASE && performance.now() < current.until) {
@@ -28,7 +29,7 @@ export class Leases {
       return current.id
     }
     const longer = Math.min(Math.floor(ttl * LONGER_BY), MAX_SECONDS)
-    const lease = { id: this.#grant(ttl + longer), until: performance.now() + longer * 1000, keys: 1 }
+    const lease = { id: this.#grant(ttl + longer, trace), until: performance.now() + longer * 1000, keys: 1 }
     this.#byTtl.set(ttl, lease)
     lease.id.catch(() => this.#byTtl.get(ttl) === lease && this.#byTtl.delete(ttl))
     return lease.id
@@ -39,10 +40,10 @@ export class Leases {
     this.#byTtl.clear()
   }
 
-  async #grant(ttlSeconds: number): Promise<number> {
+  async #grant(ttlSeconds: number, trace: RequestTrace | undefined): Promise<number> {
     // Chosen here, as a number that is exact; a lease that was granted although the answer was lost just ends.
     const id = randomBytes(6).readUIntBE(0, 6) + 1
-    await this.#cluster.read(grantLease, { id, ttlSeconds }).catch(error => {
+    await this.#cluster.read(grantLease, { id, ttlSeconds }, { trace }).catch(error => {
       // The answer of an attempt before was lost.
       if (!(error instanceof RpcError && error.message.includes('lease already exists'))) throw error
     })

@@ -107,6 +107,10 @@ export async function openConnection(endpoint: string, { peer, tls = {}, signal 
   return new Connection(endpoint, peer, await openSession(url, { tls, connectMs: CONNECT_MS, signal, ...windows }))
 }
 
+/** Names and values that a call has beside its message. */
+export type Metadata = Readonly<Record<string, string>>
+export type CallOptions = { readonly deadlineMs: number; readonly metadata?: Metadata | undefined }
+
 type Waiting = { readonly since: number }
 
 export class Connection {
@@ -152,7 +156,7 @@ export class Connection {
   }
 
   /** Calls the server and resolves with its answer; rejects with `RpcError`, `ConnectionLost` or `DeadlineExceeded`. */
-  call<Request, Response>(method: Method<Request, Response>, request: Request, deadlineMs: number): Promise<Response> {
+  call<Request, Response>(method: Method<Request, Response>, request: Request, { deadlineMs, metadata }: CallOptions): Promise<Response> {
     return new Promise((resolve, reject) => {
       const frame = framed(method.write(request))
       const waiting = { since: performance.now() }
@@ -166,7 +170,8 @@ export class Connection {
         end()
       }
       let answer: Buffer | undefined
-      const stream = this.#open(method.path, deadlineMs, {
+      const headers = this.#requestHeaders.of(method.path, deadlineMs, metadata)
+      const stream = this.#open(headers, {
         message: message => (answer = message),
         ended: error =>
           settle(() => {
@@ -194,7 +199,7 @@ export class Connection {
     this.#streams++
     this.#session.ref()
     let isOpen = true
-    const stream = this.#open(path, undefined, {
+    const stream = this.#open(this.#requestHeaders.of(path), {
       message: message => isOpen && handler.message(message),
       ended: error => {
         if (!isOpen) return
@@ -220,11 +225,7 @@ export class Connection {
     }
   }
 
-  #open(
-    path: string,
-    deadlineMs: number | undefined,
-    on: { message(message: Buffer): void; ended(error?: RpcError | ConnectionLost): void },
-  ): Http2Stream | undefined {
+  #open(headers: Buffer, on: { message(message: Buffer): void; ended(error?: RpcError | ConnectionLost): void }): Http2Stream | undefined {
     if (!this.isUsable) {
       // Never within the call: whoever made it is not ready for the end yet.
       queueMicrotask(() => on.ended(new ConnectionLost('the connection is closed', { neverSent: true })))
@@ -232,7 +233,7 @@ export class Connection {
     }
     const messages = new Frames(on.message)
     let status: RpcError | 'ok' | undefined
-    const stream = this.#session.request(this.#requestHeaders.of(path, deadlineMs), {
+    const stream = this.#session.request(headers, {
       headers: headers => {
         status ??= statusOf(headers)
       },
@@ -337,7 +338,13 @@ class RequestHeaders {
     this.#peer = peer
   }
 
-  of(path: string, deadlineMs: number | undefined): Buffer {
+  /** Metadata of one call follows the headers that its method always has. */
+  of(path: string, deadlineMs?: number, metadata?: Metadata): Buffer {
+    const usual = this.#usual(path, deadlineMs)
+    return metadata ? Buffer.concat([usual, encodeHeaders(Object.entries(metadata))]) : usual
+  }
+
+  #usual(path: string, deadlineMs: number | undefined): Buffer {
     const timeout = deadlineMs === undefined ? '' : `${Math.ceil(deadlineMs)}m`
     const known = this.#encoded.get(path + timeout)
     if (known) return known
