@@ -93,6 +93,23 @@ function leave(stream: ClientHttp2Stream): void {
   stream.close()
 }
 
+const PING_MS = 5_000
+
+/**
+ * Ends a connection that does not answer pings, as clients in Go do. Node 20 does not always notice that a connection was reset: it has
+ * stopped to read it then, and its streams would never end.
+ */
+function endWhenSilent(session: ClientHttp2Session): void {
+  let isAnswered = true
+  const timer = setInterval(() => {
+    if (session.connecting) return
+    if (!isAnswered) return session.destroy()
+    isAnswered = false
+    session.ping(() => (isAnswered = true))
+  }, PING_MS)
+  session.on('close', () => clearInterval(timer))
+}
+
 class Http2Connection implements Connection {
   readonly #target: Target
   #session: ClientHttp2Session | undefined
@@ -132,6 +149,7 @@ class Http2Connection implements Connection {
     }
     // Errors reach the streams, each of which reports to its caller.
     session.on('error', forget).on('close', forget).on('goaway', forget)
+    endWhenSilent(session)
     return (this.#session = session)
   }
 }
