@@ -103,6 +103,7 @@ function endWhenSilent(session: ClientHttp2Session): void {
   let isAnswered = true
   const timer = setInterval(() => {
     if (session.connecting) return
+    if (session.destroyed) return clearInterval(timer)
     if (!isAnswered) return session.destroy()
     isAnswered = false
     session.ping(() => (isAnswered = true))
