@@ -43,14 +43,42 @@ test('an old version of the objects comes with a warning, and unknown ones are r
   for (const accept of [
     'application/json',
     'application/vnd.kubernetes.protobuf',
+    'application/cbor;v=v1beta1;g=config.k8s.io;as=Statusz',
+    'application/vnd.kubernetes.protobuf;v=v1beta1;g=config.k8s.io;as=Statusz',
     ...['v1', 'v1beta1'].map(v => form('json', 'Pod', v).accept),
   ]) {
-    const { status, json } = await ask(server, '/statusz', { headers: { accept, 'user-agent': 'x' } })
+    const { status, json, headers } = await ask(server, '/statusz', { headers: { accept, 'user-agent': 'x' } })
     assert.equal(status, 406, accept)
-    if (json) assert.equal(json.message, 'only the following media types are accepted: application/json, application/yaml, text/plain')
+    // There is no form in protobuf, also of the error.
+    assert.equal(headers['content-type'], 'application/json', accept)
+    assert.equal(json.message, 'only the following media types are accepted: application/json, application/yaml, text/plain')
   }
+  const yaml = await ask(server, '/statusz', { headers: { accept: 'application/yaml' } })
+  assert.deepEqual([yaml.status, yaml.headers['content-type'], parse(yaml.text).code], [406, 'application/yaml', 406])
   for (const accept of ['*/*', 'text/*', 'application/json, text/plain;q=0.5'])
     assert.match((await ask(server, '/statusz', { headers: { accept } })).text, /^\napiserver statusz\n/)
+})
+
+test('requests of the pages are counted as for a resource of that name, in the version of the object', patient, async t => {
+  const server = await startInProcess(t)
+  await ask(server, '/statusz')
+  await ask(server, '/statusz', { headers: form('json', 'Statusz') })
+  await ask(server, '/statusz', { headers: form('json', 'Statusz', 'v1alpha1') })
+  await ask(server, '/statusz', { headers: { accept: 'text/html' } })
+  const { text } = await ask(server, '/metrics')
+  const total = (code: number, group: string, version: string) =>
+    `apiserver_request_total{code="${code}",verb="GET",group="${group}",version="${version}",resource="statusz",subresource="",scope="",component="apiserver",dry_run=""} 1\n`
+  for (const line of [
+    total(200, '', ''),
+    total(406, '', ''),
+    total(200, 'config.k8s.io', 'v1beta1'),
+    total(200, 'config.k8s.io', 'v1alpha1'),
+    'apiserver_requested_deprecated_apis{group="config.k8s.io",version="v1alpha1",resource="statusz",subresource="",removed_release=""} 1\n',
+  ])
+    assert.ok(text.includes(line), `${line} is missing`)
+  assert.ok(!text.includes('subresource="/statusz"'))
+  // Those that are being answered: this one.
+  assert.match(text, /^apiserver_current_inflight_requests\{request_kind="mutating"\} 0$/m)
 })
 
 test('/flagz has every flag of the server with its value', patient, async t => {

@@ -8,7 +8,7 @@ import { truncate } from '../lib/truncate.ts'
 import { internalError, type StatusCause, type StatusDetails, StatusError } from '../schema/status-error.ts'
 import { Status } from './common-messages.ts'
 import type { Exchange } from './exchange.ts'
-import type { Response } from './message.ts'
+import type { Request, Response } from './message.ts'
 import { type MediaType, negotiateError } from './negotiate.ts'
 import { failureStack } from './observability/failure-text.ts'
 import type { Log } from './observability/log.ts'
@@ -45,8 +45,12 @@ function limited(details: StatusDetails): StatusDetails {
 
 /** The response to a request that failed. Internal errors are logged, and sent without their details. */
 export async function errorResponse(thrown: unknown, { request, id }: Exchange, log: Log): Promise<Response> {
-  const error = thrown instanceof StatusError ? thrown : unexpected(thrown, id, log)
-  const { mediaType, pretty } = negotiateError(request)
+  return statusResponse(thrown instanceof StatusError ? thrown : unexpected(thrown, id, log), request)
+}
+
+/** The response with the `Status` of an error, in one of the media types of errors, or of those that a path has. */
+export async function statusResponse(error: StatusError, request: Request, served?: readonly MediaType[]): Promise<Response> {
+  const { mediaType, pretty } = negotiateError(request, served)
   const status = statusOf(error)
   const retry = error.details?.retryAfterSeconds
   return {

@@ -79,8 +79,17 @@ export interface Response {
   readonly cut?: true
   /** Called once the client has received all of it, or has disconnected. */
   readonly taken?: () => void
+  /** The resource that metrics count it for, where the path does not tell. */
+  readonly counted?: CountedResource
   /** Takes over an upgraded connection (101). */
   readonly tunnel?: Tunnel
+}
+
+export type CountedResource = {
+  readonly resource: string
+  readonly group?: string
+  readonly version?: string
+  readonly isDeprecated?: boolean
 }
 
 export type Tunnel = {

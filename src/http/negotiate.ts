@@ -80,14 +80,14 @@ const speaksProtobuf = ({ resource, subresource }: Call) =>
   (!resource.def.custom && hasProtobuf(resource.type)) ||
   (subresource !== '' && resource.subresources.some(s => s.name === subresource && s.bodyKind !== undefined))
 
-/** The media type of an error: the client's choice if it is a plain object, JSON otherwise. An error is never replaced by 406. */
-export function negotiateError(req: Request): Pick<Format, 'mediaType' | 'pretty'> {
+/** The media type of an error: the client's choice if it is served and a plain object, JSON otherwise. An error is never replaced by 406. */
+export function negotiateError(req: Request, served: readonly MediaType[] = SERVED): Pick<Format, 'mediaType' | 'pretty'> {
   const mark = req.target.indexOf('?')
   const pretty = isPretty(req, new URLSearchParams(mark === -1 ? '' : req.target.slice(mark + 1)))
   const accept = header(req.headers, 'accept')
   if (accept === undefined || accept === JSON_TYPE || accept === '') return { mediaType: JSON_TYPE, pretty }
   for (const clause of parseAccept(accept)) {
-    const mediaType = SERVED.find(m => accepts(clause, m))
+    const mediaType = served.find(m => accepts(clause, m))
     if (mediaType !== undefined && !['as', 'g', 'v'].some(p => clause.params.has(p))) return { mediaType, pretty }
   }
   return { mediaType: JSON_TYPE, pretty: true }

@@ -31,6 +31,7 @@ export const trace: Wrap =
     if (requestLog?.isRecording) exchange.stopwatch.isWatched = true
     return whenDone(next(exchange), response => {
       const ms = exchange.stopwatch.total
+      if (response.counted) metrics.count(observed, response.counted)
       observed.answered(response.status, sizeOf(response), { seconds: ms / 1000, elsewhere: exchange.stopwatch.elsewhere / 1000 })
       if (exchange.isTerminated) observed.terminated(response.status)
       if (slowRequests?.isSlow(ms) && !isLongRunning(exchange)) {

@@ -7,7 +7,7 @@ import type { Call } from '../../registry/api.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { parseAccept } from '../accept.ts'
 import type { EndpointRule } from '../endpoints.ts'
-import { bytesResponse, type EventObserver, header } from '../message.ts'
+import { bytesResponse, type CountedResource, type EventObserver, header } from '../message.ts'
 import type { Route } from '../route.ts'
 import { protobufExposition } from './exposition-protobuf.ts'
 import { processMetrics } from './process-metrics.ts'
@@ -61,13 +61,20 @@ const OTHER = 'other'
 
 /** Records one request. Watches are long-running and counted separately. */
 class Observed implements EventObserver {
-  readonly #series: Series
+  #series: Series
   readonly #inflight: Inflight
 
   constructor(series: Series, inflight: Inflight) {
     this.#series = series
     this.#inflight = inflight
     if (!series.isWatch) inflight[series.kind]++
+  }
+
+  /** Its response has told which resource it is about. */
+  countAs(series: Series): void {
+    this.#inflight[this.#series.kind]--
+    this.#inflight[series.kind]++
+    this.#series = series
   }
 
   /** The response has been sent; `elsewhere` is the time it waited for others. */
@@ -136,6 +143,17 @@ export class Metrics {
 
   begin(route: Route): Observed {
     return new Observed(route.type === 'call' ? this.#ofCall(route.call) : this.#ofPath(route), this.#inflight)
+  }
+
+  /** Counts a request of a path for a resource that is no resource of the API, such as `statusz`. */
+  count(observed: Observed, { resource, group = '', version = '', isDeprecated = false }: CountedResource): void {
+    const keyed = this.#owned(`${group}/${version}/${resource}`)
+    let series = keyed.get('')
+    if (series === undefined) {
+      const labels = { verb: 'GET', group, version, resource, subresource: '', scope: '', component: 'apiserver' }
+      keyed.set('', (series = new Series(labels, '', isDeprecated ? '' : undefined)))
+    }
+    observed.countAs(series)
   }
 
   /** A request was authenticated; the user is known if that succeeded. */

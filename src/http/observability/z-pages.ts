@@ -5,6 +5,7 @@ import { timestampOf } from '../../lib/time.ts'
 import { notAcceptable } from '../../schema/status-error.ts'
 import { accepts, parseAccept } from '../accept.ts'
 import type { EndpointRule } from '../endpoints.ts'
+import { statusResponse } from '../error.ts'
 import { bytesResponse, header, type Request, type Response } from '../message.ts'
 import { isPretty } from '../negotiate.ts'
 import { warningHeaders } from '../warning.ts'
@@ -58,9 +59,16 @@ type Page = {
 
 const page = ({ groupDomain }: ZPagesParts, { name, kind, text, fields }: Page): EndpointRule => ({
   path: `/${name}`,
-  answer: request => {
+  answer: async request => {
     const chosen = chooseForm(request, kind, groupDomain)
-    if (chosen === 'text') return bytesResponse(200, 'text/plain; charset=utf-8', Buffer.from(headed(name, text())))
+    if (chosen === undefined) {
+      const refusal = await statusResponse(notAcceptable(TYPES), request, ['application/json', 'application/yaml'])
+      return { ...refusal, counted: { resource: name } }
+    }
+    if (chosen === 'text') {
+      const page = bytesResponse(200, 'text/plain; charset=utf-8', Buffer.from(headed(name, text())))
+      return { ...page, counted: { resource: name } }
+    }
     const object = { kind, apiVersion: `${chosen.group}/${chosen.version}`, metadata: { name: COMPONENT }, ...fields() }
     return structured(object, chosen, name)
   },
@@ -77,8 +85,8 @@ const VERSIONS = ['v1alpha1', 'v1beta1']
 const DEPRECATED = 'v1alpha1'
 const TYPES = ['application/json', 'application/yaml', 'text/plain'] as const
 
-/** The text for clients that name no object; the object that the Accept header names; otherwise 406. */
-function chooseForm(request: Request, kind: string, groupDomain: string): 'text' | Structured {
+/** The text for clients that name no object; the object that the Accept header names; undefined where it names neither. */
+function chooseForm(request: Request, kind: string, groupDomain: string): 'text' | Structured | undefined {
   const accept = header(request.headers, 'accept') ?? ''
   if (accept.trim() === '') return 'text'
   for (const clause of parseAccept(accept)) {
@@ -98,7 +106,7 @@ function chooseForm(request: Request, kind: string, groupDomain: string): 'text'
       return { mediaType, group, version, pretty: params.get('pretty') === '1' || isPretty(request, queryOf(request)) }
     }
   }
-  throw notAcceptable(TYPES)
+  return undefined
 }
 
 function queryOf({ target }: Request): URLSearchParams {
@@ -108,8 +116,10 @@ function queryOf({ target }: Request): URLSearchParams {
 
 async function structured(object: JsonObject, { mediaType, group, version, pretty }: Structured, name: string): Promise<Response> {
   const type = `${mediaType};g=${group};v=${version};as=${object['kind']}`
-  const response = bytesResponse(200, type, Buffer.from(await written(object, mediaType, pretty)))
-  if (version !== DEPRECATED) return response
+  const isDeprecated = version === DEPRECATED
+  const bytes = bytesResponse(200, type, Buffer.from(await written(object, mediaType, pretty)))
+  const response = { ...bytes, counted: { resource: name, group, version, isDeprecated } }
+  if (!isDeprecated) return response
   const warning = `This version of the ${name} endpoint is deprecated. Please use a newer version.`
   return { ...response, headers: { ...response.headers, warning: warningHeaders([warning]) } }
 }
