@@ -65,6 +65,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'list, add, remove, clear: make requests to a server for tests fail',
     load: async () => (await import('./commands/test-server.ts')).faults,
   },
+  'rbac-report': {
+    usage: 'rbac-report [--user NAME]',
+    doc: 'say which permissions the users of a test run needed, missed and never used, with the smallest roles',
+    load: async () => (await import('./commands/rbac-report/rbac-report.ts')).rbacReport,
+  },
   doctor: {
     usage: 'doctor [--fix]',
     doc: 'say what is wrong with a server or a data directory, and mend it item by item',

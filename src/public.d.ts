@@ -76,6 +76,8 @@ export interface RunningServer extends UserAccess, AsyncDisposal {
   requests(): readonly RecordedRequest[]
   /** The changes since then, by clients and by the server. */
   changes(): readonly RecordedChange[]
+  /** The permissions that clients needed since the start, resets included. */
+  accessUsage(): readonly AccessUse[]
   /** The audit events since then, as Events of audit.k8s.io/v1, oldest first; the last 10,000 at least. There are none without `audit.policy`. */
   audit(): readonly any[]
   /** The server's clock. */
@@ -382,6 +384,25 @@ export interface RecordedRequest {
   readonly status: number
   /** As a string, unless it is larger than 64 KiB. */
   readonly body: string | undefined
+}
+
+/** A permission that requests of one user needed. */
+export interface AccessUse {
+  readonly user: string
+  readonly groups: readonly string[]
+  readonly verb: Verb
+  readonly group: string
+  /** Empty for other paths. */
+  readonly resource: string
+  readonly subresource: string
+  /** Empty for cluster-scoped objects, and for all namespaces at once. */
+  readonly namespace: string
+  /** Names of objects; the first ones. */
+  readonly names: readonly string[]
+  /** Of a request that names no resource, else empty. */
+  readonly path: string
+  readonly allowed: number
+  readonly refused: number
 }
 
 export interface RecordedChange {

@@ -86,6 +86,18 @@ keelson faults remove ID        keelson faults clear removes all
 ${FOR_TESTS} See docs/testing-controllers.md for all fields.`,
     flags: SERVER,
   },
+  'rbac-report': {
+    note: `Reports on every user with roles who has sent requests since the start: what was refused, which permissions of their roles no request
+needed, and the smallest roles that allow what was done, as YAML. Administrators (system:masters) need no roles and are left out.
+
+${FOR_TESTS}`,
+    flags: [
+      ['--user NAME', 'this user alone: jane, or system:serviceaccount:NAMESPACE:NAME'],
+      ['--include-refused', 'the smallest roles allow what was refused, too'],
+      ['--output text|yaml|json', 'the report, the smallest roles alone, or everything for programs (default text)'],
+      ...SERVER,
+    ],
+  },
   doctor: {
     note: `Looks at the store and every record in it, certificates, webhooks, APIServices, deletions that are stuck, slow requests and clocks: of
 the server of a data directory while it runs, with the right to get the nonResourceURL /keelson/v1/doctor, or of a directory without a

@@ -22,6 +22,8 @@ export interface Exchange {
   user: User | undefined
   /** The authenticated user, when the request impersonates another one. */
   impersonator?: User
+  /** Authorization has refused it. */
+  isForbidden?: true
   /** Its record in the audit, where the policy wants one. */
   audit: RequestAudit | undefined
   /** Annotations of its authentication, for its record in the audit. */

@@ -168,7 +168,7 @@ function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
   const { request, route } = exchange
   const { stopwatch, audit, explanation, endsAt, confirm } = exchange
   const caller = { user: exchange.user!, attributes: route.attributes, api, stopwatch, audit, explanation, endsAt, confirm }
-  const decided = authorize(caller, request)
+  const decided = authorize(caller, exchange)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
     if (failure) return failure
@@ -201,11 +201,13 @@ type Caller = Pick<Exchange, 'stopwatch' | 'audit' | 'explanation' | 'endsAt' | 
  * Throws unless the user is allowed. Returns a promise only when the authorizer has to wait. Where nothing allowed the request and an
  * authorizer failed, that is an error of the server, not of the client: the response has kube-apiserver's words, and is no Status.
  */
-function authorize({ user, attributes, api, audit }: Caller, request: Request): MaybePromise<Response | undefined> {
+function authorize({ user, attributes, api, audit }: Caller, exchange: Exchange): MaybePromise<Response | undefined> {
+  const { request } = exchange
   const settle = (decision: Decision) => {
     if (audit) annotateDecision(audit, decision)
     if (decision.verdict === 'allow') return undefined
     if (decision.error !== undefined) return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: ${decision.error}\n`)
+    exchange.isForbidden = true
     throw forbidden(user, attributes, decision.reason)
   }
   const decided = api.authorizer.authorize(user, attributes, request)

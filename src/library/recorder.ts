@@ -9,6 +9,7 @@ import { header } from '../http/message.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import type { RecordedChange, RecordedRequest } from '../public.d.ts'
 import type { Resource } from '../schema/resource.ts'
+import { AccessUsage } from './access-usage.ts'
 
 /** The oldest are dropped: a long-running server must not grow. */
 const MAX_RECORDS = 10_000
@@ -21,6 +22,8 @@ export class Recorder {
   #changes: RecordedChange[] = []
   #auditEvents: AuditEvent[] = []
   #isPaused = false
+  /** Kept over resets: the tests of a run share it. */
+  readonly accessUsage = new AccessUsage()
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -72,6 +75,7 @@ export class Recorder {
       return whenDone(next(exchange), response => {
         draft.status = response.status
         draft.user = exchange.user?.name ?? ''
+        this.accessUsage.note(draft, { groups: exchange.user?.groups ?? [], isForbidden: exchange.isForbidden === true })
         return response
       })
     }

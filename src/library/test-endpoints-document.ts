@@ -40,6 +40,22 @@ const SCHEMAS = {
       previous: { type: 'object' },
     },
   },
+  AccessUse: {
+    type: 'object',
+    properties: {
+      user: text,
+      groups: { type: 'array', items: text },
+      verb: text,
+      group: text,
+      resource: text,
+      subresource: text,
+      namespace: text,
+      names: { type: 'array', items: text },
+      path: text,
+      allowed: number,
+      refused: number,
+    },
+  },
   Fault: { type: 'object', description: 'The requests that it strikes, how often, and its effect: docs/testing-controllers.md.' },
 }
 
@@ -86,6 +102,18 @@ export const TEST_API = {
         },
       },
       delete: { summary: 'Forgets recorded requests and changes', responses: { 200: answer('done') } },
+    },
+    '/keelson/v1/access-usage': {
+      get: {
+        summary: 'The permissions that clients have needed since the start, resets included',
+        responses: {
+          200: answer('uses', {
+            type: 'object',
+            properties: { isComplete: { type: 'boolean' }, uses: { type: 'array', items: reference('AccessUse') } },
+          }),
+        },
+      },
+      delete: { summary: 'Forgets them', responses: { 200: answer('done') } },
     },
     '/keelson/v1/snapshots': {
       get: {

@@ -35,6 +35,10 @@ export function testEndpoints({ kit, groupDomain }: TestEndpointParts): Endpoint
     at('settled', { GET: (_, query) => settled(kit, query) }),
     at('clock', { GET: async () => json(200, timeOf(kit)), POST: request => setClock(kit, request) }),
     at('changes', { GET: async (_, query) => changes(kit, query), DELETE: async () => done(kit.recorder.clear()) }),
+    at('access-usage', {
+      GET: async () => json(200, { isComplete: kit.recorder.accessUsage.isComplete, uses: kit.recorder.accessUsage.report() }),
+      DELETE: async () => done(kit.recorder.accessUsage.clear()),
+    }),
     {
       path: `${TEST_PATHS}/snapshots`,
       below: true,

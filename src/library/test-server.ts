@@ -89,6 +89,7 @@ export async function testServer({ server, kit, groupDomain, apply }: TestServer
     settled: () => server.settled(),
     requests: () => [...recorder.requests],
     changes: () => [...recorder.changes],
+    accessUsage: () => recorder.accessUsage.report(),
     audit: () => recorder.auditEvents.map(event => JSON.parse(eventJson(event))),
     clock: {
       now,
