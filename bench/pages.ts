@@ -144,6 +144,18 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
         ["p99 of another client's GET, alone and beside them", `${webhook.alone.toFixed(1)} and ${webhook.beside.toFixed(1)} ms`, ''],
       ],
     ),
+  audit: ({ costs }) =>
+    table(
+      ['processor time of a request', 'protocol', 'without an audit', 'with an event of level Metadata', 'more', 'target'],
+      costs.map(({ name, protocol, off, on }) => [
+        name,
+        protocol,
+        micros(off.allMicros),
+        micros(on.allMicros),
+        `${((on.allMicros / off.allMicros - 1) * 100).toFixed(1)} %`,
+        name.startsWith('GET') ? aim('≤ 10 %', on.allMicros <= off.allMicros * 1.1) : '',
+      ]),
+    ),
   devices: ({ nodes, devicesPerNode, decisions }) =>
     table(
       [`scheduling a pod among ${count(nodes)} nodes with ${devicesPerNode} devices each; it claims`, 'median', 'p99', 'target'],
@@ -409,6 +421,7 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   tests: block('tests'),
   workloads: block('workloads'),
   admission: block('admission'),
+  audit: block('audit'),
   devices: block('devices'),
   etcd: block('etcd'),
   processes: block('processes'),

@@ -10,8 +10,8 @@ import { removeFolders } from './servers.ts'
 const USAGE = `npm run bench -- [options]
 
   --all                every part; writes bench/figures.json and the pages that show it
-  --only PART,...      some parts: start, requests, plain, store, growth, tests, workloads, admission, devices, etcd, processes,
-                       fairness, scale; prints only, unless --write is added
+  --only PART,...      some parts: start, requests, plain, store, growth, tests, workloads, admission, audit, devices, etcd,
+                       processes, fairness, scale; prints only, unless --write is added
   --write              keeps the figures of --only, as --all does
   --quick              short rounds; prints only
   --pages              measures nothing, writes the pages again

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AdmissionFigures, admission } from './admission.ts'
+import { type AuditFigure, audit } from './audit.ts'
 import { type ChurnFigures, churn } from './churn.ts'
 import { WATCH, watchedAt } from './compare-servers.ts'
 import { type Cost, costs, costsOfEvent, nanosOf, type Rounds } from './cost.ts'
@@ -60,6 +61,7 @@ export type Measurements = {
   readonly tests: { readonly took: readonly TestFigure[]; readonly mbEach: number }
   readonly workloads: WorkloadFigures
   readonly admission: AdmissionFigures
+  readonly audit: { readonly costs: readonly AuditFigure[] }
   readonly devices: DeviceFigures
   readonly etcd: EtcdFigures
   readonly processes: ProcessFigures
@@ -91,6 +93,7 @@ export const SECTIONS: Sections = {
   tests,
   workloads: workload,
   admission: quick => admission({ quick }),
+  audit: async quick => ({ costs: await audit(quick) }),
   devices: async quick => deviceFigures(quick),
   etcd,
   processes: processFigures,
