@@ -724,8 +724,11 @@ export interface ServerOptions {
   readonly shutdownDelayMs?: number
   /** How long `close` waits for requests in flight, in milliseconds. Default: 10,000. */
   readonly drainMs?: number
-  /** How far back watches can start and pages can be continued, in milliseconds. Default: 480,000. */
-  readonly historyMs?: number
+  /**
+   * How far back watches can start, pages can be continued and earlier states can be read, in milliseconds. Default: 1,800,000 (with etcd
+   * 480,000), and 480,000 for pages.
+   */
+  readonly historyMs?: number | undefined
   /**
    * How many bytes the store may use before it accepts only deletions; negative for no limit. Default: a quarter of the available memory.
    */

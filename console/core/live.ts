@@ -4,6 +4,7 @@
  */
 import { type Signal, signal } from '@preact/signals'
 import { ApiError, get, type KubeObject, lines, type ObjectMeta, send, type WatchEvent } from './api.ts'
+import { now } from './time.ts'
 
 export type LiveState =
   | { readonly phase: 'loading' }
@@ -174,7 +175,7 @@ export function liveList(options: LiveOptions): LiveList {
           return
         }
         if (byKey.size === 0 && state.value.phase === 'loading') state.value = { phase: 'failed', error }
-        else if (state.value.phase !== 'behind') state.value = { phase: 'behind', since: Date.now() }
+        else if (state.value.phase !== 'behind') state.value = { phase: 'behind', since: now.peek() }
         const wait = Math.min(MAX_BACKOFF_MS, 500 * 2 ** Math.min(failures++, 6))
         await pause(wait * (0.75 + Math.random() / 2), abort.signal)
         if (state.value.phase === 'failed') state.value = { phase: 'loading' }
@@ -279,7 +280,7 @@ export function liveObject(path: string, list: string, name: string): LiveObject
           return
         }
         if (object.value === undefined) state.value = { phase: 'failed', error }
-        else if (state.value.phase !== 'behind') state.value = { phase: 'behind', since: Date.now() }
+        else if (state.value.phase !== 'behind') state.value = { phase: 'behind', since: now.peek() }
         await pause(Math.min(MAX_BACKOFF_MS, 500 * 2 ** Math.min(failures++, 6)), abort.signal)
       }
   }

@@ -1,19 +1,21 @@
 /** The past of an object as a signal of a component, and the field that one line stands for in it. */
-import { useEffect, useState } from 'preact/hooks'
-import { type Past, type Revision, readPast } from './revisions.ts'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { type Past, PastReader, PORTION, type Revision } from './revisions.ts'
 import { type Path, valueAt } from './yaml-lines.ts'
 
-const NOTHING: Past = { revisions: [], isComplete: false, isReading: true, note: '' }
+const NOTHING: Past = { revisions: [], isComplete: false, hasMore: false, isReading: true, note: '' }
 
-/** Read again when the object has a new revision. */
-export function usePast(path: string, newest: string | undefined): Past {
+/** Goes on when the object has a new revision; `readMore` reads older ones than at first. */
+export function usePast(path: string, newest: string | undefined): Past & { readMore(): void } {
+  const reader = useMemo(() => new PastReader(path), [path])
   const [past, setPast] = useState<Past>(NOTHING)
+  const [most, setMost] = useState(PORTION)
   useEffect(() => {
     const abort = new AbortController()
-    void readPast(path, setPast, abort.signal)
+    void reader.read(most, setPast, abort.signal)
     return () => abort.abort()
-  }, [path, newest])
-  return past
+  }, [reader, newest, most])
+  return { ...past, readMore: () => setMost(past.revisions.length + PORTION) }
 }
 
 export type FieldChange = { readonly revision: Revision; readonly value: unknown; readonly before: unknown; readonly isFirst: boolean }

@@ -1,8 +1,9 @@
 /** The session: who is logged in, and the ways in and out. */
 import { signal } from '@preact/signals'
 import { ApiError, isSignedOut, type Status } from './api.ts'
+import { followServer } from './time.ts'
 
-export type Session = { readonly user: string; readonly groups: readonly string[]; readonly expires: string }
+export type Session = { readonly user: string; readonly groups: readonly string[]; readonly expires: string; readonly time?: string }
 
 /** `undefined` while unknown, `null` without a session. */
 export const session = signal<Session | null | undefined>(undefined)
@@ -30,6 +31,7 @@ async function ask(method: string, body?: object): Promise<Session | undefined> 
 
 function began(found: Session): void {
   session.value = found
+  followServer(found.time)
   isSignedOut.value = false
 }
 

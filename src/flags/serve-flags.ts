@@ -611,7 +611,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'history-window',
     takes: 'DURATION',
-    doc: 'how far back watches can start and pages can be continued, such as 90s or 1h30m (default 8m)',
+    doc: 'how far back watches can start, pages can be continued and earlier states can be read, such as 90s or 1h30m (default 30m, with --store etcd 8m, and 8m for pages)',
     read: duration('historyMs'),
   },
   {

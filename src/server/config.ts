@@ -154,8 +154,7 @@ export const DEFAULTS: Config = {
   loggingFormat: undefined,
   shutdownDelayMs: 0,
   drainMs: 10_000,
-  // The token of a list is to expire after five minutes and before ten: clients that wait for that wait no longer.
-  historyMs: 480_000,
+  historyMs: undefined,
   quotaBackendBytes: undefined,
   bookmarkMs: 30_000,
   maxRequestsInflight: 400,
@@ -223,7 +222,8 @@ export function checkConfig(config: Config): Config {
   checkRequestHeaders(config)
   checkReviewVersion('--authentication-token-webhook-version', config.authenticationTokenWebhookVersion)
   if (config.apiAudiences.includes('')) throw new ConfigError('--api-audiences: an audience must not be empty')
-  if (!(historyMs >= 1000)) throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
+  if (historyMs !== undefined && !(historyMs >= 1000))
+    throw new ConfigError('--history-window must be at least 1s: clients that reconnect need a moment')
   for (const [flag, ms] of [
     ['node-monitor-grace-period', config.nodeMonitorGraceMs],
     ['node-startup-grace-period', config.nodeStartupGraceMs],

@@ -62,6 +62,7 @@ import {
 } from './controllers/simulated-nodes.ts'
 import { writeKubeconfig } from './credentials/kubeconfig.ts'
 import { OwnCertificates } from './credentials/own-certificates.ts'
+import { pageAge } from './data/history-window.ts'
 import { openData } from './data/open-data.ts'
 import { type DestinationsParts, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
@@ -371,7 +372,7 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
     sources: nodeSources(client),
     access: { ...authentication.access, ...authorization.authorizer },
     tokenKey: createHmac('sha256', certificates.current.authority.key).update('continue tokens').digest(),
-    tokenMs: config.historyMs,
+    tokenMs: pageAge(config),
   })
   core.registry.set(registry)
   const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? certificates.current.proxyClient })

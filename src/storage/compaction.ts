@@ -6,8 +6,8 @@ export type CompactionPolicy = {
   /** How long a revision can be read and watched from; default 10 minutes. */
   readonly maxAgeMs?: number
   /**
-   * How many revisions are kept at most; default 100,000 for each 10 minutes of age. That is 160 writes a second, and costs an
-   * embedded store some 10 MB of memory; a server that writes faster keeps a shorter time rather than growing with its load.
+   * How many revisions are kept at most; default 100,000, and as many again for each 10 minutes of age beyond 30. Of 100,000 an embedded
+   * store has some 10 MB in memory; a server that writes faster keeps a shorter time rather than growing with its load.
    */
   readonly maxRevisions?: number
   /** How often to check; default a twentieth of the age, at most 5 seconds. */
@@ -57,7 +57,7 @@ class Compaction implements RunningCompaction {
   constructor(store: Store, policy: CompactionPolicy) {
     const {
       maxAgeMs = TEN_MINUTES,
-      maxRevisions = Math.round(100_000 * Math.max(1, maxAgeMs / TEN_MINUTES)),
+      maxRevisions = Math.round(100_000 * Math.max(1, maxAgeMs / TEN_MINUTES - 2)),
       clock = systemClock,
       isPressed = () => false,
       held = () => undefined,

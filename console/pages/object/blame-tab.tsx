@@ -9,6 +9,7 @@ import { age, clock, now } from '../../core/time.ts'
 import { forPeople, type Path, pathText, scalarText, type YamlLine, yamlLines } from '../../core/yaml-lines.ts'
 import { Card, Empty, Spinner } from '../../parts/basics.tsx'
 import { YamlText } from '../../parts/yaml-line.tsx'
+import { ReadMore } from './read-more.tsx'
 
 type Blamed = YamlLine & {
   readonly manager: string
@@ -141,7 +142,11 @@ function Field({ line, past }: { line: Blamed; past: ReturnType<typeof usePast> 
         </dl>
         <h3>Changes of this field</h3>
         {changes.length === 0 && (
-          <p class="muted">{past.isReading ? 'Reading the history…' : 'It has not changed within the history that is kept.'}</p>
+          <p class="muted">
+            {past.isReading
+              ? 'Reading the history…'
+              : `It has not changed within ${past.hasMore ? 'the revisions that were read' : 'the history that is kept'}.`}
+          </p>
         )}
         <ol class="field-changes">
           {changes.slice(0, 50).map(({ revision, value, before, isFirst }) => (
@@ -160,7 +165,11 @@ function Field({ line, past }: { line: Blamed; past: ReturnType<typeof usePast> 
             </li>
           ))}
         </ol>
-        {!past.isReading && !past.isComplete && <p class="faint small">Older revisions have been compacted.</p>}
+        {past.hasMore && !past.isReading ? (
+          <ReadMore past={past} />
+        ) : (
+          !past.isReading && !past.isComplete && <p class="faint small">Older revisions have been compacted.</p>
+        )}
       </div>
     </Card>
   )

@@ -12,6 +12,7 @@ import { Diff } from '../../parts/diff.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { YamlText } from '../../parts/yaml-line.tsx'
 import { Timeline } from '../history/timeline.tsx'
+import { ReadMore } from './read-more.tsx'
 
 type View = 'diff' | 'object'
 
@@ -117,10 +118,17 @@ export default function HistoryTab({ kind, object, onRestore }: { kind: Kind; ob
           ))}
         </section>
       )}
-      <p class="faint small">
+      <div class="row row-wrap faint small">
         {past.revisions.length} revisions.{' '}
-        {past.isReading ? 'Reading older ones…' : past.isComplete ? 'From its creation on.' : 'Older ones have been compacted.'}
-      </p>
+        {past.isReading
+          ? 'Reading older ones…'
+          : past.isComplete
+            ? 'From its creation on.'
+            : past.hasMore
+              ? ''
+              : 'Older ones have been compacted: --history-window decides how long they are kept.'}
+        {past.hasMore && !past.isReading && <ReadMore past={past} />}
+      </div>
     </div>
   )
 }

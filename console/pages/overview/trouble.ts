@@ -5,6 +5,7 @@ import { findKind, type Kind, listPath } from '../../core/discovery.ts'
 import { type Health, healthOf } from '../../core/health.ts'
 import { loadMetrics } from '../../core/metrics.ts'
 import { readMessage } from '../../core/scheduling.ts'
+import { now } from '../../core/time.ts'
 
 export type Trouble = {
   readonly key: string
@@ -49,7 +50,7 @@ export async function findTrouble(namespace: string, signal: AbortSignal): Promi
   ) => found.push({ key: `${kind.plural}/${object.metadata.uid}/${title}`, tone, title, detail, kind, object, since })
   for (const one of [...pods, ...namespaces, ...claims, ...volumes, ...deployments]) {
     const { deletionTimestamp, finalizers } = one.object.metadata
-    if (deletionTimestamp && Date.now() - Date.parse(deletionTimestamp) > STUCK_MS)
+    if (deletionTimestamp && now.peek() - Date.parse(deletionTimestamp) > STUCK_MS)
       add(
         'bad',
         'Deletion does not end',
@@ -73,7 +74,7 @@ export async function findTrouble(namespace: string, signal: AbortSignal): Promi
     const health = healthOf(one.object)
     if (
       health.tone === 'bad' ||
-      (health.tone === 'warn' && Date.now() - Date.parse(one.object.metadata.creationTimestamp ?? '') > STUCK_MS)
+      (health.tone === 'warn' && now.peek() - Date.parse(one.object.metadata.creationTimestamp ?? '') > STUCK_MS)
     )
       add(health.tone, health.text, health.detail ?? '', one)
   }

@@ -52,7 +52,7 @@ export class Console {
     this.#names = new PresentedNames(parts.presented)
     this.#sessions = new Sessions(clock, others)
     this.#codes = new Codes(clock, others)
-    this.#login = new Login({ sessions: this.#sessions, codes: this.#codes, authenticator, log })
+    this.#login = new Login({ clock, sessions: this.#sessions, codes: this.#codes, authenticator, log })
   }
 
   /** Answers a request whose path `isOfConsole`. */

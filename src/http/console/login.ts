@@ -1,5 +1,6 @@
 /** `/console/session` and `/console/codes`: who is logged in, login and logout, and codes that log another browser in. */
 import type { Authenticator } from '../../authn/authenticator.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { isObject } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { badRequest, methodNotAllowed, tooLarge, unauthorized } from '../../schema/status-error.ts'
@@ -13,6 +14,7 @@ import { hostOf } from './same-origin.ts'
 import type { Session, Sessions } from './sessions.ts'
 
 export type LoginParts = {
+  readonly clock: Clock
   readonly sessions: Sessions
   readonly codes: Codes
   readonly authenticator: Authenticator
@@ -47,7 +49,7 @@ export class Login {
       case 'GET':
       case 'HEAD': {
         const { session, user } = await this.visit(request)
-        return json(200, described(user, session))
+        return json(200, described(user, session, this.#parts.clock.now()))
       }
       case 'POST':
         return await this.#logIn(request)
@@ -88,7 +90,7 @@ export class Login {
     if (before !== undefined) await sessions.logOut(before)
     const { key, session } = sessions.begin(user.name, credential)
     log.info({ user: user.name, source: request.peer.address }, 'a session of the console was opened')
-    const response = json(200, described(user, session))
+    const response = json(200, described(user, session, this.#parts.clock.now()))
     return { ...response, headers: { ...response.headers, 'set-cookie': cookieOf(request, key, LIMITS.console.sessionMs / 1000) } }
   }
 
@@ -116,7 +118,13 @@ async function readLogin(request: Request): Promise<Readonly<Record<string, unkn
   throw badRequest(HOW)
 }
 
-const described = ({ name, groups }: User, { endsAt }: Session) => ({ user: name, groups, expires: new Date(endsAt).toISOString() })
+/** The page shows times of objects, which are the server's, so it has to know the server's time. */
+const described = ({ name, groups }: User, { endsAt }: Session, now: number) => ({
+  user: name,
+  groups,
+  expires: new Date(endsAt).toISOString(),
+  time: new Date(now).toISOString(),
+})
 
 const json = (status: number, value: object): Response => ({
   ...bytesResponse(status, 'application/json', Buffer.from(JSON.stringify(value))),

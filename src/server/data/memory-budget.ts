@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { DEFAULT_HISTORY, type HistoryLimits } from '../../cache/resource-cache.ts'
 import type { Limits } from '../../storage/quota.ts'
 import type { Config } from '../config.ts'
+import { historyAge } from './history-window.ts'
 
 const MIB = 2 ** 20
 
@@ -31,7 +32,7 @@ export function storeLimits({ quotaBackendBytes }: Config, memory: number): Limi
 
 export const objectBytes = (memory: number): number => partOf(memory, OBJECTS)
 
-export function historyLimits({ historyMs }: Config, memory: number): HistoryLimits {
+export function historyLimits(config: Config, memory: number): HistoryLimits {
   const totalBytes = partOf(memory, HISTORY)
-  return { ...DEFAULT_HISTORY, ageMs: historyMs, totalBytes, bytes: Math.min(DEFAULT_HISTORY.bytes, totalBytes) }
+  return { ...DEFAULT_HISTORY, ageMs: historyAge(config), totalBytes, bytes: Math.min(DEFAULT_HISTORY.bytes, totalBytes) }
 }

@@ -15,6 +15,7 @@ import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { Siblings } from '../processes/siblings.ts'
 import { claimData } from './data-identity.ts'
+import { historyAge } from './history-window.ts'
 import { historyLimits, objectBytes, storeLimits } from './memory-budget.ts'
 import { ObservedStore } from './observed-store.ts'
 import type { DataEncryption, EncryptionParts } from './open-encryption.ts'
@@ -182,9 +183,9 @@ function observe(store: Store, log: Log): OpenedStore {
 /** Compacts a store that no other server compacts. */
 const compactAlone =
   (observed: ObservedStore): OpenedStore['compact'] =>
-  ({ historyMs }, policy) => {
+  (config, policy) => {
     const { store } = observed
-    const compaction = startCompaction(store, { ...policy, maxAgeMs: historyMs, isPressed: () => isPressed(store) })
+    const compaction = startCompaction(store, { ...policy, maxAgeMs: historyAge(config), isPressed: () => isPressed(store) })
     observed.onFull = () => compaction.hurry()
     return compaction
   }

@@ -9,6 +9,7 @@ import { transformedFormat } from '../../storage/etcd/transformed-format.ts'
 import type { RecordTransformer } from '../../storage/record-transformer.ts'
 import type { Config } from '../config.ts'
 import type { OwnFiles } from '../files/own-files.ts'
+import { historyAge } from './history-window.ts'
 
 export type EtcdParts = {
   readonly files: OwnFiles
@@ -37,5 +38,5 @@ export async function openEtcd(config: Config, { files, catalog, transformer, lo
 }
 
 /** Compacts together with the other servers: history is kept for the configured time, and for at most twice as long. */
-export const compactEtcd = (store: EtcdStore, { historyMs }: Config, onError: (error: unknown) => void): AsyncDisposable =>
-  startSharedCompaction(store, { everyMs: historyMs, onError })
+export const compactEtcd = (store: EtcdStore, config: Config, onError: (error: unknown) => void): AsyncDisposable =>
+  startSharedCompaction(store, { everyMs: historyAge(config), onError })
