@@ -81,6 +81,42 @@ test('a plugin that changed or rejected a request is named', patient, async t =>
   assert.ok(mutated.some(({ plugin }: any) => plugin === 'DefaultTolerationSeconds'))
 })
 
+test('with details, an explanation has the time of each step, and the changes of those that made some', patient, async t => {
+  const server = await freshServer(t)
+  await policy(server, 'names', {})
+  await created(server, `${POLICIES}/mutatingadmissionpolicies`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'labels' },
+    spec: {
+      reinvocationPolicy: 'Never',
+      matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }] },
+      mutations: [
+        {
+          patchType: 'ApplyConfiguration',
+          applyConfiguration: { expression: 'Object{metadata: Object.metadata{labels: {"team": "blue"}}}' },
+        },
+      ],
+    },
+  })
+  await created(server, `${POLICIES}/mutatingadmissionpolicybindings`, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: 'labels' },
+    spec: { policyName: 'labels' },
+  })
+  const { steps } = await explained(server, configMap('bad'), { headers: { 'keelson-explain': 'admission;details' } })
+  const mutated = steps.find(({ policy }: any) => policy === 'labels')
+  assert.deepEqual(JSON.parse(mutated.patch), [{ op: 'add', path: '/metadata/labels', value: { team: 'blue' } }])
+  const rejected = steps.find(({ policy }: any) => policy === 'names')
+  assert.equal(rejected.outcome, 'rejected')
+  for (const { ms } of [mutated, rejected]) assert.match(ms, /^\d+\.\d{3}$/)
+  const plugin = steps.find(({ plugin }: any) => plugin === 'NamespaceLifecycle')
+  assert.deepEqual({ ...plugin, ms: '' }, { plugin: 'NamespaceLifecycle', outcome: 'unchanged', ms: '' })
+  const short = await explained(server, configMap('bad'))
+  assert.ok(!short.steps.some((step: any) => 'ms' in step || 'patch' in step || step.plugin === 'NamespaceLifecycle'))
+})
+
 test('an explanation is sent only on request, and only to users with permission', patient, async t => {
   const server = await freshServer(t)
   const plain = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a') })

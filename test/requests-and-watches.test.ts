@@ -84,6 +84,59 @@ test('requests are recorded from the first look on: users, objects, outcomes, an
   assert.equal((await ask(server, REQUESTS, { method: 'POST' })).status, 405)
 })
 
+test(
+  'bodies are recorded from the first look at bodies on, never those of Secrets and tokens, and are for those who may read the object',
+  patient,
+  async t => {
+    const server = await freshServer(t)
+    const bodies = (query = '') => ask(server, `${REQUESTS}/bodies${query}`)
+    const newest = async (path: string) => (await requestsOf(server)).findLast(each => each.path === path)
+    const of = ({ number, auditID }: { number: number; auditID: string }) => `?number=${number}&auditID=${auditID}`
+    await requestsOf(server)
+    await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('before') })
+    assert.equal((await bodies(of(await newest(CONFIG_MAPS)))).status, 404)
+    assert.equal((await bodies()).status, 200)
+    await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('seen', { key: 'a value' }) })
+    const request = await newest(CONFIG_MAPS)
+    assert.equal(request.hasBodies, true)
+    const { status, json } = await bodies(of(request))
+    assert.equal(status, 200)
+    assert.deepEqual(JSON.parse(json.request.text).data, { key: 'a value' })
+    assert.equal(JSON.parse(json.response.text).metadata.name, 'seen')
+    assert.equal((await bodies(`?number=${request.number}&auditID=another`)).status, 404)
+
+    const secrets = '/api/v1/namespaces/default/secrets'
+    await ask(server, secrets, { method: 'POST', body: { metadata: { name: 's' }, stringData: { password: 'hidden' } } })
+    await ask(server, `${secrets}/s`)
+    const token = '/api/v1/namespaces/default/serviceaccounts/default/token'
+    await ask(server, token, { method: 'POST', body: { spec: {} } })
+    const review = '/apis/authentication.k8s.io/v1/tokenreviews'
+    await ask(server, review, { method: 'POST', body: { spec: { token: 'hidden' } } })
+    for (const path of [secrets, `${secrets}/s`, token, review]) {
+      const secret = await newest(path)
+      assert.equal(secret.hasBodies, undefined, path)
+      assert.equal((await bodies(of(secret))).status, 404, path)
+    }
+
+    const large = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('large', { key: 'x'.repeat(100_000) }) })
+    assert.equal(large.status, 201)
+    const cut = (await bodies(of(await newest(CONFIG_MAPS)))).json
+    assert.ok(cut.request.bytes > 100_000 && cut.request.text === undefined)
+
+    const rbac = '/apis/rbac.authorization.k8s.io/v1'
+    const rules = [{ nonResourceURLs: [REQUESTS, `${REQUESTS}/bodies`], verbs: ['get'] }]
+    await ask(server, `${rbac}/clusterroles`, { method: 'POST', body: { metadata: { name: 'looks' }, rules } })
+    const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'dora' }]
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'looks' }
+    await ask(server, `${rbac}/clusterrolebindings`, { method: 'POST', body: { metadata: { name: 'looks' }, subjects, roleRef } })
+    const dora = { ...server, ...targetOf(server.kubeconfigFor('dora')) }
+    await eventually('dora may look', async () => ((await ask(dora, REQUESTS)).status === 200 ? true : undefined))
+    const refused = await ask(dora, `${REQUESTS}/bodies${of(request)}`)
+    assert.equal(refused.status, 403)
+    assert.match(refused.json.message, /cannot list resource "configmaps"/)
+  },
+)
+
 test('requests can be followed, filtered, as lines of JSON', patient, async t => {
   const server = await freshServer(t)
   const lines = await follow(t, server, `${REQUESTS}?watch=1&resource=configmaps&verb=create`)

@@ -26,6 +26,8 @@ type GridProps<T> = {
   readonly sort?: Sort | undefined
   onSort?(id: string): void
   onOpen?(row: T): void
+  /** One click opens a row, where nothing is left by it. */
+  readonly opensAtOnce?: boolean
   /** Keys of selected rows; without it rows cannot be selected. */
   readonly selected?: ReadonlySet<string>
   onSelect?(keys: ReadonlySet<string>): void
@@ -36,7 +38,20 @@ type GridProps<T> = {
 const ROW_PX = 34
 const AROUND = 12
 
-export function Grid<T>({ label, rows, columns, keyOf, sort, onSort, onOpen, selected, onSelect, isFaded, empty }: GridProps<T>) {
+export function Grid<T>({
+  label,
+  rows,
+  columns,
+  keyOf,
+  sort,
+  onSort,
+  onOpen,
+  opensAtOnce,
+  selected,
+  onSelect,
+  isFaded,
+  empty,
+}: GridProps<T>) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600 })
   const [activeKey, setActiveKey] = useState<string | undefined>(undefined)
@@ -131,7 +146,7 @@ export function Grid<T>({ label, rows, columns, keyOf, sort, onSort, onOpen, sel
       <div
         key={key}
         id={`row-${i}`}
-        class="grid-row"
+        class={opensAtOnce ? 'grid-row grid-row-opens' : 'grid-row'}
         role="row"
         aria-rowindex={i + 2}
         {...(isSelectable ? { 'aria-selected': isSelected } : {})}
@@ -142,6 +157,7 @@ export function Grid<T>({ label, rows, columns, keyOf, sort, onSort, onOpen, sel
           if ((event.target as Element).closest('a, button, input')) return
           setActiveKey(key)
           if (event.shiftKey || event.ctrlKey || event.metaKey) toggle(i, event.shiftKey)
+          else if (opensAtOnce) onOpen?.(row)
         }}
         onDblClick={() => onOpen?.(row)}
       >
@@ -205,10 +221,14 @@ export function Grid<T>({ label, rows, columns, keyOf, sort, onSort, onOpen, sel
                   role="columnheader"
                   aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : 'none'}
                 >
-                  <button type="button" class="grid-sort" onClick={() => onSort?.(id)} {...(description ? { title: description } : {})}>
-                    {title}
-                    {isSorted && <Icon name={sort.isDescending ? 'down' : 'up'} size={12} />}
-                  </button>
+                  {onSort ? (
+                    <button type="button" class="grid-sort" onClick={() => onSort(id)} {...(description ? { title: description } : {})}>
+                      {title}
+                      {isSorted && <Icon name={sort.isDescending ? 'down' : 'up'} size={12} />}
+                    </button>
+                  ) : (
+                    <span class="grid-title">{title}</span>
+                  )}
                 </div>
               )
             })}

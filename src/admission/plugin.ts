@@ -48,6 +48,7 @@ type Method<A> = (attributes: Attributes, argument: A) => Step<void> | void
 type TimedPlugin<A> = {
   readonly plugin: Plugin
   readonly method: Method<A>
+  readonly type: StepType
   readonly timer: Timer
   /** Counts a request over which it took no time. */
   readonly countIdle: CountIdle
@@ -70,6 +71,7 @@ class Phase<A> {
     this.#plugins = plugins.filter(methodOf).map(plugin => ({
       plugin,
       method: methodOf(plugin)!,
+      type,
       timer: observer.plugin(plugin.name, type),
       countIdle: observer.uninvolved([plugin.name], type),
     }))
@@ -164,26 +166,29 @@ class Timing<A> {
   }
 }
 
-function start<A>({ plugin, method }: TimedPlugin<A>, attributes: Attributes, argument: A): Step<void> | void {
+function start<A>(timed: TimedPlugin<A>, attributes: Attributes, argument: A): Step<void> | void {
+  const { plugin, method } = timed
   const { explanation } = attributes.ctx
   return explanation && !plugin.explains
-    ? explained(plugin, () => method(attributes, argument), { attributes, explanation })
+    ? explained(timed, () => method(attributes, argument), { attributes, explanation })
     : method(attributes, argument)
 }
 
-/** Runs a plugin and tells whether it changed or rejected the object. */
-function* explained(
-  { name: plugin }: Plugin,
+/** Runs a plugin and tells whether it changed or rejected the object; in detail, also that it did neither. */
+function* explained<A>(
+  { plugin: { name: plugin }, type }: TimedPlugin<A>,
   call: () => Step<void> | void,
   { attributes, explanation }: { readonly attributes: Attributes; readonly explanation: Explanation },
 ): Step<void> {
   const before = copyJson(attributes.object)
+  const since = performance.now()
   try {
     const work = call()
     if (work) yield* work
   } catch (error) {
-    explanation.add({ plugin, outcome: 'rejected', because: (error as Error).message })
+    explanation.add({ plugin, outcome: 'rejected', because: (error as Error).message }, { since })
     throw error
   }
-  if (!deepEqual(before, attributes.object)) explanation.add({ plugin, outcome: 'mutated' })
+  if (!deepEqual(before, attributes.object)) explanation.add({ plugin, outcome: 'mutated' }, { since, before, after: attributes.object })
+  else if (explanation.isDetailed) explanation.add({ plugin, outcome: type === 'admit' ? 'unchanged' : 'admitted' }, { since })
 }

@@ -1,6 +1,7 @@
 /** Endpoints beside the resources: health, version, metrics, discovery and OpenAPI. */
 import type { Catalog } from '../registry/catalog.ts'
 import { methodNotAllowed, noSuchResource } from '../schema/status-error.ts'
+import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
 import { bytesResponse, type Request, type Response, textResponse, withoutBody } from './message.ts'
 import type { Route } from './route.ts'
@@ -8,7 +9,7 @@ import type { Route } from './route.ts'
 /** Serves a path; undefined when it does not exist after all. */
 export type Endpoint = (
   request: Request,
-  at: { readonly path: string; readonly query: URLSearchParams },
+  at: { readonly path: string; readonly query: URLSearchParams; readonly user?: User | undefined },
 ) => Response | undefined | Promise<Response | undefined>
 
 export type EndpointRule = {
@@ -41,10 +42,10 @@ export class Endpoints {
     this.#below = rules.filter(r => r.below).sort((a, b) => b.path.length - a.path.length)
   }
 
-  async answer(request: Request, { path, query }: Extract<Route, { type: 'path' }>): Promise<Response> {
+  async answer(request: Request, { path, query }: Extract<Route, { type: 'path' }>, user?: User): Promise<Response> {
     if (path === '/' || path === '/index.html') return this.#index(request)
     const rule = this.#exact.get(path) ?? this.#below.find(r => path.startsWith(`${r.path}/`))
-    const found = await rule?.answer(request, { path, query })
+    const found = await rule?.answer(request, { path, query, user })
     if (rule === undefined || found === undefined) return this.#missing(path)
     if (rule.strict && !rule.everyMethod?.(path) && request.method !== 'GET') throw methodNotAllowed()
     return request.method === 'HEAD' ? withoutBody(found) : found

@@ -9,6 +9,8 @@ import { isRead } from './read-body.ts'
 
 /** Users that may `get` this path can see why requests were admitted or rejected. */
 const PERMISSION = { verb: 'get', path: '/explain/admission' }
+/** Asks for times and changes as well. */
+const DETAILED = 'admission;details'
 
 export const explain =
   (next: Handler, { authorizer, log }: { readonly authorizer: Authorizer; readonly log: Log }): Handler =>
@@ -18,7 +20,7 @@ export const explain =
     if (log.enabled('debug') && !isRead(route.call)) exchange.explanation = new Explanation()
     const wanted = header(request.headers, 'keelson-explain')
     if (wanted === undefined) return next(exchange)
-    if (wanted !== 'admission') {
+    if (wanted !== 'admission' && wanted !== DETAILED) {
       answerWith(exchange, 'only admission can be explained')
       return next(exchange)
     }
@@ -26,7 +28,7 @@ export const explain =
     const user = exchange.impersonator ?? exchange.user!
     return whenDone(authorizer.authorize(user, PERMISSION, request), decision => {
       if (decision.verdict === 'allow') {
-        const explanation = (exchange.explanation ??= new Explanation())
+        const explanation = (exchange.explanation = new Explanation({ isDetailed: wanted === DETAILED }))
         exchange.explain = () => explanation.toHeader()
       } else answerWith(exchange, forbidden(user, PERMISSION).message)
       return next(exchange)

@@ -1,17 +1,22 @@
 /**
  * `/keelson/v1/requests`: the last requests of all clients, and with `watch=1` each one as it is answered, as lines of JSON.
- * `/keelson/v1/watches`: the watches and connections that are open. Both show what everybody does, so each requires a permission of its
+ * `/keelson/v1/requests/bodies`: from the first look on, bodies are recorded; `?number=N&auditID=ID` has those of a request, for users who
+ * may read its object.
+ * `/keelson/v1/watches`: the watches and connections that are open. All show what everybody does, so each requires a permission of its
  * own, to `get` this nonResourceURL.
  */
+import { type Authorizer, forbidden } from '../authz/authorizer.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { badRequest, methodNotAllowed } from '../schema/status-error.ts'
+import { badRequest, methodNotAllowed, StatusError } from '../schema/status-error.ts'
 import type { EndpointRule } from './endpoints.ts'
 import { bytesResponse, type Outlet, type Request } from './message.ts'
 import type { OpenStreamReport, OpenStreams } from './observability/open-streams.ts'
+import type { RecordedBodies } from './observability/request-bodies.ts'
 import type { LoggedRequest, RequestLog } from './observability/request-log.ts'
 import type { OtherProcesses } from './other-processes.ts'
 
 export const REQUESTS_PATH = '/keelson/v1/requests'
+export const BODIES_PATH = `${REQUESTS_PATH}/bodies`
 export const WATCHES_PATH = '/keelson/v1/watches'
 
 export type RequestsParts = {
@@ -21,11 +26,12 @@ export type RequestsParts = {
   readonly process: number
   /** Undefined where this process is the whole server. */
   readonly others: OtherProcesses | undefined
+  readonly authorizer: Authorizer
   /** Ends those that follow requests. */
   readonly signal: AbortSignal
 }
 
-const [REQUESTS, STREAMS] = ['recorded-requests', 'open-streams'] as const
+const [REQUESTS, BODIES, STREAMS] = ['recorded-requests', 'recorded-bodies', 'open-streams'] as const
 /** Those who follow see a request at most this much later. */
 const FOLLOW_MS = 250
 
@@ -61,6 +67,7 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
         return json({ since, requests: found })
       },
     },
+    bodiesEndpoint(parts),
     {
       path: WATCHES_PATH,
       hidden: true,
@@ -73,6 +80,39 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
     },
   ]
 }
+
+type Wanted = { readonly number: number; readonly auditID: string }
+
+function bodiesEndpoint({ requests, others, authorizer }: RequestsParts): EndpointRule {
+  const { bodies } = requests
+  // A look at one process starts recording in all.
+  const own = (wanted: Wanted): RecordedBodies | undefined => {
+    requests.look()
+    bodies.look()
+    return bodies.find(wanted.number, wanted.auditID)
+  }
+  others?.answer(BODIES, wanted => JSON.stringify(own(JSON.parse(wanted) as Wanted) ?? null))
+  return {
+    path: BODIES_PATH,
+    hidden: true,
+    async answer(request, { query, user }) {
+      checkMethod(request)
+      const wanted = { number: Number(query.get('number') ?? 0), auditID: query.get('auditID') ?? '' }
+      const answers = (await others?.ask(BODIES, JSON.stringify(wanted))) ?? []
+      const found = own(wanted) ?? answers.map(text => JSON.parse(text) as RecordedBodies | null).find(each => each !== null)
+      if (wanted.auditID === '') return json({ since: new Date(bodies.since).toISOString() })
+      if (!found || !user) throw noSuchBodies()
+      const { resource, verb, ...texts } = found
+      const attributes = { verb: resource.name === '' ? 'list' : 'get', path: '', resource }
+      const { verdict } = await authorizer.authorize(user, attributes, request)
+      if (verdict !== 'allow') throw forbidden(user, attributes)
+      return json(texts)
+    },
+  }
+}
+
+const noSuchBodies = () =>
+  new StatusError(404, 'NotFound', 'the bodies of that request are not kept: they were recorded too long ago, or may not be', {})
 
 function checkMethod({ method }: Request): void {
   if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()

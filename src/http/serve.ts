@@ -184,7 +184,7 @@ function answerRoute(request: Request, route: Route, caller: Caller): MaybePromi
     case 'refused':
       throw route.error
     case 'path':
-      return caller.api.endpoints.answer(request, route)
+      return caller.api.endpoints.answer(request, route, caller.user)
     case 'call':
       return handleCall(request, route.call, caller)
   }

@@ -10,6 +10,7 @@ import type { Outlet, Response, ResponseHeaders } from './message.ts'
 import type { Fields, Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { OpenStreams } from './observability/open-streams.ts'
+import { hasPublicBodies, rememberBody } from './observability/request-bodies.ts'
 import type { RequestLog } from './observability/request-log.ts'
 import type { SlowRequests } from './observability/slow-requests.ts'
 
@@ -29,6 +30,7 @@ export const trace: Wrap =
   exchange => {
     const observed = metrics.begin(exchange.route)
     if (requestLog?.isRecording) exchange.stopwatch.isWatched = true
+    const sent = requestLog?.bodies.isRecording && hasPublicBodies(exchange) ? rememberBody(exchange.request) : undefined
     return whenDone(next(exchange), response => {
       const ms = exchange.stopwatch.total
       if (response.counted) metrics.count(observed, response.counted)
@@ -44,7 +46,7 @@ export const trace: Wrap =
         exchange.stopwatch.lap('encode')
         log.info({ ...fieldsOf(exchange, response, ms), phases: exchange.stopwatch.phases }, 'slow request')
       }
-      if (exchange.stopwatch.isWatched) requestLog?.note(exchange, response)
+      if (exchange.stopwatch.isWatched) requestLog?.note(exchange, response, sent)
       const { body } = response
       // The spread comes last: V8 makes a new hidden class for every object that begins with a spread and then adds other names.
       const headers = { 'audit-id': exchange.id, 'cache-control': 'no-cache, private', ...moreHeaders(exchange), ...response.headers }

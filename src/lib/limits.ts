@@ -74,6 +74,8 @@ export const LIMITS = {
    * they are recorded after the last look, and the bytes that wait for a client that follows them.
    */
   recordedRequests: { number: 2_000, bytes: 4 * MIB, textLength: 1_000, lookedAtMs: 300 * SECOND, unsentBytes: MIB },
+  /** Bodies that are recorded for those who look at requests: of all of them together, and of one. */
+  recordedBodies: { bytes: 4 * MIB, bodyBytes: 64 * KIB },
   /** Slow requests that are remembered. */
   slowRequests: 20,
   /** Writes of controllers and simulated nodes: in flight at once, and started in one iteration of the event loop. */
@@ -207,8 +209,11 @@ export const LIMITS = {
   durationLength: 4 * KIB,
   /** Nesting depth of a shard selector. */
   shardSelectorDepth: 100,
-  /** An explanation of admission: its steps, the length of a string in it, and the bytes of the header; every client accepts a header of that size. */
-  explanation: { steps: 200, textLength: 300, headerBytes: 8 * KIB },
+  /**
+   * An explanation of admission: its steps, the length of a string and of a patch in it, and the bytes of the header; every client accepts
+   * a header of that size.
+   */
+  explanation: { steps: 200, textLength: 300, patchLength: KIB, headerBytes: 8 * KIB },
   /** Characters of one regular expression. */
   patternLength: 16 * KIB,
   /** Instructions that all patterns of a CustomResourceDefinition may compile to; each takes a microsecond or two. */

@@ -33,3 +33,17 @@ test('a header has a bound, and says how many steps do not fit', () => {
   assert.equal(steps[0].policy, 'p')
   assert.equal(steps.length - 1 + Number(steps.at(-1).leftOut), 5001)
 })
+
+test('details are times and changes, as many as fit, and only where they were asked for', () => {
+  const [detailed, plain] = [new Explanation({ isDetailed: true }), new Explanation()]
+  const long = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key${i}`, 'x'.repeat(30)]))
+  for (const explanation of [detailed, plain])
+    explanation.add({ plugin: 'A', outcome: 'mutated' }, { since: performance.now(), before: {}, after: { big: 5n, ...long } })
+  const [step] = JSON.parse(detailed.toHeader())
+  const changes = JSON.parse(step.patch)
+  assert.deepEqual(changes[0], { op: 'add', path: '/big', value: 5 })
+  assert.ok(changes.length > 5 && step.patch.length <= 1024)
+  assert.equal(changes.length + Number(step.moreChanges), 101)
+  assert.deepEqual(Object.keys(detailed.steps[0]!), ['plugin', 'outcome', 'ms', 'moreChanges'])
+  assert.deepEqual(JSON.parse(plain.toHeader()), [{ plugin: 'A', outcome: 'mutated' }])
+})

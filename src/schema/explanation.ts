@@ -1,18 +1,28 @@
 /** Explains the decisions of admission: its steps, recorded on request, up to a limit. */
+import { changesBetween, type JsonChange } from '../lib/json-changes.ts'
 import { LIMITS } from '../lib/limits.ts'
 
 /** The decider and its outcome, such as `{ webhook: 'a.example.com', outcome: 'skipped', because: 'namespaceSelector' }`. */
 export type ExplanationStep = Readonly<Record<string, string>>
 
-const { steps: MAX_STEPS, textLength: MAX_TEXT, headerBytes: MAX_HEADER } = LIMITS.explanation
+/** Details of a step: the time at which it began, as `performance.now()` tells it, and the object before and after it. */
+export type StepDetails = { readonly since: number; readonly before?: unknown; readonly after?: unknown }
+
+const { steps: MAX_STEPS, textLength: MAX_TEXT, patchLength: MAX_PATCH, headerBytes: MAX_HEADER } = LIMITS.explanation
 
 export class Explanation {
+  /** Whether times and changes are recorded, and plugins without an effect as well. */
+  readonly isDetailed: boolean
   readonly #steps: ExplanationStep[] = []
   readonly #unrelated: ExplanationStep[] = []
   #left = 0
 
-  add(step: ExplanationStep): void {
-    this.#keep(this.#steps, step)
+  constructor({ isDetailed = false }: { readonly isDetailed?: boolean } = {}) {
+    this.isDetailed = isDetailed
+  }
+
+  add(step: ExplanationStep, details?: StepDetails): void {
+    this.#keep(this.#steps, step, this.isDetailed && details ? told(details) : undefined)
   }
 
   /** Adds a step that is shown only if there is space after all others: one that does not apply to such requests at all. */
@@ -20,9 +30,9 @@ export class Explanation {
     this.#keep(this.#unrelated, step)
   }
 
-  /** The steps in order, the unrelated ones last; the number of omitted ones comes at the end. */
+  /** The steps in order, the unrelated ones last; the number of omitted ones comes at the end. Without changes: they may have secrets. */
   get steps(): readonly ExplanationStep[] {
-    const all = [...this.#steps, ...this.#unrelated]
+    const all = [...this.#steps, ...this.#unrelated].map(({ patch: _, ...step }) => step as ExplanationStep)
     return this.#left === 0 ? all : [...all, leftOut(this.#left)]
   }
 
@@ -36,11 +46,32 @@ export class Explanation {
     return `[${[...all.slice(0, fitting), ...(left > 0 ? [asciiJson(leftOut(left))] : [])].join()}]`
   }
 
-  #keep(steps: ExplanationStep[], step: ExplanationStep): void {
+  #keep(steps: ExplanationStep[], step: ExplanationStep, details?: ExplanationStep): void {
     if (steps.length === MAX_STEPS) this.#left++
-    else steps.push(Object.fromEntries(Object.entries(step).map(([name, text]) => [name, shortened(text)])))
+    else steps.push({ ...Object.fromEntries(Object.entries(step).map(([name, text]) => [name, shortened(text)])), ...details })
   }
 }
+
+/** The time in milliseconds, and the change as a JSON Patch; `moreChanges` is the number of operations that did not fit. */
+function told({ since, before, after }: StepDetails): ExplanationStep {
+  const ms = (performance.now() - since).toFixed(3)
+  if (before === undefined || after === undefined) return { ms }
+  const fitting: string[] = []
+  let length = 2
+  let left = 0
+  for (const change of changesBetween(before, after)) {
+    const text = changeText(change)
+    if (left === 0 && length + text.length + 1 <= MAX_PATCH) {
+      fitting.push(text)
+      length += text.length + 1
+    } else left++
+  }
+  if (fitting.length + left === 0) return { ms }
+  return { ms, patch: `[${fitting.join()}]`, ...(left > 0 && { moreChanges: String(left) }) }
+}
+
+const changeText = (change: JsonChange): string =>
+  JSON.stringify(change, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
 
 const MAX_LEFT_OUT_LENGTH = 40
 const leftOut = (count: number): ExplanationStep => ({ leftOut: String(count) })

@@ -73,6 +73,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly doc?: string
   /** The warning that every response carries if the kind is deprecated. */
   readonly deprecated?: string
+  /** Its objects are secrets: bodies of requests are recorded for nobody. */
+  readonly isConfidential?: true
   /** The desired state, protobuf field 2, written even when empty. */
   readonly spec?: Type<S, boolean>
   /** The observed state, protobuf field 3, written only through its subresource. */

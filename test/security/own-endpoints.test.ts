@@ -47,6 +47,12 @@ const ROWS: readonly Attack[] = [
     send: 'GET /keelson/v1/requests',
     answer: 403,
   },
+  {
+    name: 'the bodies of requests, with the right to see requests and the rights on all objects',
+    mayAnywhere: ['* *', 'get /keelson/v1/requests'],
+    send: 'GET /keelson/v1/requests/bodies',
+    answer: 403,
+  },
   { name: 'the watches of everybody', send: 'GET /keelson/v1/watches', answer: 403 },
   { name: 'the watches of everybody, with the rights on all objects', mayAnywhere: ['* *'], send: 'GET /keelson/v1/watches', answer: 403 },
   { name: 'who may read secrets', send: 'GET /keelson/v1/access?verb=get&resource=secrets', answer: 403 },

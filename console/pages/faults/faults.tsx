@@ -1,22 +1,35 @@
 /** Faults of a server that was started with fault injection, with their hits; and its clock and state, where it lets clients set them. */
 import { useEffect, useState } from 'preact/hooks'
-import { may } from '../../core/access.ts'
 import { get, isNotFound, messageOf, send } from '../../core/api.ts'
-import { clock as timeText } from '../../core/time.ts'
-import { toast, toastError } from '../../core/toasts.ts'
+import { toast } from '../../core/toasts.ts'
 import { Badge, Card, Empty, Notice, Problem, Spinner, useAsync } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
-import { confirm } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
+import { change } from './change.ts'
+import { StateCards } from './state-cards.tsx'
 
 type Report = { id: string; fault: Record<string, unknown>; seen: number; hits: number }
 
-const PATH = '/keelson/faults'
+/** Where the server has faults: with fault injection, or with the endpoints for tests. */
+const PATHS = ['/keelson/faults', '/keelson/v1/faults']
 const LOOK_AGAIN_MS = 2_000
+
+type Found = { path: string; faults: readonly Report[] }
+
+async function readFaults(signal: AbortSignal): Promise<Found> {
+  for (const path of PATHS)
+    try {
+      const { faults } = await get<{ faults: Report[] }>(path, { signal })
+      return { path, faults }
+    } catch (error) {
+      if (!isNotFound(error) || path === PATHS.at(-1)) throw error
+    }
+  throw new Error('no path')
+}
 
 export default function FaultsPage() {
   useCrumbs([{ text: 'Faults and clock' }])
-  const { value, error, reload } = useAsync(signal => get<{ seed: number; faults: Report[] }>(PATH, { signal }), [])
+  const { value, error, reload } = useAsync(readFaults, [])
   useEffect(() => {
     const timer = setInterval(() => !document.hidden && reload(), LOOK_AGAIN_MS)
     return () => clearInterval(timer)
@@ -32,7 +45,8 @@ export default function FaultsPage() {
       {isOff && (
         <Empty icon="bolt" title="Faults are off">
           <p>
-            Start the server with <code>--enable-fault-injection</code> to add faults here.
+            Start the server with <code>--enable-fault-injection</code> to add faults here, or with <code>--test-endpoints</code> for
+            faults, the clock and snapshots.
           </p>
         </Empty>
       )}
@@ -46,7 +60,7 @@ export default function FaultsPage() {
                 <button
                   type="button"
                   class="button button-small button-danger"
-                  onClick={() => void change('Removed all faults', PATH, 'DELETE').then(reload)}
+                  onClick={() => void change('Removed all faults', value.path, 'DELETE').then(reload)}
                 >
                   Remove all
                 </button>
@@ -69,7 +83,7 @@ export default function FaultsPage() {
                     type="button"
                     class="button button-small button-icon"
                     aria-label={`Remove fault ${id}`}
-                    onClick={() => void change('Removed the fault', `${PATH}/${id}`, 'DELETE').then(reload)}
+                    onClick={() => void change('Removed the fault', `${value.path}/${id}`, 'DELETE').then(reload)}
                   >
                     <Icon name="trash" size={14} />
                   </button>
@@ -77,23 +91,12 @@ export default function FaultsPage() {
               ))}
             </ul>
           </Card>
-          <AddFault onAdded={reload} />
+          <AddFault path={value.path} onAdded={reload} />
         </div>
       )}
-      <ClockCard />
+      <StateCards />
     </div>
   )
-}
-
-async function change(done: string, path: string, method: string, body?: unknown): Promise<boolean> {
-  try {
-    await send(path, { method, ...(body === undefined ? {} : { body }) })
-    toast(done)
-    return true
-  } catch (error) {
-    toastError('Not done', error)
-    return false
-  }
 }
 
 const SELECTORS = ['verb', 'resource', 'kind', 'subresource', 'namespace', 'name', 'user', 'probability', 'times', 'skip']
@@ -127,7 +130,7 @@ const EFFECTS = {
   'restart before': { restart: 'before' },
 } as const
 
-function AddFault({ onAdded }: { onAdded(): void }) {
+function AddFault({ path, onAdded }: { path: string; onAdded(): void }) {
   const [effect, setEffect] = useState<keyof typeof EFFECTS>('status 500')
   const [fields, setFields] = useState<Record<string, string>>({
     verb: 'update',
@@ -146,7 +149,7 @@ function AddFault({ onAdded }: { onAdded(): void }) {
       ...Object.fromEntries(given.map(([name, value]) => [name, ['probability', 'times'].includes(name) ? Number(value) : value.trim()])),
     }
     try {
-      await send(PATH, { method: 'POST', body })
+      await send(path, { method: 'POST', body })
       toast('Added the fault')
       onAdded()
     } catch (failure) {
@@ -189,53 +192,6 @@ function AddFault({ onAdded }: { onAdded(): void }) {
           <Icon name="bolt" /> Add
         </button>
       </form>
-    </Card>
-  )
-}
-
-type ServerClock = { time: string; frozen: boolean }
-
-/** Shown where the server has the endpoints of tests. */
-function ClockCard() {
-  const { value, reload } = useAsync(signal => get<ServerClock>('/keelson/v1/clock', { signal }), [])
-  const mayReset = may({ verb: 'post', path: '/keelson/v1/reset' }).value
-  if (!value) return null
-  const set = (done: string, body: object) => void change(done, '/keelson/v1/clock', 'POST', body).then(reload)
-  return (
-    <Card title="Clock and state">
-      <div class="row row-wrap">
-        <b>{timeText(value.time)}</b>
-        {value.frozen && <Badge tone="info">frozen</Badge>}
-        {['1m', '1h', '24h'].map(step => (
-          <button type="button" class="button" key={step} onClick={() => set(`Advanced by ${step}`, { advance: step })}>
-            Advance {step}
-          </button>
-        ))}
-        <button
-          type="button"
-          class="button"
-          onClick={() => set(value.frozen ? 'The clock goes on' : 'The clock stands still', { frozen: !value.frozen })}
-        >
-          {value.frozen ? 'Let it go on' : 'Freeze'}
-        </button>
-        {mayReset && (
-          <button
-            type="button"
-            class="button button-danger"
-            onClick={() =>
-              void confirm({
-                title: 'Reset the server?',
-                body: <p>Its state becomes that after its start. Everything that was written since is gone.</p>,
-                action: 'Reset',
-                isDangerous: true,
-                run: () => send('/keelson/v1/reset', { method: 'POST' }),
-              }).then(isDone => isDone && location.reload())
-            }
-          >
-            Reset
-          </button>
-        )}
-      </div>
     </Card>
   )
 }

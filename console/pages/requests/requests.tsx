@@ -7,6 +7,8 @@ import { Badge, Card, CopyButton, Empty, Notice, Problem, Segments, Spinner, use
 import { useCrumbs } from '../../parts/crumbs.tsx'
 import { Grid, type GridColumn } from '../../parts/grid.tsx'
 import { Icon } from '../../parts/icons.tsx'
+import { Bodies, useBodyRecording } from './bodies.tsx'
+import { curlOf, kubectlOf } from './commands.ts'
 
 type Resource = { group: string; version: string; resource: string; subresource: string; namespace: string; name: string }
 type Logged = {
@@ -29,8 +31,7 @@ type Logged = {
   requestBytes?: number
   responseBytes?: number
   isLongRunning?: true
-  requestBody?: unknown
-  responseBody?: unknown
+  hasBodies?: true
 }
 
 const PATH = '/keelson/v1/requests'
@@ -135,6 +136,8 @@ function useRequests(isPaused: boolean): { requests: readonly Logged[]; error: u
   return { requests, error, missed }
 }
 
+const idOf = ({ auditID, number }: Logged): string => `${auditID}${number}`
+
 const nameOf = ({ resource, path }: Logged): string =>
   resource
     ? `${resource.resource}${resource.group ? `.${resource.group}` : ''}${resource.subresource ? `/${resource.subresource}` : ''}`
@@ -149,6 +152,7 @@ function Live() {
   const [text, setText] = useState('')
   const [chosen, setChosen] = useState<string | undefined>(undefined)
   const { requests, error, missed } = useRequests(isPaused)
+  const bodies = useBodyRecording()
   const shown = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean)
     const fits = (one: Logged) => {
@@ -199,7 +203,7 @@ function Live() {
     ...CLIENT_COLUMNS,
     { id: 'ms', title: 'Duration', width: '10rem', cell: one => <Phases request={one} slowest={slowest} /> },
   ]
-  const details = requests.find(({ auditID, number }) => `${auditID}${number}` === chosen)
+  const details = requests.find(request => idOf(request) === chosen)
   return (
     <>
       <div class="toolbar">
@@ -217,6 +221,17 @@ function Live() {
         <button type="button" class="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           <Icon name={isPaused ? 'play' : 'pause'} /> {isPaused ? 'Go on' : 'Pause'}
         </button>
+        {bodies.isAllowed && (
+          <button
+            type="button"
+            class="button"
+            aria-pressed={bodies.isOn}
+            title="Record bodies of requests from now on. Secrets and tokens are never recorded."
+            onClick={bodies.toggle}
+          >
+            <Icon name="file" /> {bodies.isOn ? 'Recording bodies' : 'Record bodies'}
+          </button>
+        )}
         <span class="muted small" role="status">
           {shown.length} requests{missed > 0 ? `, ${missed} missed` : ''}
         </span>
@@ -226,8 +241,9 @@ function Live() {
         label="Requests"
         rows={shown}
         columns={columns}
-        keyOf={({ auditID, number }) => `${auditID}${number}`}
-        onOpen={({ auditID, number }) => setChosen(`${auditID}${number}`)}
+        keyOf={idOf}
+        onOpen={request => setChosen(idOf(request))}
+        opensAtOnce
         empty={
           <Empty icon="network" title="No requests yet">
             <p>Requests are recorded while somebody looks at this page.</p>
@@ -312,44 +328,19 @@ function Details({ request, onClose }: { request: Logged; onClose(): void }) {
               </>
             ))}
           </dl>
-          {[kubectlOf(request), curlOf(request)].map(command => (
+          {request.phases && Object.keys(request.phases).length === 0 && <p class="muted">The phases of this request were not measured.</p>}
+          {[kubectlOf(request), curlOf(request, location.origin)].map(command => (
             <div class="row" key={command}>
               <code class="chip grow">{command}</code>
               <CopyButton text={command} label={`Copy as ${command.split(' ')[0]}`} />
             </div>
           ))}
-          {request.requestBody !== undefined && <pre class="code request-body">{JSON.stringify(request.requestBody, null, 2)}</pre>}
         </div>
       </div>
+      {request.hasBodies && <Bodies key={idOf(request)} number={request.number} auditID={request.auditID} />}
     </Card>
   )
 }
-
-const quoted = (text: string): string => (/^[\w./:=,@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
-
-function kubectlOf({ resource, verb, path, query, user }: Logged): string {
-  const as = ` --as ${quoted(user)}`
-  if (!resource) return `kubectl get --raw ${quoted(path + (query ? `?${query}` : ''))}${as}`
-  const type = `${resource.resource}${resource.group ? `.${resource.group}` : ''}`
-  const place = resource.namespace ? ` -n ${quoted(resource.namespace)}` : ''
-  const selectors = new URLSearchParams(query)
-  const labels = selectors.get('labelSelector') ? ` -l ${quoted(selectors.get('labelSelector')!)}` : ''
-  const fields = selectors.get('fieldSelector') ? ` --field-selector ${quoted(selectors.get('fieldSelector')!)}` : ''
-  const words: Record<string, string> = {
-    get: 'get',
-    list: 'get',
-    watch: 'get --watch',
-    delete: 'delete',
-    deletecollection: 'delete --all',
-    create: 'create -f FILE',
-    update: 'replace -f FILE',
-    patch: 'patch -p PATCH',
-  }
-  return `kubectl ${words[verb] ?? verb} ${type}${resource.name ? ` ${quoted(resource.name)}` : ''}${resource.subresource ? ` --subresource ${resource.subresource}` : ''}${place}${labels}${fields}${as}`
-}
-
-const curlOf = ({ method, path, query }: Logged): string =>
-  `curl --cacert ca.pem --cert client.pem --key client.key -X ${method} ${quoted(`${location.origin}${path}${query ? `?${query}` : ''}`)}`
 
 type Open = {
   auditID: string

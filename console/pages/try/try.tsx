@@ -5,13 +5,14 @@ import { ApiError, type KubeObject, messageOf, send } from '../../core/api.ts'
 import { type Kind, kindOf, listPath, objectPath } from '../../core/discovery.ts'
 import { namespace as current } from '../../core/namespace.ts'
 import { forPeople, yamlText } from '../../core/yaml-lines.ts'
-import { Badge, Card, Causes, Empty, Notice, Spinner, type Tone } from '../../parts/basics.tsx'
+import { Badge, Card, Causes, Empty, Notice, Spinner } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
 import { Diff } from '../../parts/diff.tsx'
 import { EditorLoading, useEditor } from '../../parts/editor/lazy.tsx'
 import { warningsOf } from '../../parts/editor/validation.ts'
 import { Icon } from '../../parts/icons.tsx'
 import type { Step } from '../object/review.tsx'
+import { Waterfall } from './waterfall.tsx'
 
 const EXAMPLE = {
   apiVersion: 'v1',
@@ -179,7 +180,7 @@ async function tryIt(draft: any, verb: Verb, as: { user: string; groups: readonl
     method: VERBS[verb],
     ...(verb === 'delete' ? {} : { body: verb === 'apply' ? JSON.stringify(draft) : draft }),
     ...(verb === 'apply' ? { type: 'application/apply-patch+yaml' } : verb === 'patch' ? { type: 'application/merge-patch+json' } : {}),
-    headers: { 'Keelson-Explain': 'admission', ...impersonation },
+    headers: { 'Keelson-Explain': 'admission;details', ...impersonation },
   })
   let [result, error, headers]: [KubeObject | undefined, unknown, Headers | undefined] = [undefined, undefined, undefined]
   try {
@@ -251,9 +252,7 @@ function OutcomeView({ outcome, verb }: { outcome: Outcome; verb: Verb }) {
               {binding && <div class="small">{binding}</div>}
             </div>
           </li>
-          {steps.map((step, i) => (
-            <StepView key={i} step={step} />
-          ))}
+          <Waterfall steps={steps} />
           {!error && (
             <li class="waterfall-step">
               <Badge tone="good">done</Badge>
@@ -272,39 +271,5 @@ function OutcomeView({ outcome, verb }: { outcome: Outcome; verb: Verb }) {
   )
 }
 
-const TONES: Readonly<Record<string, Tone>> = {
-  mutated: 'violet',
-  allowed: 'good',
-  unchanged: 'good',
-  admitted: 'good',
-  skipped: 'plain',
-  rejected: 'bad',
-  failed: 'bad',
-  'failed and ignored': 'warn',
-  warned: 'warn',
-  audited: 'warn',
-}
-
 const nameOf = (step: Step): string =>
   step['policy'] ? `policy ${step['policy']}` : step['webhook'] ? `webhook ${step['webhook']}` : `plugin ${step['plugin']}`
-
-function StepView({ step }: { step: Step }) {
-  const { outcome = '', because, leftOut } = step
-  if (leftOut) return <li class="waterfall-step faint">{leftOut} more steps did not fit.</li>
-  return (
-    <li class="waterfall-step" data-skipped={outcome === 'skipped'}>
-      <Badge tone={TONES[outcome] ?? 'plain'}>{outcome}</Badge>
-      <div class="grow wrap-anywhere">
-        <b>{step['policy'] ?? step['webhook'] ?? step['plugin']}</b>{' '}
-        <span class="muted small">
-          {step['policy'] ? 'policy' : step['webhook'] ? 'webhook' : 'plugin'}
-          {step['binding'] ? `, binding ${step['binding']}` : ''}
-          {step['configuration'] ? `, configuration ${step['configuration']}` : ''}
-        </span>
-        {because && <div class="small">{outcome === 'skipped' ? `does not match: ${because}` : because}</div>}
-        {step['patch'] && <code class="small">{step['patch']}</code>}
-      </div>
-      {step['ms'] && <span class="muted small nowrap">{step['ms']} ms</span>}
-    </li>
-  )
-}

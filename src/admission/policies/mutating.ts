@@ -151,7 +151,8 @@ function* mutate(
   }
   const changed = !deepEqual(before, attributes.object)
   if (!faults.some(fault => fault.binding === binding)) count('no_error')
-  attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: changed ? 'mutated' : 'unchanged' })
+  const details = { since: begun, before, after: attributes.object }
+  attributes.ctx.explanation?.add({ ...named(policy, binding), outcome: changed ? 'mutated' : 'unchanged' }, details)
   return changed
 }
 

@@ -81,11 +81,14 @@ function* validateBy(policies: readonly Candidate<ValidatingPolicy>[], attribute
         const name = `${policy.name}/${key}`
         annotations.set(name, (annotations.get(name) ?? new Set()).add(value))
       }
-      attributes.ctx.explanation?.add({
-        ...named(policy, binding),
-        ...(param && { param: [param.metadata.namespace, param.metadata.name].filter(Boolean).join('/') }),
-        ...outcomeOf({ skippedBy, decisions, failedAnnotations, actions: binding!.actions }),
-      })
+      attributes.ctx.explanation?.add(
+        {
+          ...named(policy, binding),
+          ...(param && { param: [param.metadata.namespace, param.metadata.name].filter(Boolean).join('/') }),
+          ...outcomeOf({ skippedBy, decisions, failedAnnotations, actions: binding!.actions }),
+        },
+        { since: begun },
+      )
     }
   }
   for (const [key, values] of annotations) attributes.annotate(key, [...values].join(', '))

@@ -139,19 +139,22 @@ function* mutate(
       JSON.stringify({ configuration, webhook: name, mutated: changed }),
     )
   }
+  const since = performance.now()
   const outcome = yield* waitFor(timedCall({ webhook, request }, { type: 'admit', parts }))
   if (outcome.outcome !== 'allowed') {
     if (outcome.outcome === 'failed' && webhook.failsOpen)
       attributes.annotate(`failed-open.mutation.webhook.admission.k8s.io/round_${round}_index_${index}`, webhook.name)
     note(false)
-    settleFailure(webhook, outcome, { attributes, type: 'admit', observer })
+    settleFailure(webhook, outcome, { attributes, type: 'admit', observer, since })
     return false
   }
+  const before = attributes.object
   const { patch, patchType } = outcome.response
-  const patched = patch !== '' && (yield* applyPatch(patch, { patchType, webhook, request, observer }))
+  const patched = patch !== '' && (yield* applyPatch(patch, { patchType, webhook, request, observer, since }))
   if (patched) notePatch(attributes, { patch, webhook, round, index })
   note(patched)
-  attributes.ctx.explanation?.add({ ...named(webhook), outcome: patched ? 'mutated' : 'allowed' })
+  const details = { since, before, after: attributes.object }
+  attributes.ctx.explanation?.add({ ...named(webhook), outcome: patched ? 'mutated' : 'allowed' }, details)
   return patched
 }
 
@@ -172,7 +175,8 @@ function* applyPatch(
     webhook,
     request,
     observer,
-  }: { patchType: string; webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver },
+    since,
+  }: { patchType: string; webhook: Webhook; request: VersionedRequest; observer: AdmissionObserver; since: number },
 ): Step<boolean> {
   const { attributes, object } = request
   const failed = (why: string) => ({
@@ -189,6 +193,7 @@ function* applyPatch(
       attributes,
       type: 'admit',
       observer,
+      since,
     })
     return false
   }
@@ -198,7 +203,7 @@ function* applyPatch(
       `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
     )
   if (patchType !== 'JSONPatch') {
-    settleFailure(webhook, failed(`unsupported patch type ${JSON.stringify(patchType)}`), { attributes, type: 'admit', observer })
+    settleFailure(webhook, failed(`unsupported patch type ${JSON.stringify(patchType)}`), { attributes, type: 'admit', observer, since })
     return false
   }
   let document: Json
@@ -241,15 +246,16 @@ async function validate(
   { index, parts }: { index: number; parts: WebhookParts },
 ): Promise<Error | undefined> {
   const { attributes } = request
+  const since = performance.now()
   const outcome = await timedCall({ webhook, request }, { type: 'validating', parts })
   if (outcome.outcome === 'allowed') {
-    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'allowed' })
+    attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'allowed' }, { since })
     return undefined
   }
   if (outcome.outcome === 'failed' && webhook.failsOpen)
     attributes.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, webhook.name)
   try {
-    settleFailure(webhook, outcome, { attributes, type: 'validating', observer: parts.observer })
+    settleFailure(webhook, outcome, { attributes, type: 'validating', observer: parts.observer, since })
     return undefined
   } catch (error) {
     return error as Error
@@ -260,18 +266,23 @@ async function validate(
 function settleFailure(
   webhook: Webhook,
   outcome: Exclude<CallOutcome, { outcome: 'allowed' }>,
-  { attributes, type, observer }: { attributes: Attributes; type: 'admit' | 'validating'; observer: AdmissionObserver },
+  {
+    attributes,
+    type,
+    observer,
+    since,
+  }: { attributes: Attributes; type: 'admit' | 'validating'; observer: AdmissionObserver; since: number },
 ): void {
   const { name, failsOpen } = webhook
   const { operation, ctx } = attributes
   if (outcome.outcome === 'rejected') {
-    ctx.explanation?.add({ ...named(webhook), outcome: 'rejected', because: outcome.error.message })
+    ctx.explanation?.add({ ...named(webhook), outcome: 'rejected', because: outcome.error.message }, { since })
     // A request that is rejected without an answer, as a dry run for a webhook with side effects, is rejected by the server itself.
     const errorType = outcome.response ? 'no_error' : 'apiserver_internal_error'
     observer.webhookRejected({ name, type, operation, errorType, code: codeOf(outcome) })
     throw outcome.error
   }
-  ctx.explanation?.add({ ...named(webhook), outcome: failsOpen ? 'failed and ignored' : 'failed', because: outcome.message })
+  ctx.explanation?.add({ ...named(webhook), outcome: failsOpen ? 'failed and ignored' : 'failed', because: outcome.message }, { since })
   if (failsOpen) {
     observer.webhookFailedOpen({ name, type, message: outcome.message })
     if (attributes.signal.aborted) throw timedOut('Timeout: request did not complete within requested timeout')

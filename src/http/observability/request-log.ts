@@ -7,6 +7,8 @@ import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
 import { type Exchange, isConnect, isLongRunning } from '../exchange.ts'
 import { header, type Response } from '../message.ts'
+import { RequestBodies, type SentBody } from './request-bodies.ts'
+import { WhileLookedAt } from './while-looked-at.ts'
 
 export type LoggedRequest = {
   /** Counts the requests of a process. */
@@ -42,6 +44,8 @@ export type LoggedRequest = {
   readonly requestBytes?: number
   readonly responseBytes?: number
   readonly isLongRunning?: true
+  /** Its bodies were recorded: `/keelson/v1/requests/bodies` has them for some time. */
+  readonly hasBodies?: true
 }
 
 /** A guess: an object, its fields, and two bytes for each character of its texts. */
@@ -50,31 +54,36 @@ const BYTES_OF_RECORD = 600
 const OWN_PATHS = '/keelson/v1/requests'
 
 export class RequestLog {
-  /** Read for each request. */
-  isRecording = false
+  /** Bodies, where somebody asks for them. */
+  readonly bodies: RequestBodies
   readonly #clock: Clock
+  readonly #lookedAt: WhileLookedAt
   #records: { readonly request: LoggedRequest; readonly bytes: number }[] = []
   #bytes = 0
   #number = 0
-  #lookedAt = 0
-  #since = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.bodies = new RequestBodies(clock)
+    this.#lookedAt = new WhileLookedAt(clock, () => {
+      this.#records = []
+      this.#bytes = 0
+    })
+  }
+
+  /** Read for each request. */
+  get isRecording(): boolean {
+    return this.#lookedAt.isOn
   }
 
   /** Somebody looks: from now on requests are recorded. */
   look(): void {
-    this.#lookedAt = this.#clock.now()
-    if (this.isRecording) return
-    this.isRecording = true
-    this.#since = this.#lookedAt
-    this.#endLater(LIMITS.recordedRequests.lookedAtMs)
+    this.#lookedAt.look()
   }
 
   /** The time at which recording began, in milliseconds since the epoch. */
   get since(): number {
-    return this.#since
+    return this.#lookedAt.since
   }
 
   /** The number of the newest request. */
@@ -87,14 +96,16 @@ export class RequestLog {
     return this.#records.filter(({ request }) => request.number > number).map(({ request }) => request)
   }
 
-  note(exchange: Exchange, response: Response): void {
+  /** `sent` is there while bodies are recorded. */
+  note(exchange: Exchange, response: Response, sent?: SentBody): void {
     if (exchange.route.attributes.path.startsWith(OWN_PATHS)) return
-    const request = describe(exchange, response, { number: ++this.#number, now: this.#clock.now() })
+    const request = describe(exchange, response, { number: ++this.#number, now: this.#clock.now(), hasBodies: sent !== undefined })
     const { path, query = '', userAgent, user, groups } = request
     const bytes = BYTES_OF_RECORD + 2 * (path.length + query.length + userAgent.length + user.length + groups.join().length)
     this.#records.push({ request, bytes })
     this.#bytes += bytes
     this.#makeRoom()
+    if (sent) this.bodies.note(request.number, exchange, { sent, response })
   }
 
   /** Removes a tenth at once: an array is not made for removals from its front. */
@@ -104,20 +115,11 @@ export class RequestLog {
     const removed = this.#records.splice(0, Math.ceil(this.#records.length / 10))
     for (const each of removed) this.#bytes -= each.bytes
   }
-
-  #endLater(ms: number): void {
-    const look = () => {
-      const left = this.#lookedAt + LIMITS.recordedRequests.lookedAtMs - this.#clock.now()
-      if (left > 0) return this.#endLater(left)
-      this.isRecording = false
-      this.#records = []
-      this.#bytes = 0
-    }
-    this.#clock.after(ms, look, { isRoutine: true })
-  }
 }
 
-function describe(exchange: Exchange, { status, body }: Response, { number, now }: { number: number; now: number }): LoggedRequest {
+type Noted = { readonly number: number; readonly now: number; readonly hasBodies: boolean }
+
+function describe(exchange: Exchange, { status, body }: Response, { number, now, hasBodies }: Noted): LoggedRequest {
   const { request, route, id, user, impersonator, stopwatch } = exchange
   const { verb, path, resource } = route.attributes
   const ms = stopwatch.total
@@ -153,6 +155,7 @@ function describe(exchange: Exchange, { status, body }: Response, { number, now 
     ...(Number.isSafeInteger(requestBytes) && { requestBytes }),
     ...(responseBytes !== undefined && { responseBytes }),
     ...(isLongRunning(exchange) && { isLongRunning: true }),
+    ...(hasBodies && { hasBodies: true }),
   }
 }
 

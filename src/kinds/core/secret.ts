@@ -19,6 +19,7 @@ export const Secret = defineKind({
   scope: 'Namespaced',
   names: { plural: 'secrets' },
   doc: 'Data that not everyone may read.',
+  isConfidential: true,
   fields: {
     immutable: [5, bool.optional(), 'When true, only metadata can be changed from then on.'],
     data: [2, mapOf(bytes), 'Bytes by key, written in base64.'],

@@ -117,6 +117,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
       streams: openStreams,
       process: siblings?.number ?? 1,
       others: siblings && otherProcesses(siblings),
+      authorizer: parts.authorizer,
       signal,
     }),
     accessEndpoint({ permittedBy: parts.permittedBy, config }),
