@@ -1,5 +1,5 @@
 /** The entry of the console: the session, the frame, and the page of the address. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { type ComponentType, render } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { forgetAccess } from './core/access.ts'
@@ -8,7 +8,7 @@ import { discover, discoveryError, kinds } from './core/discovery.ts'
 import { startKeys, useShortcuts } from './core/keys.ts'
 import { loadNamespaces } from './core/namespace.ts'
 import { navigate, path, startRouter } from './core/router.ts'
-import { resume, session } from './core/session.ts'
+import { resume, returnByCertificate, session } from './core/session.ts'
 import { startTheme } from './core/theme.ts'
 import { PAGES, type PageProps, pageOf } from './pages/index.ts'
 import { Empty, Problem, Spinner } from './parts/basics.tsx'
@@ -24,10 +24,20 @@ const loginProblem = signal('')
 
 function App() {
   if (session.value === undefined) return <main class="login" aria-busy="true" />
-  if (session.value === null || isSignedOut.value)
-    return <Login problem={isSignedOut.value ? 'The session has ended. Log in again.' : loginProblem.value} />
-  return <Console key={session.value.user} />
+  if (session.value === null) return <Login problem={loginProblem.value} />
+  return (
+    <>
+      <div class={isSignedOut.value ? 'put-aside' : 'in-front'}>
+        <Console key={session.value.user} />
+      </div>
+      {isSignedOut.value && <Login problem="The session has ended, perhaps with the server. Log in again: this page goes on as it is." />}
+    </>
+  )
 }
+
+effect(() => {
+  if (isSignedOut.value) void returnByCertificate()
+})
 
 const REREAD_DISCOVERY_MS = 30_000
 

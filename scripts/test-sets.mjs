@@ -3,7 +3,15 @@
 
 /** Files that `npm test` leaves out, by the reason: they take long, or need more programs than most machines have. */
 export const LEFT_OUT = {
-  'drives a browser': ['test/console/browser.test.ts', 'test/console/lists-and-objects.test.ts', 'test/console/other-pages.test.ts'],
+  'drives a browser': [
+    'test/console/actions.test.ts',
+    'test/console/browser.test.ts',
+    'test/console/every-page.test.ts',
+    'test/console/large-lists.test.ts',
+    'test/console/lists-and-objects.test.ts',
+    'test/console/other-pages.test.ts',
+    'test/console/requests.test.ts',
+  ],
   'kills servers again and again': [
     'src/storage/embedded/crash.test.ts',
     'src/storage/etcd/failures.test.ts',

@@ -1,5 +1,5 @@
 /** How an object is doing, in a word and a tone: from its phase and conditions, whatever its kind. */
-import type { KubeObject } from './api.ts'
+import type { KubeObject } from './object.ts'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain'
 export type Health = { readonly tone: Tone; readonly text: string; readonly detail?: string }

@@ -1,6 +1,7 @@
 /** The past of lists: which revisions the server keeps, the writes to a kind between them, and the list as it was. */
-import { ApiError, get, type KubeObject, lines, send, type WatchEvent } from './api.ts'
+import { ApiError, get, lines, send, type WatchEvent } from './api.ts'
 import { type Kind, listPath } from './discovery.ts'
+import type { KubeObject } from './object.ts'
 import { writerOf } from './owners.ts'
 
 export type Write = {

@@ -3,7 +3,8 @@
  * from the last revision, with back-off, and a revision that is gone is listed anew.
  */
 import { type Signal, signal } from '@preact/signals'
-import { ApiError, get, type KubeObject, lines, type ObjectMeta, send, type WatchEvent } from './api.ts'
+import { ApiError, get, isSignedOut, lines, send, type WatchEvent } from './api.ts'
+import type { KubeObject, ObjectMeta } from './object.ts'
 import { now } from './time.ts'
 
 export type LiveState =
@@ -169,6 +170,11 @@ export function liveList(options: LiveOptions): LiveList {
           revision = undefined
           continue
         }
+        if (code === 401) {
+          if (state.value.phase === 'live') state.value = { phase: 'behind', since: now.peek() }
+          await signedIn(abort.signal)
+          continue
+        }
         // The same request would be refused again.
         if (code >= 400 && code < 500 && code !== 429) {
           state.value = { phase: 'failed', error }
@@ -208,6 +214,17 @@ function tableRow({ cells, object }: TableRow): Row {
 function objectRow(object: KubeObject): Row {
   delete object.metadata.managedFields
   return { key: keyOf(object.metadata), metadata: object.metadata, cells: [], object }
+}
+
+/** Resolves when somebody has logged in again. */
+function signedIn(abort: AbortSignal): Promise<void> {
+  let stop = () => {}
+  return new Promise<void>(resolve => {
+    stop = isSignedOut.subscribe(isOut => {
+      if (!isOut) resolve()
+    })
+    abort.addEventListener('abort', () => resolve())
+  }).finally(() => stop())
 }
 
 export function pause(ms: number, abort: AbortSignal): Promise<void> {
@@ -264,13 +281,19 @@ export function liveObject(path: string, list: string, name: string): LiveObject
         failures = 0
         if (mayWatch)
           await follow(read.metadata.resourceVersion ?? '').catch(error => {
-            if (error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429) mayWatch = false
+            if (error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429 && error.code !== 401)
+              mayWatch = false
             else throw error
           })
         else await pause(POLL_MS, abort.signal)
       } catch (error) {
         if (abort.signal.aborted) return
         const code = error instanceof ApiError ? error.code : 0
+        if (code === 401) {
+          if (state.value.phase === 'live') state.value = { phase: 'behind', since: now.peek() }
+          await signedIn(abort.signal)
+          continue
+        }
         if (code === 404 && object.value) {
           state.value = { phase: 'deleted' }
           return

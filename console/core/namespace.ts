@@ -1,6 +1,7 @@
 /** The namespace that lists begin with, kept by the browser; and the namespaces there are. */
 import { effect, signal } from '@preact/signals'
-import { get, type KubeObject } from './api.ts'
+import { get } from './api.ts'
+import type { KubeObject } from './object.ts'
 
 const KEY = 'keelson-namespace'
 

@@ -1,5 +1,5 @@
 /** Field managers of an object: which manager owns which field, by the paths of its YAML lines. */
-import type { KubeObject, ManagedFields } from './api.ts'
+import type { KubeObject, ManagedFields } from './object.ts'
 import { itemStep, type Path } from './yaml-lines.ts'
 
 export type Owner = { readonly manager: string; readonly operation: string; readonly time: string; readonly subresource: string }

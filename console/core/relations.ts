@@ -1,7 +1,8 @@
 /** How the objects of a namespace belong together: owners, selectors, and what pods use. */
-import { get, type KubeObject } from './api.ts'
+import { get } from './api.ts'
 import { findKind, type Kind, listable, listPath } from './discovery.ts'
 import { type Health, healthOf } from './health.ts'
+import type { KubeObject } from './object.ts'
 
 export type Item = { readonly id: string; readonly kind: Kind; readonly object: KubeObject; readonly health: Health }
 export type EdgeType = 'owns' | 'selects' | 'uses' | 'scales' | 'routes to' | 'holds'

@@ -1,5 +1,6 @@
 /** The revisions of an object that the server's history keeps, with their writers. */
-import { ApiError, get, type KubeObject } from './api.ts'
+import { ApiError, get } from './api.ts'
+import type { KubeObject } from './object.ts'
 import { type Owner, writerOf } from './owners.ts'
 
 export type Writer = { readonly user: string; readonly time: string }

@@ -53,13 +53,25 @@ export async function resume(): Promise<void> {
   }
 }
 
+/** After the end of a session, as by a restart of the server, a certificate of the browser opens another one for the same user. */
+export async function returnByCertificate(): Promise<void> {
+  try {
+    const found = await ask('POST', {})
+    if (found?.user === session.peek()?.user) began(found!)
+    else await ask('DELETE')
+  } catch {
+    // The login is shown.
+  }
+}
+
 /** Logs in with a one-time code or a token; with neither, by the browser's client certificate. */
 export async function login(credentials: { code: string } | { token: string } | Record<string, never>): Promise<void> {
   try {
     const found = (await ask('POST', credentials)) ?? (await ask('GET'))
     if (found) began(found)
   } catch (error) {
-    session.value = null
+    // What a user of an ended session has on the page stays until somebody else logs in.
+    if (!isSignedOut.peek()) session.value = null
     throw error
   }
 }

@@ -92,7 +92,7 @@ function writeBlock(lines: YamlLine[], value: unknown, indent: string, path: Pat
   for (const key of sorted) {
     const item = (value as Record<string, unknown>)[key]
     const below = [...path, key]
-    const head = `${start}${plain(key)}:`
+    const head = `${start}${/^[\w./][\w./@+-]*$/.test(key) ? plain(key) : quoted(key)}:`
     if (isBlock(item)) {
       lines.push({ text: head, path: below, isOpening: true })
       writeBlock(lines, item, Array.isArray(item) ? indent : `${indent}  `, below, '')
@@ -133,13 +133,15 @@ function plain(text: string): string {
   const isPlain =
     text !== '' &&
     !/^[\s\-?:,[\]{}#&*!|>'"%@`]/.test(text.replace(/^[-?:](?=[^\s])/, 'x')) &&
-    !/: |:$| #|\s$/.test(text) &&
+    // Brackets are plain text in blocks, but the editor's parser takes some of them for flow collections.
+    !/: |:$| #|\s$|[[\]{}]/.test(text) &&
     !['timestamp', 'null', 'bool', 'int', 'float', 'merge'].includes(resolveScalar(text).tag)
-  return isPlain
-    ? text
-    : text.includes("'") && !text.includes('"') && !text.includes('\\')
-      ? `"${text}"`
-      : `'${text.replaceAll("'", "''")}'`
+  return isPlain ? text : quoted(text)
+}
+
+function quoted(text: string): string {
+  if (ESCAPED.test(text)) return JSON.stringify(text)
+  return text.includes("'") && !text.includes('"') && !text.includes('\\') ? `"${text}"` : `'${text.replaceAll("'", "''")}'`
 }
 
 /** The value at a path, or undefined. */

@@ -1,6 +1,7 @@
 /** Whether a list or object follows the server, or is behind. */
+import { duration } from '../core/duration.ts'
 import type { LiveState } from '../core/live.ts'
-import { duration, now } from '../core/time.ts'
+import { now } from '../core/time.ts'
 
 export function LiveMark({ state }: { state: LiveState | { phase: 'deleted' } }) {
   if (state.phase === 'live')

@@ -1,10 +1,11 @@
 /** The command palette: jumps to any page, kind, object or action. And the list of keys. */
 import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { get, type KubeObject } from '../core/api.ts'
+import { get } from '../core/api.ts'
 import { type Kind, listable, listPath, qualifiedName } from '../core/discovery.ts'
 import { shortcuts } from '../core/keys.ts'
 import { namespace, namespaces } from '../core/namespace.ts'
+import type { KubeObject } from '../core/object.ts'
 import { navigate, toCreate, toList, toObject } from '../core/router.ts'
 import { nextTheme } from '../core/theme.ts'
 import { PAGES } from '../pages/index.ts'

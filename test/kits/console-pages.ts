@@ -41,7 +41,7 @@ export async function consoleAt(given: InBrowser, server: Target, path: string, 
 export const sees = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor({ state: 'visible' })
 
 /** The row of a table that has a text. */
-export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text }).first()
+export const rowOf = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text }).first()
 
 let source: string | undefined
 

@@ -1,5 +1,5 @@
 /** Why a pod does not fit on a node, filter by filter, computed from the present objects as the scheduler's filters would. */
-import type { KubeObject } from '../../core/api.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { quantity, short } from '../../core/quantity.ts'
 
 export type Verdict = { readonly plugin: string; readonly isFit: boolean; readonly reason: string }

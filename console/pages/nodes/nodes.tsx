@@ -1,9 +1,9 @@
 /** Nodes with their pods and resources, devices with the claims that hold them, and why a pod or claim waits. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { KubeObject } from '../../core/api.ts'
 import { findKind, type Kind, listPath } from '../../core/discovery.ts'
 import { healthOf } from '../../core/health.ts'
 import { type LiveList, liveList } from '../../core/live.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { quantity, short } from '../../core/quantity.ts'
 import { href, query, setQuery, toObject } from '../../core/router.ts'
 import { readMessage } from '../../core/scheduling.ts'

@@ -1,7 +1,7 @@
 /** The tab *Who set this*: the object with a margin of managers, users and times; choosing a line shows the earlier values of its field. */
 import { useMemo, useState } from 'preact/hooks'
-import type { KubeObject } from '../../core/api.ts'
 import { type Kind, objectPath } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { ownerAt, ownersOf } from '../../core/owners.ts'
 import { changesOfField, lastChangeOf, usePast } from '../../core/past.ts'
 import { colourOf } from '../../core/revisions.ts'

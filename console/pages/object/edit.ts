@@ -1,6 +1,7 @@
 /** Edits of an object: the text of the editor, the object that is sent, and the conflicts between a draft and the present object. */
-import type { KubeObject } from '../../core/api.ts'
+
 import type { Kind } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { itemStep, type Path, valueAt } from '../../core/yaml-lines.ts'
 
 /** Fields of metadata that only the server sets. */

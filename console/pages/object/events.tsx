@@ -1,7 +1,7 @@
 /** Events about an object, newest first, as they happen. */
 import { useEffect, useState } from 'preact/hooks'
-import type { KubeObject } from '../../core/api.ts'
 import { type LiveList, liveList } from '../../core/live.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { Age, Badge, Card, Table } from '../../parts/basics.tsx'
 
 export function Events({ object }: { object: KubeObject }) {

@@ -1,8 +1,8 @@
 /** The history of an object: a slider over its revisions, the difference between any two, and restore as an edit. */
 import { useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
-import type { KubeObject } from '../../core/api.ts'
 import { type Kind, objectPath } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { usePast } from '../../core/past.ts'
 import { colourOf } from '../../core/revisions.ts'
 import { age, clock, now } from '../../core/time.ts'

@@ -1,7 +1,8 @@
 /** The logs of a pod, followed. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type KubeObject, lines, messageOf, send } from '../../core/api.ts'
+import { lines, messageOf, send } from '../../core/api.ts'
 import { type Kind, objectPath } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { Notice } from '../../parts/basics.tsx'
 import { Icon } from '../../parts/icons.tsx'
 

@@ -1,11 +1,11 @@
 /** One object: its summary, YAML, writers of fields, history, relations and logs, and the actions that its kind has. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { KubeObject } from '../../core/api.ts'
 import { findKind, type Kind, listPath, objectPath } from '../../core/discovery.ts'
 import { healthOf } from '../../core/health.ts'
 import { useShortcuts } from '../../core/keys.ts'
 import { type LiveObject, liveObject } from '../../core/live.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { groupFromPath, query, setQuery, toList } from '../../core/router.ts'
 import { Age, Badge, Menu, Problem, Spinner } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'

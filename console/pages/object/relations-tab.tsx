@@ -1,7 +1,8 @@
 /** The relations of one object: its owners and dependents as a tree, what it selects, uses and is used by. */
 import { useEffect } from 'preact/hooks'
-import { type KubeObject, messageOf } from '../../core/api.ts'
+import { messageOf } from '../../core/api.ts'
 import type { Kind } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { type EdgeType, type Item, loadRelations, outsideOf, type Relations } from '../../core/relations.ts'
 import { href, toObject } from '../../core/router.ts'
 import { Badge, Card, Notice, ObjectLink, RefLink, Spinner, useAsync } from '../../parts/basics.tsx'

@@ -1,6 +1,7 @@
 /** Review before a save: the difference that the server would store, the changes of admission marked, and conflicts field by field. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { ApiError, type Cause, type KubeObject, send } from '../../core/api.ts'
+import { ApiError, type Cause, send } from '../../core/api.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { ownerAt, ownersOf } from '../../core/owners.ts'
 import { forPeople, pathText, scalarText, valueAt } from '../../core/yaml-lines.ts'
 import { Badge, Causes, Notice, Segments, Spinner } from '../../parts/basics.tsx'

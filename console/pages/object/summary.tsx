@@ -1,7 +1,8 @@
 /** The summary of an object: how it is, its conditions, its metadata, and the main facts of its spec and status. */
-import type { KubeObject } from '../../core/api.ts'
+
 import { findKind, type Kind } from '../../core/discovery.ts'
 import { type Condition, conditionTone, healthOf } from '../../core/health.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { href, toList, toObject } from '../../core/router.ts'
 import { clock } from '../../core/time.ts'
 import { scalarText } from '../../core/yaml-lines.ts'

@@ -1,6 +1,7 @@
 /** Why a pod is not scheduled: the scheduler's reasons, with the number of nodes that each rules out. */
-import type { KubeObject } from '../../core/api.ts'
+
 import type { Condition } from '../../core/health.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { href } from '../../core/router.ts'
 import { readMessage } from '../../core/scheduling.ts'
 import { Notice } from '../../parts/basics.tsx'

@@ -1,8 +1,8 @@
 /** The YAML of an object: completion and documentation from its schema, checks by dry runs while typing, review, save. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
-import type { KubeObject } from '../../core/api.ts'
 import { type Kind, objectPath } from '../../core/discovery.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { loadSchema } from '../../core/openapi.ts'
 import { guardLeaving } from '../../core/router.ts'
 import { toast } from '../../core/toasts.ts'

@@ -1,9 +1,10 @@
 /** Finds trouble: pods that no node takes or that fail, deletions that do not end, webhooks and aggregated APIs that fail. */
-import type { KubeObject } from '../../core/api.ts'
+
 import { get } from '../../core/api.ts'
 import { findKind, type Kind, listPath } from '../../core/discovery.ts'
 import { type Health, healthOf } from '../../core/health.ts'
 import { loadMetrics } from '../../core/metrics.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { readMessage } from '../../core/scheduling.ts'
 import { now } from '../../core/time.ts'
 

@@ -1,8 +1,9 @@
 /** Requests of all clients as they are answered, with the time of their phases; and the watches that are open. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { get, isForbidden, isNotFound, lines, messageOf, send } from '../../core/api.ts'
+import { millis } from '../../core/duration.ts'
 import { query, setQuery } from '../../core/router.ts'
-import { age, clock, millis, now } from '../../core/time.ts'
+import { age, clock, now } from '../../core/time.ts'
 import { Badge, Card, CopyButton, Empty, Notice, Problem, Segments, Spinner, useAsync } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
 import { Grid, type GridColumn } from '../../parts/grid.tsx'

@@ -1,9 +1,10 @@
 /** Tries a request without a write, with any manifest and as any user: whether it is allowed, the binding that allows it, and the effects of admission. */
 import { useMemo, useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
-import { ApiError, type KubeObject, messageOf, send } from '../../core/api.ts'
+import { ApiError, messageOf, send } from '../../core/api.ts'
 import { type Kind, kindOf, listPath, objectPath } from '../../core/discovery.ts'
 import { namespace as current } from '../../core/namespace.ts'
+import type { KubeObject } from '../../core/object.ts'
 import { forPeople, yamlText } from '../../core/yaml-lines.ts'
 import { Badge, Card, Causes, Empty, Notice, Spinner } from '../../parts/basics.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'

@@ -1,6 +1,6 @@
 /** The steps of admission, one below the other: who decided what, when it began and how long it took, and its changes. */
 import { useState } from 'preact/hooks'
-import { millis } from '../../core/time.ts'
+import { millis } from '../../core/duration.ts'
 import { Badge, type Tone } from '../../parts/basics.tsx'
 import type { Step } from '../object/review.tsx'
 import { type Change, changesIn } from './changes.ts'

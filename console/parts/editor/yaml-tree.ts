@@ -101,7 +101,7 @@ function read(reader: Reader, node: SyntaxNode, path: string): unknown {
     case 'QuotedLiteral':
       return quoted(source)
     case 'BlockLiteral':
-      return block(source)
+      return block(text, node)
     case 'Literal':
     case 'Key':
       return plainValue(source.replace(/[ \t]*\n[ \t]*/g, ' ').trim())
@@ -156,34 +156,65 @@ const ESCAPES: Readonly<Record<string, string>> = {
 function quoted(source: string): string {
   const isSingle = source.startsWith("'")
   const inner = source.slice(1, source.endsWith(source[0]!) && source.length > 1 ? -1 : undefined)
-  const folded = inner.replace(/[ \t]*\n([ \t]*\n)*[ \t]*/g, breaks =>
+  const joined = inner.replace(/[ \t]*\n([ \t]*\n)*[ \t]*/g, breaks =>
     breaks.match(/\n/g)!.length > 1 ? '\n'.repeat(breaks.match(/\n/g)!.length - 1) : ' ',
   )
-  if (isSingle) return folded.replaceAll("''", "'")
-  return folded.replace(/\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g, (_, x, u, long, one) =>
+  if (isSingle) return joined.replaceAll("''", "'")
+  return joined.replace(/\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g, (_, x, u, long, one) =>
     one === undefined ? String.fromCodePoint(Number.parseInt(x ?? u ?? long, 16)) : (ESCAPES[one] ?? one),
   )
 }
 
-function block(source: string): string {
-  const [head = '', ...lines] = source.split('\n')
-  const isFolded = head.startsWith('>')
-  const explicit = /[1-9]/.exec(head)?.[0]
-  const first = lines.find(line => line.trim() !== '') ?? ''
-  // An indicator counts from the parent, which is two columns less in all that this console writes.
-  const indent = /^ */.exec(first)![0].length
-  const depth = explicit === undefined ? indent : Math.min(indent, shortest(lines))
-  const body = lines.map(line => line.slice(depth))
-  let text = isFolded ? body.join('\n').replace(/(\S)\n(?=\S)/g, '$1 ') : body.join('\n')
-  text = text.replace(/\n*$/, '')
-  if (head.includes('-')) return text
-  const trailing = /\n*$/.exec(source)![0].length
-  return head.includes('+') ? text + '\n'.repeat(Math.max(1, trailing)) : `${text}\n`
+/** A literal or folded block. Its lines are taken from the text itself: the tree leaves blank lines at its end out. */
+function block(text: string, node: SyntaxNode): string {
+  const [head = '', ...following] = text.slice(node.from).split('\n')
+  // The text behind the last line break is no line.
+  if (following.at(-1) === '') following.pop()
+  const outer = columnOf(text, node)
+  const indentOf = (line: string) => /^ */.exec(line)![0].length
+  const explicit = /^[|>][-+]?([1-9])/.exec(head)?.[1]
+  const first = following.find(line => line.trim() !== '')
+  const indent =
+    explicit === undefined ? Math.max(outer + 1, first === undefined ? 0 : indentOf(first)) : Math.max(0, outer) + Number(explicit)
+  const end = following.findIndex(line => line.trim() !== '' && indentOf(line) < indent)
+  const lines = (end < 0 ? following : following.slice(0, end)).map(line => line.slice(indent))
+  const blank = lines.length - 1 - lines.findLastIndex(line => line !== '')
+  const content = lines.slice(0, lines.length - blank)
+  const body = head.startsWith('>') ? folded(content) : content.join('\n')
+  if (/^[|>][1-9]?-/.test(head)) return body
+  const isKept = /^[|>][1-9]?\+/.test(head)
+  if (content.length === 0) return isKept ? '\n'.repeat(blank) : ''
+  return `${body}\n${isKept ? '\n'.repeat(blank) : ''}`
 }
 
-function shortest(lines: readonly string[]): number {
-  const lengths = lines.filter(line => line.trim() !== '').map(line => /^ */.exec(line)![0].length)
-  return lengths.length === 0 ? 0 : Math.min(...lengths)
+/** The column of the mapping or list that a value is in; -1 at the top. */
+function columnOf(text: string, { parent }: SyntaxNode): number {
+  if (!parent || parent.name === 'Document') return -1
+  const lineStart = text.lastIndexOf('\n', parent.from - 1) + 1
+  // An item begins at or behind its dash.
+  if (parent.name === 'Item') return text.lastIndexOf('-', parent.from) - lineStart
+  if (parent.name === 'Pair') return parent.from - lineStart
+  return columnOf(text, parent)
+}
+
+/** Lines become one, but for those that are indented further; a blank line is a line break. */
+function folded(lines: readonly string[]): string {
+  let text = ''
+  let before: string | undefined
+  let blank = 0
+  for (const line of lines) {
+    if (line === '') {
+      blank++
+      continue
+    }
+    const isApart = /^[ \t]/.test(line) || (before !== undefined && /^[ \t]/.test(before))
+    if (before === undefined) text += '\n'.repeat(blank)
+    else text += isApart ? '\n'.repeat(blank + 1) : blank === 0 ? ' ' : '\n'.repeat(blank)
+    text += line
+    before = line
+    blank = 0
+  }
+  return text
 }
 
 /** The span of a field, or of the nearest one around it that is in the text. `spec.containers[0].image`, as errors name it. */

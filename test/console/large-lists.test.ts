@@ -1,0 +1,105 @@
+// Lists of the console in Chromium at size, and pages that stay open while the server is away.
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { ask, CONFIG_MAPS, configMap, eventually, serverOfFile, startProcess, targetOf } from '../kit.ts'
+import { closeBrowserAfterwards, testInBrowser } from '../kits/browser.ts'
+import { codeOf } from '../kits/console.ts'
+import { consoleAt, create, rowOf, sees } from '../kits/console-pages.ts'
+
+const server = serverOfFile({ console: true, controllers: ['none'] })
+closeBrowserAfterwards()
+
+const PODS = '/api/v1/namespaces/default/pods'
+const MAX_ROWS = 100
+
+const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'main', image: 'main:1' }] } })
+const shownRows = (page: Page) => page.locator('.grid-body [role=row]').count()
+
+testInBrowser('50,000 rows are read in portions and scrolled to the last, with few of them in the document', async given => {
+  const total = 50_000
+  const { page, goto } = await consoleAt(given, server, '/')
+  const row = (i: number) => {
+    const metadata = {
+      name: `map-${String(i).padStart(5, '0')}`,
+      namespace: 'default',
+      uid: `uid-${i}`,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    }
+    return { cells: [metadata.name, 1, '1d'], object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata } }
+  }
+  const columnDefinitions = ['Name', 'Data', 'Age'].map((name, i) => ({
+    name,
+    type: i === 1 ? 'integer' : 'string',
+    priority: 0,
+    format: i === 0 ? 'name' : '',
+  }))
+  // The rows are made up: to store so many would take longer than all other tests of the console.
+  await page.route(/\/console\/api\/api\/v1\/namespaces\/default\/configmaps\?/, route => {
+    const query = new URL(route.request().url()).searchParams
+    if (query.has('watch')) return
+    const from = Number(query.get('continue') ?? 0)
+    const to = Math.min(total, from + Number(query.get('limit') ?? total))
+    const metadata = { resourceVersion: '1', ...(to < total && { continue: String(to), remainingItemCount: total - to }) }
+    const rows = Array.from({ length: to - from }, (_, i) => row(from + i))
+    return route.fulfill({ json: { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata, columnDefinitions, rows } })
+  })
+  await goto('/list/core/v1/configmaps?ns=default')
+  await rowOf(page, 'map-00000').waitFor()
+  await eventually('all rows are counted', async () =>
+    (await page.getByRole('grid').getAttribute('aria-rowcount')) === String(total + 1) ? true : undefined,
+  )
+  assert.ok((await shownRows(page)) <= MAX_ROWS)
+  await page.getByRole('grid').focus()
+  await page.keyboard.press('End')
+  await rowOf(page, 'map-49999').waitFor()
+  assert.ok((await shownRows(page)) <= MAX_ROWS)
+  // In the middle as well, by the scroll bar.
+  await page.getByRole('grid').evaluate((grid: any) => grid.scrollTo(0, grid.scrollHeight / 2))
+  await rowOf(page, /map-2[45]\d{3}/).waitFor()
+  assert.ok((await shownRows(page)) <= MAX_ROWS)
+})
+
+testInBrowser('10,000 pods appear while the page is open, and it stays usable', async given => {
+  const total = 10_000
+  const { page } = await consoleAt(given, server, '/list/core/v1/pods?ns=default')
+  await sees(page, 'Live')
+  const creating = Array.from({ length: 20 }, async (_, worker) => {
+    for (let i = worker; i < total; i += 20) await create(server, PODS, pod(`pod-${String(i).padStart(5, '0')}`))
+  })
+  await page.getByLabel('Filter by name').fill('pod-000')
+  await rowOf(page, 'pod-00001').waitFor()
+  await Promise.all(creating)
+  await page.getByLabel('Filter by name').fill('')
+  await eventually('all rows', async () =>
+    (await page.getByRole('grid').getAttribute('aria-rowcount')) === String(total + 1) ? true : undefined,
+  )
+  assert.ok((await shownRows(page)) <= MAX_ROWS)
+  await page.getByLabel('Filter by name').fill('pod-09999')
+  await rowOf(page, 'pod-09999').waitFor()
+  await ask(server, `${PODS}/pod-09999?gracePeriodSeconds=0`, { method: 'DELETE' })
+  await rowOf(page, 'pod-09999').waitFor({ state: 'detached' })
+})
+
+testInBrowser('a page says that it is behind while the server is away, and goes on by itself: at once with a certificate', async given => {
+  const first = await startProcess(given.t)
+  const { cert, key } = targetOf(first.kubeconfig).credentials
+  const clientCertificates = [{ origin: first.url, cert: Buffer.from(cert), key: Buffer.from(key) }]
+  const [certified, coded] = [await given.open({ clientCertificates }), await given.open()]
+  for (const { page } of [certified, coded]) {
+    await page.goto(`${first.url}/console/list/core/v1/configmaps?ns=default#code=${await codeOf(first)}`)
+    await sees(page, 'Live')
+    await page.getByLabel('Filter by name').fill('a')
+  }
+  await first.stop()
+  for (const { page } of [certified, coded]) await sees(page, /Behind by .*, reconnecting/)
+  const second = await startProcess(given.t, { dataDir: first.dataDir, port: first.port })
+  await create(second, CONFIG_MAPS, configMap('after'))
+  await rowOf(certified.page, 'after').waitFor()
+  await sees(certified.page, 'Live')
+  // The session ended with the server; whoever has no certificate logs in, and the page is as it was.
+  await sees(coded.page, /The session has ended/)
+  const account = { metadata: { name: 'visitor' } }
+  await create(second, '/api/v1/namespaces/default/serviceaccounts', account)
+  await coded.page.goto(`${second.url}/console/list/core/v1/configmaps?ns=default#code=${await codeOf(second)}`)
+  await rowOf(coded.page, 'after').waitFor()
+})
