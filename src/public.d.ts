@@ -598,6 +598,19 @@ export interface ServerOptions {
   readonly groupDomain?: string
   /** Feature gates of Kubernetes, as `A=true,B=false`. */
   readonly featureGates?: string
+  /**
+   * Versions and resources of the API to turn on or off, as `resource.k8s.io/v1beta1=true,apps/v1/daemonsets=false`; `api/all`, `api/ga`,
+   * `api/beta` and `api/alpha` stand for all versions of that stage. Default: the stable versions.
+   */
+  readonly runtimeConfig?: string
+  /** The release of Kubernetes whose versions and feature gates are served, 1.34 to 1.37. Default: 1.37. */
+  readonly emulatedVersion?: string
+  /** The oldest release of Kubernetes that must be able to read the records. Default: the one before the emulated release. */
+  readonly minCompatibilityVersion?: string
+  /** Serve, of an emulated release, also the newer versions of its resources. Default: false. */
+  readonly emulationForwardCompatible?: boolean
+  /** Serve, of an emulated release, also newer versions that `runtimeConfig` names. Default: false. */
+  readonly runtimeConfigEmulationForwardCompatible?: boolean
   /** Controllers to run: `*` for all, names, `-name` for all but one, `none`. Default: all. */
   readonly controllers?: readonly string[]
   /** Simulated nodes, on which pods run without containers; none with the controllers `none`. Default: 1. */

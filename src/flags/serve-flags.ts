@@ -375,6 +375,38 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: every('featureGates', values => items(values).join(',')),
   },
   {
+    name: 'runtime-config',
+    takes: 'KEY=BOOL,…',
+    doc: 'versions and resources of the API to turn on or off: GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all, api/ga, api/beta, api/alpha (default api/ga=true)',
+    read: every('runtimeConfig', values => items(values).join(',')),
+  },
+  {
+    name: 'emulated-version',
+    takes: 'VERSION',
+    doc: 'release of Kubernetes whose versions and feature gates are served, 1.34 to 1.37 (default 1.37)',
+    read: every('emulatedVersion', values => items(values).join(',')),
+  },
+  {
+    name: 'min-compatibility-version',
+    takes: 'VERSION',
+    doc: 'oldest release that must be able to read the records (default: the one before the emulated release)',
+    read: every('minCompatibilityVersion', values => items(values).join(',')),
+  },
+  {
+    name: 'emulation-forward-compatible',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'serve newer versions of the resources of an emulated release, too (default false)',
+    read: bool('emulationForwardCompatible'),
+  },
+  {
+    name: 'runtime-config-emulation-forward-compatible',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'serve newer versions than the emulated release has, if --runtime-config names them (default false)',
+    read: bool('runtimeConfigEmulationForwardCompatible'),
+  },
+  {
     name: 'controllers',
     takes: 'LIST',
     doc: 'controllers to run: * (default) for all, their names, -NAME for all but one with *, or none',

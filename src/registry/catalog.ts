@@ -6,11 +6,14 @@ export class Catalog {
   readonly #byPath = new Map<string, Resource>()
   /** The same by group, version and plural: a lookup builds no key, and every request does two. */
   readonly #byGroup = new Map<string, Map<string, Map<string, Resource>>>()
+  /** Built-in resources that are not served, by path: the server's own components can use them all the same. */
+  readonly #unserved = new Map<string, Resource>()
   #version = 0
   #kinds: { readonly version: number; readonly byKind: ReadonlyMap<string, Resource> } | undefined
 
-  constructor(resources: Iterable<Resource> = []) {
+  constructor(resources: Iterable<Resource> = [], unserved: Iterable<Resource> = []) {
     for (const r of resources) this.add(r)
+    for (const r of unserved) this.#unserved.set(pathOf(r), r)
   }
 
   add(resource: Resource): void {
@@ -35,6 +38,11 @@ export class Catalog {
 
   find(group: string, version: string, plural: string): Resource | undefined {
     return this.#byGroup.get(group)?.get(version)?.get(plural)
+  }
+
+  /** The same for the server's own components, whether or not clients are served. */
+  findKnown(group: string, version: string, plural: string): Resource | undefined {
+    return this.find(group, version, plural) ?? this.#unserved.get(pathOf({ group, version, plural }))
   }
 
   /** The resource of an apiVersion and kind. Built-in kinds come first: no definition can replace them. */
@@ -82,7 +90,8 @@ export class Catalog {
     const found = new Set<string>()
     const all = [...this]
     const storedVersion = (resource: Resource) => resource.conversion?.storedVersion ?? resource
-    for (const resource of [...all.filter(r => !r.conversion), ...all.filter(r => r.conversion).map(storedVersion)]) {
+    const unserved = [...this.#unserved.values()].filter(r => !r.conversion)
+    for (const resource of [...all.filter(r => !r.conversion), ...unserved, ...all.filter(r => r.conversion).map(storedVersion)]) {
       if (found.has(resource.prefix)) continue
       found.add(resource.prefix)
       yield resource
@@ -106,7 +115,7 @@ export class Catalog {
   }
 }
 
-const pathOf = ({ group, version, plural }: Resource) => `${group}/${version}/${plural}`
+const pathOf = ({ group, version, plural }: Pick<Resource, 'group' | 'version' | 'plural'>) => `${group}/${version}/${plural}`
 
 /** Stable before beta before alpha, then the higher number first: v2, v1, v1beta2, v1beta1, v1alpha1. */
 export function byPreference(a: string, b: string): number {

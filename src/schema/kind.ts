@@ -3,6 +3,7 @@ import type { NameCheck } from '../lib/names.ts'
 import type { Claims } from './claims.ts'
 import type { Column, RowCondition } from './columns.ts'
 import type { CustomSchema } from './custom-schema.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import type { AnyObject, Envelope } from './object-meta.ts'
 import type { FieldError, FieldErrors, Ref } from './refs.ts'
 import type { DefaultingContext, RequestContext, ReviewContext } from './request-context.ts'
@@ -71,6 +72,12 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
     readonly categories?: readonly string[]
   }
   readonly doc?: string
+  /** The releases that serve this version; without it, every release that can be emulated does. */
+  readonly lifecycle?: Lifecycle
+  /** The feature gate that must be on for the kind to be served. */
+  readonly gate?: string
+  /** Further versions with the same fields, defaults and rules. A version with other fields is a kind of its own, with a `conversion`. */
+  readonly otherVersions?: Readonly<Record<string, Lifecycle>>
   /** The warning that every response carries if the kind is deprecated. */
   readonly deprecated?: string
   /** Its objects are secrets: bodies of requests are recorded for nobody. */
@@ -190,3 +197,17 @@ export function defineKind<S = never, St = never, const F extends Fields = Recor
 ): Kind<KObject<S, St, F>> {
   return Object.freeze({ name: `${def.kind}.${def.version}.${def.group}`, def }) as Kind<KObject<S, St, F>>
 }
+
+/** A kind and its other versions with the same fields, each as a kind. */
+export function* eachVersion(kind: Kind<any>): Iterable<Kind<any>> {
+  yield kind
+  const { otherVersions = {}, ...def } = kind.def
+  for (const [version, lifecycle] of Object.entries(otherVersions))
+    yield defineKind({
+      ...def,
+      version,
+      lifecycle,
+      conversion: { ...def.conversion, storedVersion: kind, toStored: same, fromStored: same },
+    })
+}
+const same = <T>(object: T): T => object

@@ -2,6 +2,7 @@
 import { type NameCheck, nameIsDNSSubdomain } from '../lib/names.ts'
 import type { CellContext } from './columns.ts'
 import type { Kind, KindSpec, Verb } from './kind.ts'
+import { CURRENT_RELEASES, deprecationWarning, isBefore, type Lifecycle, type Releases } from './lifecycle.ts'
 import { type AnyObject, API_VERSION_DOC, KIND_DOC, METADATA_DOC, ObjectMeta } from './object-meta.ts'
 import { type AnyType, type Fields, message, string } from './types.ts'
 
@@ -56,32 +57,59 @@ const ALL: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'li
 const UPDATE_VERBS: readonly Verb[] = ['get', 'patch', 'update']
 
 /** The resources of one server; versions of one kind share their list of versions. */
-export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string): Resource[] {
+export function resourcesOf(kinds: readonly Kind<any>[], groupDomain: string, releases: Releases = CURRENT_RELEASES): Resource[] {
   const versionsOf = new Map<Kind<any>, Resource[]>()
   return kinds.map(kind => {
     const stored = kind.def.conversion?.storedVersion ?? kind
     const versions = versionsOf.get(stored) ?? []
     versionsOf.set(stored, versions)
-    return assemble(kind, groupDomain, versions)
+    return assemble(kind, { groupDomain, releases, versions })
   })
 }
 
 /** One kind as a resource, without other versions. */
-export const resourceOf = (kind: Kind<any>, groupDomain: string): Resource => assemble(kind, groupDomain, [])
+export const resourceOf = (kind: Kind<any>, groupDomain: string, releases: Releases = CURRENT_RELEASES): Resource =>
+  assemble(kind, { groupDomain, releases, versions: [] })
+
+type Assembling = { readonly groupDomain: string; readonly releases: Releases; readonly versions: Resource[] }
 
 /** Resolves the group domain and assembles the type of a declared kind, and adds it to the versions of its kind. */
-function assemble(kind: Kind<any>, groupDomain: string, versions: Resource[]): Resource {
-  const { def: declared } = kind
+function assemble(kind: Kind<any>, { groupDomain, releases, versions }: Assembling): Resource {
+  const declared = ofReleases(kind.def, groupDomain, releases)
   const resolve = (text: string) => text.replace('{group_domain}', groupDomain)
   const group = resolve(declared.group)
   const apiVersion = apiVersionOf(group, declared.version)
-  const conversion = declared.conversion && conversionOf(declared, apiVersion, assemble(declared.conversion.storedVersion, groupDomain, []))
+  const conversion = declared.conversion && conversionOf(declared, apiVersion, resourceOf(declared.conversion.storedVersion, groupDomain, releases))
   return served(conversion ? convertedDefinition(declared, conversion) : declared, {
     group,
     resolve,
     versions,
     ...(conversion && { conversion }),
   })
+}
+
+/** The declaration with everything that depends on the release: the warning of a deprecated version, and the version of records. */
+function ofReleases(def: Definition, groupDomain: string, { emulated, oldest }: Releases): Definition {
+  const { lifecycle, otherVersions = {}, storedAs } = def
+  if (!lifecycle) return def
+  const group = def.group.replace('{group_domain}', groupDomain)
+  const deprecated = deprecationWarning({ ...def, group }, lifecycle, emulated)
+  const recorded = storedAs ? undefined : recordedVersion({ [def.version]: lifecycle, ...otherVersions }, { emulated, oldest })
+  return {
+    ...def,
+    ...(deprecated !== undefined && { deprecated }),
+    ...(recorded !== undefined && recorded !== def.version && { storedAs: { version: recorded } }),
+  }
+}
+
+/**
+ * The version that records name: the first one that the oldest release to go back to can read. Alpha versions promise nothing of the kind,
+ * so that where there is no other, the first one of the emulated release is used.
+ */
+function recordedVersion(versions: Readonly<Record<string, Lifecycle>>, { emulated, oldest }: Releases): string | undefined {
+  const inOrder = Object.entries(versions)
+  const isReadable = ([version, { introduced }]: [string, Lifecycle]) => !version.includes('alpha') && !isBefore(oldest, introduced)
+  return (inOrder.find(isReadable) ?? inOrder.find(([, { introduced }]) => !isBefore(emulated, introduced)))?.[0]
 }
 
 /** A custom kind. All versions of one kind share `versions`, to which this one is added. */

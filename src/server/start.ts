@@ -14,7 +14,6 @@ import type { Listener } from '../http/listener/listen.ts'
 import { failureText } from '../http/observability/failure-text.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import type { Tracer } from '../http/tracing/tracer.ts'
-import { builtinKinds } from '../kinds/all.ts'
 import { availableMemory } from '../lib/available-memory.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { LateBound } from '../lib/late-bound.ts'
@@ -76,7 +75,9 @@ import { flowSchemaConditions } from './port/flow-configuration.ts'
 import { openPort, type PortParts } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
 import type { Siblings } from './processes/siblings.ts'
+import { readReleases } from './releases.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
+import { servedKinds } from './served-kinds.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import type { TracingParts } from './tracing/open-tracing.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
@@ -172,7 +173,9 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 /** Reads and checks the whole configuration before anything is opened. */
 async function readConfiguration(config: Config, assembly: Assembly) {
   const { clock = systemClock } = assembly
+  const releases = readReleases(config)
   const gate = readFeatureGates(config.featureGates)
+  const kinds = await servedKinds({ ...config, releases, gate })
   const { siblings } = assembly
   const format = config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json')
   const log = createLog(config.logLevel, format, siblings && { process: siblings.number })
@@ -193,6 +196,8 @@ async function readConfiguration(config: Config, assembly: Assembly) {
     clock,
     now: () => new Date(clock.now()),
     gate,
+    releases,
+    kinds,
     log,
     warn,
     files,
@@ -231,8 +236,8 @@ function logStart(config: Config, log: Log): void {
 /** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
   const { config, assembly, clock, now, gate, log, warn, files } = configured
-  const { kinds = [], store: given, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
-  const catalog = new Catalog(resourcesOf([...builtinKinds, ...kindsOfNodes(config), ...kinds], config.groupDomain))
+  const { store: given, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
+  const catalog = catalogOf(configured)
   if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
   const data = await openData(config, { given, siblings, files, catalog, log, clock, gate, kmsTimes, memory, onClose })
   const { store, caches } = data
@@ -243,6 +248,15 @@ async function openStorage(configured: Configured) {
   return { ...configured, catalog, data, store, hasReplicas, siblings, caches, certificates }
 }
 type Stored = Awaited<ReturnType<typeof openStorage>>
+
+/** The resources of all kinds; those of kinds that are turned off are known to the server alone. */
+function catalogOf({ config, assembly, kinds, releases }: Configured): Catalog {
+  const { served, unserved } = kinds
+  const others = [...kindsOfNodes(config), ...(assembly.kinds ?? [])]
+  const resources = resourcesOf([...served, ...others, ...unserved], config.groupDomain, releases)
+  const count = served.length + others.length
+  return new Catalog(resources.slice(0, count), resources.slice(count))
+}
 
 /** Creates the clients of the server's own components and the runner of its controllers. */
 function openComponents(stored: Stored) {

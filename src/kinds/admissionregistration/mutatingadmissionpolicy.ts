@@ -47,6 +47,11 @@ export const MutatingAdmissionPolicy = defineKind({
   scope: 'Cluster',
   names: { plural: 'mutatingadmissionpolicies', categories: ['api-extensions'] },
   doc: 'Changes objects on their way in.',
+  lifecycle: { introduced: '1.36' },
+  otherVersions: {
+    v1beta1: { introduced: '1.34', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
+    v1alpha1: { introduced: '1.32', deprecated: '1.35', removed: '1.38' },
+  },
   unqualifiedFinalizers: true,
   spec: MutatingAdmissionPolicySpec,
   generation: true,

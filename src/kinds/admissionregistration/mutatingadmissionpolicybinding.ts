@@ -29,6 +29,11 @@ export const MutatingAdmissionPolicyBinding = defineKind({
   scope: 'Cluster',
   names: { plural: 'mutatingadmissionpolicybindings', categories: ['api-extensions'] },
   doc: 'Puts a mutating policy into force.',
+  lifecycle: { introduced: '1.36' },
+  otherVersions: {
+    v1beta1: { introduced: '1.34', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
+    v1alpha1: { introduced: '1.32', deprecated: '1.35', removed: '1.38' },
+  },
   unqualifiedFinalizers: true,
   spec: MutatingAdmissionPolicyBindingSpec,
   generation: true,

@@ -22,6 +22,12 @@ export const ClusterTrustBundle = defineKind({
   scope: 'Cluster',
   names: { plural: 'clustertrustbundles' },
   doc: 'Certificates of authorities to trust.',
+  lifecycle: { introduced: '1.37' },
+  gate: 'ClusterTrustBundle',
+  otherVersions: {
+    v1beta1: { introduced: '1.33', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
+    v1alpha1: { introduced: '1.26', deprecated: '1.34', removed: '1.37' },
+  },
   spec: ClusterTrustBundleSpec.expected(),
   storedAs: { version: 'v1beta1' },
   allowUnconditionalUpdate: false,

@@ -56,6 +56,11 @@ export const PodCertificateRequest = defineKind({
   scope: 'Namespaced',
   names: { plural: 'podcertificaterequests' },
   doc: 'Asks a signer for a certificate for a pod.',
+  lifecycle: { introduced: '1.37' },
+  gate: 'PodCertificateRequest',
+  otherVersions: {
+    v1beta1: { introduced: '1.35', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
+  },
   spec: PodCertificateRequestSpec.expected(),
   status: PodCertificateRequestStatus,
   storedAs: { version: 'v1beta1' },

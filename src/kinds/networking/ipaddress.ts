@@ -26,6 +26,10 @@ export const IPAddress = defineKind({
   scope: 'Cluster',
   names: { plural: 'ipaddresses', short: ['ip'] },
   doc: 'An address that is in use.',
+  lifecycle: { introduced: '1.33' },
+  otherVersions: {
+    v1beta1: { introduced: '1.31', deprecated: '1.34', removed: '1.37' },
+  },
   spec: IPAddressSpec.expected(),
   name: name => isValidIP(name),
 

@@ -21,6 +21,10 @@ export const ServiceCIDR = defineKind({
   scope: 'Cluster',
   names: { plural: 'servicecidrs' },
   doc: 'Blocks of addresses for Services.',
+  lifecycle: { introduced: '1.33' },
+  otherVersions: {
+    v1beta1: { introduced: '1.31', deprecated: '1.34', removed: '1.37' },
+  },
   spec: ServiceCIDRSpec,
   status: ServiceCIDRStatus,
 

@@ -25,6 +25,10 @@ export const DeviceClass = defineKind({
   names: { plural: 'deviceclasses' },
   name: ofNamesAlone(nameIsDNSSubdomain),
   doc: 'A kind of devices that claims can ask for.',
+  lifecycle: { introduced: '1.34' },
+  otherVersions: {
+    v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+  },
   spec: DeviceClassSpec,
   generation: true,
 

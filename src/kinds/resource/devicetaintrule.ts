@@ -35,6 +35,11 @@ export const DeviceTaintRule = defineKind({
   scope: 'Cluster',
   names: { plural: 'devicetaintrules' },
   doc: 'A taint on devices, put there by an administrator.',
+  lifecycle: { introduced: '1.37' },
+  otherVersions: {
+    v1beta2: { introduced: '1.36', deprecated: '1.39', removed: '1.42' },
+    v1alpha3: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+  },
   spec: DeviceTaintRuleSpec.required(),
   status: DeviceTaintRuleStatus,
   storedAs: { version: 'v1beta2' },

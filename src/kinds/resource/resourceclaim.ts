@@ -19,6 +19,10 @@ export const ResourceClaim = defineKind({
   scope: 'Namespaced',
   names: { plural: 'resourceclaims' },
   doc: 'A request for devices, and the devices given for it.',
+  lifecycle: { introduced: '1.34' },
+  otherVersions: {
+    v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+  },
   spec: ResourceClaimSpec,
   status: ResourceClaimStatus,
 

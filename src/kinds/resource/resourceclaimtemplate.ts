@@ -26,6 +26,10 @@ export const ResourceClaimTemplate = defineKind({
   scope: 'Namespaced',
   names: { plural: 'resourceclaimtemplates' },
   doc: 'What claims that are made for pods ask for.',
+  lifecycle: { introduced: '1.34' },
+  otherVersions: {
+    v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+  },
   spec: ResourceClaimTemplateSpec,
 
   prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),

@@ -94,6 +94,7 @@ export const ResourcePoolStatusRequest = defineKind({
   scope: 'Cluster',
   names: { plural: 'resourcepoolstatusrequests' },
   doc: 'A question about the pools of a driver, and its answer.',
+  lifecycle: { introduced: '1.36', deprecated: '1.39', removed: '1.42' },
   expectsMetadata: true,
   // An absent status differs from an empty one, so it is declared as a field.
   fields: {

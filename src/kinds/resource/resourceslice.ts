@@ -25,6 +25,10 @@ export const ResourceSlice = defineKind({
   scope: 'Cluster',
   names: { plural: 'resourceslices' },
   doc: 'Devices that a driver offers, as part of a pool.',
+  lifecycle: { introduced: '1.34' },
+  otherVersions: {
+    v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+  },
   spec: ResourceSliceSpec.required(),
   generation: true,
 

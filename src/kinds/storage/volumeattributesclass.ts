@@ -13,6 +13,10 @@ export const VolumeAttributesClass = defineKind({
   scope: 'Cluster',
   names: { plural: 'volumeattributesclasses', short: ['vac'] },
   doc: 'Properties of volumes that may change while they are used.',
+  lifecycle: { introduced: '1.34' },
+  otherVersions: {
+    v1beta1: { introduced: '1.31', deprecated: '1.34', removed: '1.37', replacement: 'v1' },
+  },
   fields: {
     driverName: [2, string.always(), 'The CSI driver. Cannot change.'],
     parameters: [3, mapOf(string), 'Properties that the driver understands. Cannot change.'],

@@ -31,6 +31,11 @@ export const StorageVersionMigration = defineKind({
   scope: 'Cluster',
   names: { plural: 'storageversionmigrations' },
   doc: 'Rewrites stored objects in the version that is stored today.',
+  lifecycle: { introduced: '1.37' },
+  gate: 'StorageVersionMigrator',
+  otherVersions: {
+    v1beta1: { introduced: '1.35', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
+  },
   spec: StorageVersionMigrationSpec,
   status: StorageVersionMigrationStatus,
   storedAs: { version: 'v1beta1' },

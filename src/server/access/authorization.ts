@@ -36,7 +36,7 @@ function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): {
   const client = clientFor(serverIdentity())
   const watching: Promise<void>[] = []
   for (const [plural, prefix] of Object.entries(RELATING) as [RelatingResource, string][]) {
-    const resource = catalog.find(prefix === '' ? '' : prefix + config.groupDomain, 'v1', plural)
+    const resource = catalog.findKnown(prefix === '' ? '' : prefix + config.groupDomain, 'v1', plural)
     if (!resource) continue
     const onChange = ({ type, current }: Change) => {
       const { namespace, name } = current

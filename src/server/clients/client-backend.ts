@@ -77,7 +77,7 @@ const PRIVILEGED = 'system:masters'
 
 function createBackend({ caches, catalog, groupDomain, gate, now, registry, authorizer, metrics }: BackendParts): Backend {
   const namespace = (name: string) => {
-    const namespaces = catalog.find('', 'v1', 'namespaces')
+    const namespaces = catalog.findKnown('', 'v1', 'namespaces')
     return namespaces && caches.of(namespaces).get(keyOf(namespaces, '', name))?.object
   }
   return {
@@ -85,7 +85,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     revision: () => caches.revision,
     resourceOf({ def: { group, version, names } }) {
       const served = group.replace('{group_domain}', groupDomain)
-      const resource = catalog.find(served, version, names.plural)
+      const resource = catalog.findKnown(served, version, names.plural)
       if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
       return resource
     },

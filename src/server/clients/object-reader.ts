@@ -12,7 +12,7 @@ export function objectReader(catalog: Catalog, client: Client): Reader {
     const { version } = catalog
     const last = known.get(name)
     if (last?.version === version) return last.found
-    const resource = catalog.find(name.group, name.version, name.plural)
+    const resource = catalog.findKnown(name.group, name.version, name.plural)
     const found = resource && client.of(resource)
     known.set(name, { version, found })
     return found

@@ -108,7 +108,7 @@ const aborted = async (signal: AbortSignal): Promise<void> => {
 /** Begins a term while the lease is still held. The store then rejects writes of the previous leader. */
 async function beginTerm({ store, catalog, groupDomain }: LeadershipParts, holder: string, { leaseRevision }: Term): Promise<Fence> {
   const { group, version, names } = Lease.def
-  const leases = catalog.find(group.replace('{group_domain}', groupDomain), version, names.plural)!
+  const leases = catalog.findKnown(group.replace('{group_domain}', groupDomain), version, names.plural)!
   const { entry } = await store.get(TERM)
   const lease = { key: keyOf(leases, LEASE.namespace, LEASE.name), modified: leaseRevision() }
   const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value: Buffer.from(holder), fences: [lease] })

@@ -35,7 +35,7 @@ export async function openServiceNetwork({
   const client = clientFor(serverIdentity())
   const allocation = await Allocation.open({
     store,
-    resources: catalog,
+    resources: catalog.storedResources(),
     client,
     ranges,
     nodePorts,
