@@ -164,7 +164,8 @@ class CustomKinds {
 
 /** Built-in resources stay what they are, whatever is defined under their names. */
 function isBuiltInResource(catalog: Catalog, group: string, plural: string): boolean {
-  for (const resource of catalog.storedResources()) if (!resource.def.custom && resource.group === group && resource.plural === plural) return true
+  for (const resource of catalog.storedResources())
+    if (!resource.def.custom && resource.group === group && resource.plural === plural) return true
   return false
 }
 

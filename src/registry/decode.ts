@@ -141,6 +141,8 @@ function recognise(
   const apiVersion = claimOf('apiVersion')
   const kind = claimOf('kind')
   const claimed = { kind, version: versionOf({ apiVersion }) }
+  if (kind === expected.kind && apiVersion !== expected.apiVersion && expected.versions?.some(each => each.apiVersion === apiVersion))
+    throw otherVersion(expected, apiVersion)
   const mistake = expected.alsoVersions?.includes(apiVersion)
     ? mistakenKind({ ...expected, apiVersion }, { kind, apiVersion }, findKind)
     : mistakenKind(expected, { kind, apiVersion }, findKind)
@@ -166,11 +168,14 @@ function recogniseCustom(
   throw otherCustomKind(expected, kind, metadata)
 }
 
+const otherVersion = (expected: Expected, sent: string) =>
+  badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
+
 /** The error for a custom object of another version; of one that is not served no field is known. */
 function otherCustomVersion(expected: Expected, value: JsonObject, validation: FieldValidation): StatusError {
   const { apiVersion, kind } = value
   const sent = typeof apiVersion === 'string' ? apiVersion : ''
-  const error = badRequest(`the API version in the data (${sent}) does not match the expected API version (${expected.apiVersion})`)
+  const error = otherVersion(expected, sent)
   const isKnown = expected.versions?.some(version => version.apiVersion === sent)
   if (isKnown || kind !== expected.kind || groupIn(sent) !== groupIn(expected.apiVersion)) return error
   const unknown = Object.keys(value).filter(field => !['apiVersion', 'kind', 'metadata'].includes(field))

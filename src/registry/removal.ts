@@ -82,14 +82,15 @@ function deletion(options: DeleteOptions): Change {
       else if (plan.step === 'mark') yield* mark(write, plan.object)
     },
     respond(write) {
-      const { call, done, found, stored } = write
+      const { call, done, found, stored, warnings } = write
+      const { deprecated } = call.resource.def
       const returnsObject = plan.step !== 'erase' || (stored && call.resource.def.deletion?.returns === 'object')
       if (returnsObject) return respond(write, done!.json, options)
       write.result = {
         type: 'status',
         code: 200,
         status: stored ? deleted(call.resource, found!.name, stored.metadata.uid) : discarded(call.resource, found!.name),
-        warnings: write.warnings,
+        warnings: deprecated === undefined ? warnings : [deprecated, ...warnings],
       }
     },
   }

@@ -79,7 +79,8 @@ function assemble(kind: Kind<any>, { groupDomain, releases, versions }: Assembli
   const resolve = (text: string) => text.replace('{group_domain}', groupDomain)
   const group = resolve(declared.group)
   const apiVersion = apiVersionOf(group, declared.version)
-  const conversion = declared.conversion && conversionOf(declared, apiVersion, resourceOf(declared.conversion.storedVersion, groupDomain, releases))
+  const conversion =
+    declared.conversion && conversionOf(declared, apiVersion, resourceOf(declared.conversion.storedVersion, groupDomain, releases))
   return served(conversion ? convertedDefinition(declared, conversion) : declared, {
     group,
     resolve,

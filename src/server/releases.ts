@@ -23,10 +23,8 @@ export function readReleases(settings: ReleaseSettings): Releases {
   const oldest = releaseIn(minCompatibilityVersion) ?? usual
   const problems: string[] = []
   const isBetween = (release: Release, to: Release) => !isBefore(release, OLDEST) && !isBefore(to, release)
-  if (!isBetween(emulated, CURRENT_RELEASE))
-    problems.push(`emulation version ${emulated} is not between [${OLDEST}, ${CURRENT_RELEASE}.0]`)
-  if (!isBetween(oldest, emulated))
-    problems.push(`minCompatibilityVersion version ${oldest} is not between [${OLDEST}, ${emulated}]`)
+  if (!isBetween(emulated, CURRENT_RELEASE)) problems.push(`emulation version ${emulated} is not between [${OLDEST}, ${CURRENT_RELEASE}.0]`)
+  if (!isBetween(oldest, emulated)) problems.push(`minCompatibilityVersion version ${oldest} is not between [${OLDEST}, ${emulated}]`)
   if (emulated === CURRENT_RELEASE)
     for (const name of ['emulationForwardCompatible', 'runtimeConfigEmulationForwardCompatible'] as const)
       if (settings[name])

@@ -1,10 +1,10 @@
 /** Lease is a lock with an expiry: leaders and nodes hold one to show that they are alive. */
 
-import { isQualifiedName } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
-import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
+import { forbidden, invalid } from '../../schema/refs.ts'
 import { int32, message, microTime, string } from '../../schema/types.ts'
+import { validateStrategy } from './strategy.ts'
 
 const LeaseSpec = message('LeaseSpec', {
   holderIdentity: [1, string.optional(), 'Who holds the lease.'],
@@ -59,10 +59,3 @@ export const Lease = defineKind({
 
 /** An object of the kind Lease. */
 export type Lease = ObjectOf<typeof Lease>
-
-/** The path names the field twice: as in kube-apiserver. */
-function* validateStrategy(strategy: string, at: Ref<string>): Iterable<FieldError> {
-  const here = withValue((at as Record<string, Ref<string>>)['strategy']!, strategy)
-  if (strategy.includes('/')) yield* invalidEach(here, isQualifiedName(strategy))
-  else if (strategy !== 'OldestEmulationVersion') yield unsupported(here, 'OldestEmulationVersion')
-}

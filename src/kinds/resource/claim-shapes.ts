@@ -11,7 +11,7 @@ export const DeviceSelector = message('DeviceSelector', {
 })
 export type DeviceSelector = Static<typeof DeviceSelector>
 
-const CapacityRequirements = message('CapacityRequirements', {
+export const CapacityRequirements = message('CapacityRequirements', {
   requests: [1, mapOf(quantity), 'How much of each capacity the device must provide.'],
 })
 
@@ -28,7 +28,7 @@ export type DeviceDerivedAttribute = Static<typeof DeviceDerivedAttribute>
 type Counted = { allocationMode?: string; count?: number | bigint }
 
 /** The default is one device. */
-function defaultCount(request: Counted): void {
+export function defaultCount(request: Counted): void {
   request.allocationMode ??= 'ExactCount'
   if (request.allocationMode === 'ExactCount') request.count ??= 1
 }
@@ -98,7 +98,7 @@ const configuration = { opaque: [1, OpaqueDeviceConfiguration, 'Parameters for o
 export const DeviceClassConfiguration = message('DeviceClassConfiguration', { ...inlined(1, configuration) })
 export type DeviceClassConfiguration = Static<typeof DeviceClassConfiguration>
 
-const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
+export const DeviceClaimConfiguration = message('DeviceClaimConfiguration', {
   requests: [1, atomic(string), 'The requests it is for; all when empty.'],
   ...inlined(2, configuration),
 })

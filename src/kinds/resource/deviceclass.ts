@@ -28,6 +28,7 @@ export const DeviceClass = defineKind({
   lifecycle: { introduced: '1.34' },
   otherVersions: {
     v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },
+    v1beta1: { introduced: '1.32', deprecated: '1.35', removed: '1.38' },
   },
   spec: DeviceClassSpec,
   generation: true,

@@ -1,0 +1,28 @@
+/** ResourceClaimTemplate in v1beta1, whose requests have no part of their own for exact ones. */
+import { defineKind } from '../../schema/kind.ts'
+import { ObjectMeta } from '../../schema/object-meta.ts'
+import { message } from '../../schema/types.ts'
+import { ResourceClaimSpec, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
+import { ResourceClaimTemplate } from './resourceclaimtemplate.ts'
+
+const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
+  metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],
+  spec: [2, ResourceClaimSpec.orEmpty(), 'The spec of the claims.'],
+})
+
+export const ResourceClaimTemplateV1beta1 = defineKind({
+  group: 'resource.{group_domain}',
+  version: 'v1beta1',
+  kind: 'ResourceClaimTemplate',
+  scope: 'Namespaced',
+  names: ResourceClaimTemplate.def.names,
+  doc: 'What claims that are made for pods ask for.',
+  lifecycle: { introduced: '1.32', deprecated: '1.35', removed: '1.38' },
+  spec: ResourceClaimTemplateSpec,
+
+  conversion: {
+    storedVersion: ResourceClaimTemplate,
+    toStored: o => ({ ...o, spec: { ...o.spec, spec: storedSpec(o.spec.spec) } }),
+    fromStored: (o: ResourceClaimTemplate) => ({ ...o, spec: { ...o.spec, spec: servedSpec(o.spec.spec) } }),
+  },
+})
