@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import test from 'node:test'
+import type { StartOptions } from '../src/index.ts'
 import { ask, eventually, freshServer, patient, type Scope, type Sent, startProcess, type Target, temporaryDirectory } from './kit.ts'
 
 const API = '/apis/resource.k8s.io/v1'
@@ -62,9 +63,9 @@ const namesIn = (claim: any) => claim.status.allocation.devices.results.map(({ d
 /** A server with nodes that have two devices each unless told, and a class of them. */
 async function open(
   t: Scope,
-  { nodes = 1, nodeDevices = [`${DRIVER}=2,model=A100,capacity.memory=80Gi`] }: { nodes?: number; nodeDevices?: string[] } = {},
+  { nodes = 1, nodeDevices = [`${DRIVER}=2,model=A100,capacity.memory=80Gi`], ...options }: StartOptions & { nodes?: number } = {},
 ) {
-  const server = await freshServer(t, { store: 'memory', nodes, nodeDevices })
+  const server = await freshServer(t, { store: 'memory', nodes, nodeDevices, ...options })
   await create(server, `${API}/deviceclasses`, classOf('gpu'))
   const isPublished = async () => (await read(server, `${API}/resourceslices`)).items?.length >= nodes * nodeDevices.length
   await eventually('slices', async () => ((await isPublished()) ? true : undefined))
@@ -272,7 +273,7 @@ test('devices are administered beside those who use them, where the namespace al
 })
 
 test('a rule drives pods from devices, says how far it is, and keeps others away', patient, async t => {
-  const server = await open(t)
+  const server = await open(t, { featureGates: 'DRAResourcePoolStatus=true', runtimeConfig: 'resource.k8s.io/v1alpha3=true' })
   await create(server, CLAIMS, claimOf('c'))
   await create(
     server,

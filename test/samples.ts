@@ -8,7 +8,7 @@ type Sample = (n: number) => { readonly metadata?: { readonly name: string }; re
 
 /** The n-th object of a kind, labelled `every=kind`. */
 export function sampleOf({ apiVersion, kind }: { apiVersion: string; kind: string }, n: number): any {
-  const sample = SAMPLES[kind === 'Event' ? `${apiVersion} ${kind}` : kind]
+  const sample = SAMPLES[`${apiVersion} ${kind}`] ?? SAMPLES[kind]
   if (!sample) throw new Error(`there is no sample of ${apiVersion} ${kind}`)
   const { metadata, ...rest } = sample(n)
   return { apiVersion, kind, metadata: { name: `every-${n}`, labels: { every: 'kind' }, ...metadata }, ...rest }
@@ -27,8 +27,10 @@ const nothing = { resourceRules: [{ apiGroups: ['none.example.com'], apiVersions
 const about = { kind: 'Pod', namespace: 'default', name: 'p', uid: 'u', apiVersion: 'v1', resourceVersion: '7', fieldPath: 'spec' }
 const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' }
 const devices = { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] }
+const formerDevices = { requests: [{ name: 'r', deviceClassName: 'c' }] }
+const candidate = { leaseName: 'l', binaryVersion: '1.37.0', emulationVersion: '1.36.0', strategy: 'OldestEmulationVersion' }
 
-/** Samples by kind; the two kinds of events by their version, too. */
+/** Samples by kind; those whose fields depend on the version by that, too. */
 const SAMPLES: Readonly<Record<string, Sample>> = {
   MutatingAdmissionPolicy: () => ({
     spec: {
@@ -134,6 +136,10 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   RoleBinding: () => ({ roleRef }),
   DeviceClass: () => ({ spec: {} }),
   DeviceTaintRule: () => ({ spec: { taint: { key: 'example.com/k', effect: 'NoSchedule' } } }),
+  LeaseCandidate: () => ({ spec: candidate }),
+  'resource.k8s.io/v1beta1 ResourceClaim': () => ({ spec: { devices: formerDevices } }),
+  'resource.k8s.io/v1beta1 ResourceClaimTemplate': () => ({ spec: { spec: { devices: formerDevices } } }),
+  StorageVersion: n => ({ metadata: { name: `example.every${n}` }, spec: {} }),
   ResourceClaim: () => ({ spec: { devices } }),
   ResourceClaimTemplate: () => ({ spec: { spec: { devices } } }),
   ResourcePoolStatusRequest: () => ({ spec: { driver: 'd.example.com' } }),

@@ -19,9 +19,9 @@ export type Served = {
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** A server without controllers, so that nothing else changes objects, and with two custom kinds; one connection to it. */
+/** A server of every version, without controllers, so that nothing else changes objects, and with two custom kinds; one connection to it. */
 export async function openAll(t: Scope): Promise<{ server: Target; session: ClientHttp2Session; served: Served[] }> {
-  const server = await startInProcess(t, { controllers: ['none'] })
+  const server = await startInProcess(t, { controllers: ['none'], runtimeConfig: 'api/all=true' })
   const session = openSession(t, server)
   const custom = [customKind('nears', { kind: 'Near', scope: 'Namespaced' }), customKind('fars', { kind: 'Far', scope: 'Cluster' })]
   for (const definition of custom) {

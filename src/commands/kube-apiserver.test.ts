@@ -57,10 +57,10 @@ test('every flag of kube-apiserver is accepted, and none that the server has is 
 
 test('flags are passed on, kept, warned about or left out', () => {
   const args = ['--secure-port', '6443', '--allow-privileged', '--cert-dir=/c', '-v=4', '--v', '2', '--profiling=false', '--anonymous-auth']
-  assert.deepEqual(translate([...args, '--runtime-config=f', '--etcd-servers', 'http://a']), {
+  assert.deepEqual(translate([...args, '--runtime-config=api/all=true', '--event-ttl=2h', '--etcd-servers', 'http://a']), {
     own: { 'cert-dir': '/c', 'etcd-servers': 'http://a' },
-    passed: ['--secure-port=6443', '--profiling=false', '--anonymous-auth=true'],
-    warnings: ['--runtime-config has no effect: the served versions cannot be configured'],
+    passed: ['--secure-port=6443', '--profiling=false', '--anonymous-auth=true', '--runtime-config=api/all=true'],
+    warnings: ['--event-ttl has no effect: events are kept for an hour'],
   })
   assert.throws(() => translate(['--no-such-flag=1']), /^Error: unknown flag: --no-such-flag=1$/)
   assert.throws(() => translate(['--secure-port']), /flag needs an argument: --secure-port/)

@@ -19,7 +19,6 @@ import { CustomResourceDefinition } from '../kinds/apiextensions/customresourced
 import type { Json } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { refTo } from '../schema/refs.ts'
-import type { Resource } from '../schema/resource.ts'
 import { cleanupController } from './cleanup.ts'
 import { type CompiledKind, type Converter, compileDefinition, type State } from './compile.ts'
 import { type CustomDefinition, isEstablished, isTerminating } from './definition.ts'

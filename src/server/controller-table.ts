@@ -172,6 +172,7 @@ const TABLE = {
     load: async () => (await import('../controllers/resourceclaim/controller.ts')).resourceClaimController,
   },
   'resourcepoolstatusrequest-controller': {
+    gate: 'DRAResourcePoolStatus',
     load: async () => (await import('../controllers/resourcepoolstatusrequest/controller.ts')).resourcePoolStatusRequestController,
   },
   'resourcequota-controller': {

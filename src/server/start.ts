@@ -24,6 +24,7 @@ import { createRegistry } from '../registry/registry.ts'
 import { Writers } from '../registry/writers.ts'
 import { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
 import type { Kind } from '../schema/kind.ts'
+import type { Releases } from '../schema/lifecycle.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
@@ -46,7 +47,7 @@ import { apiAccess } from './clients/api-access.ts'
 import { createClients } from './clients/client-backend.ts'
 import { ClientMetrics } from './clients/client-metrics.ts'
 import { objectReader } from './clients/object-reader.ts'
-import { type Config, changedSettings, checkConfig } from './config.ts'
+import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
 import type { ServerContext } from './context.ts'
 import { controllerRunner } from './controllers/controller-runner.ts'
 import { createDuties } from './controllers/duties.ts'
@@ -75,9 +76,10 @@ import { flowSchemaConditions } from './port/flow-configuration.ts'
 import { openPort, type PortParts } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
 import type { Siblings } from './processes/siblings.ts'
-import { readReleases } from './releases.ts'
+import { ReleaseError, readReleases } from './releases.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
-import { servedKinds } from './served-kinds.ts'
+import { RuntimeConfigError } from './runtime-config.ts'
+import { type KindsOfServer, servedKinds } from './served-kinds.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
 import type { TracingParts } from './tracing/open-tracing.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
@@ -173,9 +175,9 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 /** Reads and checks the whole configuration before anything is opened. */
 async function readConfiguration(config: Config, assembly: Assembly) {
   const { clock = systemClock } = assembly
-  const releases = readReleases(config)
+  const releases = releasesOf(config)
   const gate = readFeatureGates(config.featureGates)
-  const kinds = await servedKinds({ ...config, releases, gate })
+  const kinds = await kindsOf(config, releases, gate)
   const { siblings } = assembly
   const format = config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json')
   const log = createLog(config.logLevel, format, siblings && { process: siblings.number })
@@ -208,6 +210,22 @@ async function readConfiguration(config: Config, assembly: Assembly) {
   }
 }
 type Configured = Awaited<ReturnType<typeof readConfiguration>>
+
+function releasesOf(config: Config): Releases {
+  try {
+    return readReleases(config)
+  } catch (error) {
+    throw error instanceof ReleaseError ? new ConfigError(`--emulated-version: ${error.message}`) : error
+  }
+}
+
+async function kindsOf(config: Config, releases: Releases, gate: (name: string) => boolean): Promise<KindsOfServer> {
+  try {
+    return await servedKinds({ ...config, releases, gate })
+  } catch (error) {
+    throw error instanceof RuntimeConfigError ? new ConfigError(`--runtime-config: ${error.message}`) : error
+  }
+}
 
 /** Opens the audit where there is one: the others do not load its code. */
 async function auditorOf(config: Config, parts: AuditParts): Promise<Auditor | undefined> {
