@@ -23,7 +23,20 @@ const STRATA: readonly Stratum[] = [
 
 /** The same inside of the server, the composition root. */
 const STRATA_OF_SERVER: readonly Stratum[] = [
-  { name: 'settings', units: ['clients', 'controller-table.ts', 'feature-gates.ts', 'start-hooks.ts', 'audit-config.ts', 'config.ts'] },
+  {
+    name: 'settings',
+    units: [
+      'clients',
+      'controller-table.ts',
+      'feature-gates.ts',
+      'runtime-config.ts',
+      'releases.ts',
+      'served-kinds.ts',
+      'start-hooks.ts',
+      'audit-config.ts',
+      'config.ts',
+    ],
+  },
   { name: 'the ground of all parts', units: ['processes', 'destinations.ts', 'context.ts', 'files', 'credentials'] },
   {
     name: 'parts',
