@@ -29,6 +29,7 @@ const STRATA_OF_SERVER: readonly Stratum[] = [
       'clients',
       'controller-table.ts',
       'feature-gates.ts',
+      'former-gates.ts',
       'runtime-config.ts',
       'releases.ts',
       'served-kinds.ts',

@@ -4,6 +4,7 @@ import type { ClientFor } from '../client/client.ts'
 import type { Controller, RunningController } from '../controllers/controller.ts'
 import type { Log } from '../http/observability/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import type { Releases } from '../schema/lifecycle.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
 import type { Destinations } from './destinations.ts'
@@ -25,6 +26,8 @@ export type ServerContext = {
   /** Decides where the server may connect. */
   readonly destinations: Destinations
   readonly gate: (name: string) => boolean
+  /** The releases of Kubernetes that the server follows. */
+  readonly releases: Releases
   readonly now: () => Date
   readonly log: Log
   /** Ends all that runs beside requests. */

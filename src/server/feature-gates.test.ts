@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Release } from '../schema/lifecycle.ts'
 import { FeatureGateError, readFeatureGates } from './feature-gates.ts'
+import { gateOptions } from './former-gates.ts'
 
 const GATES = [
   'ShardedListAndWatch',
@@ -23,11 +25,33 @@ test('gates are what they are by default until they are named', () => {
 })
 
 test('AllAlpha and AllBeta stand for every gate of their stage that is not named, in whatever order', () => {
-  assert.deepEqual(states('AllAlpha=true'), [true, true, false, true, false, true])
+  assert.deepEqual(states('AllAlpha=true,GenericWorkload=true'), [true, true, true, true, false, true])
   assert.deepEqual(states('AllBeta=false'), [false, false, false, true, false, true])
   assert.deepEqual(states('AllBeta=true'), [false, true, true, true, false, true])
-  assert.deepEqual(states('AllAlpha=true,ShardedListAndWatch=false'), [false, true, false, true, false, true])
-  assert.deepEqual(states('WatchList=true,AllBeta=false,AllAlpha=true'), [true, true, false, true, false, true])
+  assert.deepEqual(states('AllAlpha=true,ShardedListAndWatch=false,GenericWorkload=true'), [false, true, true, true, false, true])
+  assert.deepEqual(states('ShardedListAndWatch=true,WatchList=true,AllBeta=false,AllAlpha=false'), [true, true, false, true, false, true])
+})
+
+test('a gate that needs another one is refused without it', () => {
+  assert.throws(() => readFeatureGates('CompositePodGroup=true'), {
+    message: 'CompositePodGroup is enabled, but depends on features that are disabled: [GenericWorkload TopologyAwareWorkloadScheduling]',
+  })
+  assert.doesNotThrow(() => readFeatureGates('AllAlpha=true,AllBeta=true'))
+})
+
+test('an earlier release has its own gates, stages and defaults', () => {
+  const at = (text: string, emulated: Release, oldest: Release) => readFeatureGates(text, gateOptions({ emulated, oldest }))
+  assert.equal(at('', '1.37', '1.36')('StorageVersionMigrator'), true)
+  assert.equal(at('', '1.36', '1.35')('StorageVersionMigrator'), false)
+  assert.equal(at('AllBeta=true', '1.36', '1.35')('StorageVersionMigrator'), true)
+  assert.equal(at('DRAPrioritizedList=false', '1.35', '1.34')('DRAPrioritizedList'), false)
+  assert.throws(() => at('EvictionRequestAPI=true', '1.36', '1.35'), {
+    message:
+      'cannot set feature gate EvictionRequestAPI to true, feature is PreAlpha at emulated version 1.36, min compatibility version 1.35',
+  })
+  // On as soon as no server of the release before has to understand it.
+  assert.equal(at('', '1.37', '1.36')('DRAFractionalCapacityRange'), false)
+  assert.equal(at('', '1.37', '1.37')('DRAFractionalCapacityRange'), true)
 })
 
 test('gates that are unknown, fixed or not in order are refused by name', () => {

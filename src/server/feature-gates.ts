@@ -1,12 +1,19 @@
 /** The feature gates of Kubernetes 1.37, with their defaults and those that can no longer be changed. */
+import { CURRENT_RELEASES, isBefore, type Releases } from '../schema/lifecycle.ts'
 
 export class FeatureGateError extends Error {}
 
+/** The stages of gates in an earlier release, by name, where they were others than today; `-` for gates that did not exist. */
+export type FormerStages = ReadonlyMap<string, string>
+
+export type GateOptions = { readonly releases?: Releases; readonly former?: FormerStages }
+
 /**
  * Reads `A=true,B=false`. Returns a function that tells whether a gate is on. `AllAlpha` and `AllBeta` stand for every gate of that
- * stage that is not named itself. Throws FeatureGateError for gates that are unknown or fixed.
+ * stage that is not named itself. Throws FeatureGateError for gates that are unknown or fixed, and where another gate is needed.
  */
-export function readFeatureGates(text: string): (name: string) => boolean {
+export function readFeatureGates(text: string, { releases = CURRENT_RELEASES, former }: GateOptions = {}): (name: string) => boolean {
+  const stage = (name: string) => former?.get(name) ?? stageIn(releases, name)
   const chosen = new Map<string, boolean>()
   for (const part of text.split(',').filter(p => p.trim() !== '')) {
     const [written = '', value = ''] = part.split('=').map(p => p.trim())
@@ -14,13 +21,42 @@ export function readFeatureGates(text: string): (name: string) => boolean {
     const name = written.replace(/^kube:/, '')
     if (!/^(true|false|t|f|1|0)$/i.test(value)) throw new FeatureGateError(`feature gate "${part}": write it as NAME=true or NAME=false`)
     const isOn = /^(t|1)/i.test(value)
-    if (FIXED_ON.has(name) && !isOn)
-      throw new FeatureGateError(`feature gate ${name} cannot be turned off: the feature is always on in 1.37`)
-    if (FIXED_OFF.has(name) && isOn) throw new FeatureGateError(`feature gate ${name} cannot be turned on: the feature is gone in 1.37`)
+    const found = stage(name)
+    if (found === ALWAYS_ON && !isOn)
+      throw new FeatureGateError(`feature gate ${name} cannot be turned off: the feature is always on in ${releases.emulated}`)
+    if (found === ALWAYS_OFF && isOn)
+      throw new FeatureGateError(`feature gate ${name} cannot be turned on: the feature is gone in ${releases.emulated}`)
+    if (found === ABSENT && isOn)
+      throw new FeatureGateError(
+        `cannot set feature gate ${name} to true, feature is PreAlpha at emulated version ${releases.emulated}, min compatibility version ${releases.oldest}`,
+      )
     if (!isKnown(name)) throw new FeatureGateError(`unknown feature gate ${name || '(no name)'}${suggestion(name)}`)
     chosen.set(name, isOn)
   }
-  return name => chosen.get(name) ?? chosen.get(stageOf(name)) ?? [ON, BETA_ON, FIXED_ON].some(set => set.has(name))
+  const isOn = (name: string) => {
+    const found = stage(name)
+    return chosen.get(name) ?? chosen.get(ALL_OF[found.toLowerCase()] ?? '') ?? found !== found.toLowerCase()
+  }
+  // Rules ask for the same few again and again.
+  const states = new Map<string, boolean>()
+  const gate = (name: string): boolean => {
+    const known = states.get(name)
+    if (known !== undefined) return known
+    const state = isOn(name)
+    states.set(name, state)
+    return state
+  }
+  if (text !== '') checkNeeds(gate)
+  return gate
+}
+
+/** Refuses gates that are on although one that they need is off. */
+function checkNeeds(gate: (name: string) => boolean): void {
+  const problems = [...NEEDS].flatMap(([name, needed]) => {
+    const missing = gate(name) ? needed.filter(each => !gate(each)) : []
+    return missing.length > 0 ? [`${name} is enabled, but depends on features that are disabled: [${missing.join(' ')}]`] : []
+  })
+  if (problems.length > 0) throw new FeatureGateError(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`)
 }
 
 /** Every gate with its stage, as Kubernetes' metrics name it: stable ones have none. */
@@ -37,8 +73,28 @@ export function featureStages(): (readonly [name: string, stage: string])[] {
 const ALL_ALPHA = 'AllAlpha'
 const ALL_BETA = 'AllBeta'
 
-/** The gate that stands for all of the same stage; empty for gates without one. */
-const stageOf = (name: string) => (ALPHA.has(name) ? ALL_ALPHA : BETA_ON.has(name) || BETA_OFF.has(name) ? ALL_BETA : '')
+/** Stages are letters: alpha, beta, stable or deprecated, always so, absent; capital letters for gates that are on by default. */
+const ALWAYS_ON = 'L'
+const ALWAYS_OFF = 'l'
+const ABSENT = '-'
+const ALL_OF: Readonly<Record<string, string>> = { a: ALL_ALPHA, b: ALL_BETA }
+
+/** The stage of a gate today. */
+function stageIn({ oldest }: Releases, name: string): string {
+  const since = ON_WITHOUT.get(name)
+  if (since !== undefined && !isBefore(oldest, since)) return 'B'
+  return STAGES().find(([, names]) => names.has(name))?.[0] ?? ''
+}
+const STAGES = () =>
+  [
+    ['B', BETA_ON],
+    ['b', BETA_OFF],
+    ['a', ALPHA],
+    ['S', ON],
+    ['d', OFF],
+    [ALWAYS_ON, FIXED_ON],
+    [ALWAYS_OFF, FIXED_OFF],
+  ] as const
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 const isKnown = (name: string) =>
@@ -55,7 +111,7 @@ const BETA_ON = words(`
   APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowUnsafeMalformedObjectDeletion
   AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
   ClearingNominatedNodeNameAfterBinding ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode ConstrainedImpersonation
-  ContainerCheckpoint ContainerRestartRules ContextualLogging DRAConsumableCapacity DRADeviceBindingConditions DRAFractionalCapacityRange
+  ContainerCheckpoint ContainerRestartRules ContextualLogging DRAConsumableCapacity DRADeviceBindingConditions
   DRAPartitionableDevices DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
   DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources
   ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAGeneration HPAOptimizedSelectorStore
@@ -78,7 +134,7 @@ const BETA_ON = words(`
 
 /** Beta, off by default. */
 const BETA_OFF = words(`
-  CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload LocalStorageCapacityIsolationFSQuotaMonitoring
+  CoordinatedLeaderElection DRAFractionalCapacityRange DRAWorkloadResourceClaims GenericWorkload LocalStorageCapacityIsolationFSQuotaMonitoring
   PodAndContainerStatsFromCRI PodLevelResourceManagers SchedulerAsyncAPICalls
 `)
 
@@ -131,3 +187,29 @@ const FIXED_ON = words(`
 const FIXED_OFF = words(`
   AllowOverwriteTerminationGracePeriodSeconds DeclarativeValidationTakeover GitRepoVolumeDriver SeparateCacheWatchRPC
 `)
+
+/** Gates that are on by default once no release before this one has to read the records. */
+const ON_WITHOUT = new Map([['DRAFractionalCapacityRange', '1.37' as const]])
+
+/** Gates that need others, which can be off. */
+const NEEDS: ReadonlyMap<string, readonly string[]> = new Map(
+  `
+  ClusterTrustBundleProjection:ClusterTrustBundle CompositePodGroup:GenericWorkload,TopologyAwareWorkloadScheduling
+  DRADeviceCompatibilityGroups:DRAPartitionableDevices DRADeviceTaintRules:DRADeviceTaints
+  DRAFractionalCapacityRange:DRAConsumableCapacity DRAPartitionableDevicesType:DRAPartitionableDevices,DRAResourcePoolStatus
+  DRAWorkloadResourceClaims:GenericWorkload GracefulNodeShutdownBasedOnPodPriority:GracefulNodeShutdown
+  InPlacePodLevelResourcesVerticalScaling:PodLevelResources
+  MatchLabelKeysInPodTopologySpreadSelectorMerge:MatchLabelKeysInPodTopologySpread PodGroupPreemptionPolicy:GenericWorkload
+  PodLevelResourceManagers:PodLevelResources PodLevelResourcesFixDefaulting:PodLevelResources
+  PodLevelResourcesFixKubeletQOSClass:PodLevelResources ResourceHealthStatusMessage:ResourceHealthStatus
+  RestartAllContainersOnContainerExits:ContainerRestartRules StorageVersionAPI:APIServerIdentity
+  TopologyAwareWorkloadScheduling:GenericWorkload UnknownVersionInteroperabilityProxy:APIServerIdentity
+  WindowsGracefulNodeShutdown:GracefulNodeShutdown WorkloadWithJob:GenericWorkload
+`
+    .trim()
+    .split(/\s+/)
+    .map(each => {
+      const [name = '', needed = ''] = each.split(':')
+      return [name, needed.split(',')] as const
+    }),
+)

@@ -24,7 +24,7 @@ import { createRegistry } from '../registry/registry.ts'
 import { Writers } from '../registry/writers.ts'
 import { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
 import type { Kind } from '../schema/kind.ts'
-import type { Releases } from '../schema/lifecycle.ts'
+import { CURRENT_RELEASE, type Releases } from '../schema/lifecycle.ts'
 import { resourcesOf } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
 import { VERSION } from '../version.ts'
@@ -176,7 +176,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
 async function readConfiguration(config: Config, assembly: Assembly) {
   const { clock = systemClock } = assembly
   const releases = releasesOf(config)
-  const gate = readFeatureGates(config.featureGates)
+  const gate = await gatesOf(config, releases)
   const kinds = await kindsOf(config, releases, gate)
   const { siblings } = assembly
   const format = config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json')
@@ -225,6 +225,12 @@ async function kindsOf(config: Config, releases: Releases, gate: (name: string) 
   } catch (error) {
     throw error instanceof RuntimeConfigError ? new ConfigError(`--runtime-config: ${error.message}`) : error
   }
+}
+
+/** The gates; their stages in earlier releases are loaded only for one that is emulated. */
+async function gatesOf({ featureGates }: Config, releases: Releases): Promise<(name: string) => boolean> {
+  const isCurrent = releases.emulated === CURRENT_RELEASE
+  return readFeatureGates(featureGates, isCurrent ? { releases } : (await import('./former-gates.ts')).gateOptions(releases))
 }
 
 /** Opens the audit where there is one: the others do not load its code. */
@@ -321,6 +327,7 @@ function openComponents(stored: Stored) {
     run: controllers.run,
     destinations,
     gate,
+    releases: stored.releases,
     now,
     log,
     signal,
@@ -382,7 +389,7 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
   })
   const transcoder = new WorkerTranscoder()
   assembly.onClose(() => transcoder[Symbol.asyncDispose]())
-  const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates })
+  const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates, releases: core.releases })
   assembly.onClose(() => validator[Symbol.asyncDispose]())
   const commands = nodeCommands(client, log)
   assembly.onClose(() => commands.close())

@@ -1,20 +1,22 @@
 /** `/version`: the versions of the Kubernetes API and of Keelson. */
+import { CURRENT_RELEASE, CURRENT_RELEASES, type Release, type Releases } from '../../schema/lifecycle.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { bytesResponse } from '../message.ts'
 
-const MAJOR = '1'
-const MINOR = '37'
-
 /** The server's version for clients; they take the numbers for the version of the API. */
-export function versionInfo(keelson: string): Readonly<Record<string, string>> {
+export function versionInfo(keelson: string, { emulated, oldest }: Releases = CURRENT_RELEASES): Readonly<Record<string, string>> {
+  const numbersOf = (release: Release) => release.split('.') as [major: string, minor: string]
+  const [major, minor] = numbersOf(CURRENT_RELEASE)
+  const [emulationMajor, emulationMinor] = numbersOf(emulated)
+  const [minCompatibilityMajor, minCompatibilityMinor] = numbersOf(oldest)
   return {
-    major: MAJOR,
-    minor: MINOR,
-    emulationMajor: MAJOR,
-    emulationMinor: MINOR,
-    minCompatibilityMajor: MAJOR,
-    minCompatibilityMinor: String(Number(MINOR) - 1),
-    gitVersion: `v${MAJOR}.${MINOR}.0+keelson-${keelson}`,
+    major,
+    minor,
+    emulationMajor,
+    emulationMinor,
+    minCompatibilityMajor,
+    minCompatibilityMinor,
+    gitVersion: `v${CURRENT_RELEASE}.0+keelson-${keelson}`,
     gitCommit: '',
     gitTreeState: 'clean',
     buildDate: '1970-01-01T00:00:00Z',
@@ -24,7 +26,7 @@ export function versionInfo(keelson: string): Readonly<Record<string, string>> {
   }
 }
 
-export function versionEndpoint(keelson: string): EndpointRule {
-  const body = Buffer.from(JSON.stringify(versionInfo(keelson), null, 2))
+export function versionEndpoint(keelson: string, releases?: Releases): EndpointRule {
+  const body = Buffer.from(JSON.stringify(versionInfo(keelson, releases), null, 2))
   return { path: '/version', strict: true, answer: () => bytesResponse(200, 'application/json', body) }
 }

@@ -106,7 +106,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const health = new Health(healthChecks(context, parts), log, all?.results)
   const endpoints: EndpointRule[] = [
     ...health.endpoints(),
-    versionEndpoint(VERSION),
+    versionEndpoint(VERSION, context.releases),
     metricsEndpoint('/metrics', () => together('metrics', metrics.families())),
     metricsEndpoint('/metrics/slis', () => together('slis', health.families())),
     ...openIdEndpoints({ ...authentication, address: () => address }),
@@ -215,8 +215,11 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
 }
 
 /** `/statusz` and `/flagz`. */
-function ownPages({ config, gate, now }: ServerContext, parts: Pick<ZPagesParts, 'paths'> & Pick<PortParts, 'flags'>): EndpointRule[] {
-  const { goVersion, gitVersion, emulationMajor, emulationMinor } = versionInfo(VERSION)
+function ownPages(
+  { config, gate, releases, now }: ServerContext,
+  parts: Pick<ZPagesParts, 'paths'> & Pick<PortParts, 'flags'>,
+): EndpointRule[] {
+  const { goVersion, gitVersion, emulationMajor, emulationMinor } = versionInfo(VERSION, releases)
   return zPages({
     ...parts,
     groupDomain: config.groupDomain,

@@ -4,14 +4,15 @@ import { answerJobs } from '../../lib/worker-thread.ts'
 import { type Validated, validateJob } from '../../registry/validation-job.ts'
 import { type Resource, resourcesOf } from '../../schema/resource.ts'
 import { readFeatureGates } from '../feature-gates.ts'
+import { gateOptions } from '../former-gates.ts'
 import type { RuleSettings, ValidatorMessage } from './worker-validator.ts'
 
 type Rules = { readonly resources: readonly Resource[]; readonly gate: (name: string) => boolean }
 let rules: Rules | undefined
 
-const rulesOf = ({ groupDomain, featureGates }: RuleSettings): Rules => ({
+const rulesOf = ({ groupDomain, featureGates, releases }: RuleSettings): Rules => ({
   resources: resourcesOf(kindsWithExpressions, groupDomain),
-  gate: readFeatureGates(featureGates),
+  gate: readFeatureGates(featureGates, gateOptions(releases)),
 })
 
 answerJobs<ValidatorMessage, Validated>(({ job, settings }) => {

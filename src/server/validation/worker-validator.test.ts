@@ -3,13 +3,14 @@ import { type TestContext, test } from 'node:test'
 import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { validateJob } from '../../registry/validation-job.ts'
+import { CURRENT_RELEASES } from '../../schema/lifecycle.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { readFeatureGates } from '../feature-gates.ts'
 import { WorkerValidator } from './worker-validator.ts'
 
 const NEVER = new AbortController().signal
 const user = { name: 'jane', groups: [] }
-const settings = { groupDomain: 'k8s.io', featureGates: '' }
+const settings = { groupDomain: 'k8s.io', featureGates: '', releases: CURRENT_RELEASES }
 const resource = resourceOf(CustomResourceDefinition, settings.groupDomain)
 
 function open(t: TestContext): WorkerValidator {

@@ -1,12 +1,14 @@
 /** Validates objects whose rules take long in a worker thread. */
+
 import { inflateRawSync } from 'node:zlib'
 import { LIMITS } from '../../lib/limits.ts'
 import { type JobOptions, programFromSource, WorkerPool } from '../../lib/worker-pool.ts'
 import type { Validated, ValidationJob, Validator } from '../../registry/validation-job.ts'
+import type { Releases } from '../../schema/lifecycle.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
 
 /** The settings that rules depend on: the same for all jobs of a server. */
-export type RuleSettings = { readonly groupDomain: string; readonly featureGates: string }
+export type RuleSettings = { readonly groupDomain: string; readonly featureGates: string; readonly releases: Releases }
 export type ValidatorMessage = { readonly job: ValidationJob; readonly settings: RuleSettings }
 
 /** The source of the worker, compressed, inserted by the build. */
