@@ -114,6 +114,15 @@ function finish(response: Response, exchange: Exchange, record: RequestAudit): M
       return {
         ...response,
         tunnel: {
+          ...(tunnel.messages && {
+            messages: {
+              ...tunnel.messages,
+              start: (webSocket, protocol) => {
+                webSocket.once('close', end)
+                tunnel.messages!.start(webSocket, protocol)
+              },
+            },
+          }),
           start: (socket, head) => {
             socket.once('close', end)
             tunnel.start(socket, head)
@@ -159,7 +168,7 @@ const durationText = (ms: number) => formatDuration(BigInt(Math.round(ms * 1e6))
 /** Adds the result of a call to the record: its `Status`, and at the level RequestResponse the object. */
 export function auditResult(
   record: RequestAudit,
-  result: Exclude<Result, { type: 'forward' }>,
+  result: Exclude<Result, { type: 'forward' | 'session' }>,
   { format, now }: { readonly format: Format; readonly now: Date },
 ): MaybePromise<void> {
   if (result.type === 'status') record.answeredWith({ ...(result.status as object), code: result.code })

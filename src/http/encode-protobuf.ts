@@ -19,7 +19,7 @@ import type { Shape } from './negotiate.ts'
 
 /** The response to a call as protobuf; `shape` is metadata only, or the whole object. */
 export async function protobufResponse(
-  result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>,
+  result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>,
   shape: Shape | undefined,
 ): Promise<Response> {
   switch (result.type) {

@@ -21,7 +21,7 @@ import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
 
 /** The response to a call, in the negotiated media type and representation. */
-export function encode(result: Exclude<Result, { type: 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
+export function encode(result: Exclude<Result, { type: 'forward' | 'session' }>, format: Format, now: Date): MaybePromise<Response> {
   const response = unwarned(result, format, now)
   const warnings = warningsOf(result)
   if (warnings.length === 0) return response
@@ -29,13 +29,13 @@ export function encode(result: Exclude<Result, { type: 'forward' }>, format: For
 }
 
 /** The warnings of the write, after the deprecation warning of the kind. */
-function warningsOf(result: Exclude<Result, { type: 'forward' }>): readonly string[] {
+function warningsOf(result: Exclude<Result, { type: 'forward' | 'session' }>): readonly string[] {
   const own = 'warnings' in result ? (result.warnings ?? []) : []
   const deprecated = 'resource' in result ? result.resource.def.deprecated : undefined
   return deprecated === undefined ? own : [deprecated, ...own]
 }
 
-function unwarned(result: Exclude<Result, { type: 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
+function unwarned(result: Exclude<Result, { type: 'forward' | 'session' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'watch') return watchResponse(result.stream, format)
   if (result.type === 'bytes') return nodeResponse(result, format)
   checkShape(result, format.shape)
@@ -67,7 +67,7 @@ async function* inMessages(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncI
 }
 
 /** Refuses list metadata for an object, and object metadata for a list. */
-function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, shape: Shape | undefined): void {
+function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>, shape: Shape | undefined): void {
   if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
     throw unshaped(
       `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeOf(result.resource, result.resource.kind)})`,
@@ -78,7 +78,11 @@ function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward
     )
 }
 
-function textResponse(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' }>, format: Format, now: Date): MaybePromise<Response> {
+function textResponse(
+  result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>,
+  format: Format,
+  now: Date,
+): MaybePromise<Response> {
   if (result.type === 'list')
     return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
       status: 200,
@@ -127,7 +131,7 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
 
 /** The whole response as JSON, in the requested representation. */
 function jsonOf(
-  result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' | 'forward' }>,
+  result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' | 'forward' | 'session' }>,
   shape: Shape | undefined,
   now: Date,
 ): Uint8Array {

@@ -1,5 +1,6 @@
 /** Requests and responses: light types over Node's streams, the same for HTTP/1.1, HTTP/2 and calls without a socket. */
 import type { Duplex, Readable } from 'node:stream'
+import type { WebSocket } from 'ws'
 import type { ClientCertificate } from '../authn/authenticator.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
@@ -97,6 +98,14 @@ export type Tunnel = {
   readonly start: (socket: Duplex, head: Buffer) => void
   /** The client has disconnected, or its connection cannot be upgraded. */
   readonly abandon: () => void
+  /** Set for messages over WebSocket, in place of the bytes of the connection. */
+  readonly messages?: MessageTunnel
+}
+
+export type MessageTunnel = {
+  /** The protocol to speak, of those that the client names; undefined refuses the connection. */
+  readonly choose: (offered: readonly string[]) => string | undefined
+  readonly start: (webSocket: WebSocket, protocol: string) => void
 }
 
 /** The value of a header; the first of a repeated one. */

@@ -260,6 +260,8 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
     return whenDone(registry.handle(call, new Context(request, time, caller), body), result => {
       caller.stopwatch.lap('handle')
       if (result.type === 'forward') return import('./forward.ts').then(({ forward }) => forward(request, call, result.upstream))
+      if (result.type === 'session')
+        return import('./sessions/open-session.ts').then(({ openSession }) => openSession(request, result.session))
       const { audit } = caller
       if (!audit) return encode(result, format, time)
       return whenDone(auditResult(audit, result, { format, now: time }), () => encode(result, format, time))

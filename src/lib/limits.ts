@@ -198,6 +198,23 @@ export const LIMITS = {
   /** Bytes and fragments of a WebSocket message from a client, where no input is expected. */
   webSocketMessageBytes: 64 * KIB,
   webSocketFragments: 1024,
+  /** Bytes of a WebSocket message in a session with a container. */
+  sessionMessageBytes: 4 * MIB,
+  /** Input of a session that the server buffers until the command reads it; then the client has to wait. */
+  sessionInputBytes: 256 * KIB,
+  /** How long a client may take to open the streams of a session, as at a kubelet. */
+  streamCreationMs: 30_000,
+  /** Bytes of a header block or another control frame of SPDY, streams of one connection, and data that a stream buffers unread. */
+  spdyHeaderBytes: 64 * KIB,
+  spdyStreams: 1024,
+  spdyStreamBytes: 256 * KIB,
+  /** Input that a simulated command reads, and a line that somebody types. */
+  sessionStdinBytes: 1 * MIB,
+  sessionLineBytes: 4 * KIB,
+  /** Bytes and number of files that clients' commands may change in one simulated pod, and bytes of all pods. */
+  changedFileBytes: 1 * MIB,
+  changedFiles: 256,
+  allChangedFileBytes: 32 * MIB,
   /** Runes of warning headers in one response; beyond it each warning is truncated to the second number. */
   warningRunes: 4096,
   warningCutRunes: 256,

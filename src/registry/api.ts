@@ -14,6 +14,7 @@ import type { Annotate, RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { StatusDetails } from '../schema/status-error.ts'
 import type { Destination } from '../transport/destination.ts'
+import type { Session } from './session.ts'
 
 /** One request for a resource, as its path and method say. `name` is empty for collections, `namespace` for all namespaces. */
 export type Call = {
@@ -99,6 +100,8 @@ export type Result =
   | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
   /** The request is passed on, and the answer with it. */
   | { readonly type: 'forward'; readonly upstream: Upstream }
+  /** The connection is upgraded, and the client talks to a container. */
+  | { readonly type: 'session'; readonly session: Session }
   /** The answer of a node; pieces are sent as they come, until they end or the client goes. */
   | { readonly type: 'bytes'; readonly code: 200 | 204; readonly mediaType: string; readonly body: Uint8Array | AsyncIterable<Uint8Array> }
 

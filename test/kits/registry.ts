@@ -157,6 +157,8 @@ export function answerOf(result: Result): Answer {
       return { code: result.code, body: result.body, warnings: [] }
     case 'forward':
       return { code: 200, body: result.upstream, warnings: [] }
+    case 'session':
+      return { code: 101, body: result.session, warnings: [] }
   }
 }
 

@@ -111,7 +111,10 @@ test('the proxy of a Service, a pod or a node that is simulated leads nowhere', 
     told(await ask(server, `${DEFAULT}/services/https:web:443/proxy/x`)),
     `503 service "web": ${pod}; run the program where you can reach it, and use its own url`,
   )
-  assert.match(told(await ask(server, `${DEFAULT}/pods/web-1/proxy/x`)), /^501 pod "web-1" runs on the simulated node "simulated-1"/)
+  assert.match(
+    told(await ask(server, `${DEFAULT}/pods/web-1/proxy/x`)),
+    /^503 error trying to reach service: pod "web-1" is simulated by node "simulated-1"/,
+  )
   const { json: simulated } = await ask(server, '/api/v1/nodes/simulated-1')
   const own = simulated.status.addresses.find((each: any) => each.type === 'InternalIP').address
   for (const [address, whose] of Object.entries({

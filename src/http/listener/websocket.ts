@@ -1,4 +1,4 @@
-/** Watches and logs over WebSocket: the handshake on an HTTP/1.1 request, and a connection with one message per event. */
+/** WebSockets: the handshake on an HTTP/1.1 request, connections with one message per event of a watch or log, and sessions. */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -29,7 +29,7 @@ export type Upgrade = {
 }
 
 /**
- * Serves an upgrade request. Watches and logs are served over WebSocket; everything else, and every refusal, is an ordinary response after
+ * Serves an upgrade request. Watches, logs and sessions are served over WebSocket; everything else, and every refusal, is an ordinary response after
  * which the connection is closed.
  */
 export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
@@ -41,6 +41,7 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   socket.once('close', () => request.signal.abort(new Error('the client went away')))
   const answer = problemOf(message, protocols[0]) ?? (await serve(request))
   if (socket.destroyed) return abandon(answer)
+  if (answer.tunnel?.messages) return talk(answer, answer.tunnel, { upgrade, protocols })
   if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
   const { body } = answer
   if (body instanceof Uint8Array || body.type !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
@@ -50,13 +51,32 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
     abandon(answer)
     return sendHttp1(textResponse(403, ''), lastResponse(message, socket), message)
   }
-  const webSocket = await accept(upgrade, protocol, answer.headers)
+  const webSocket = await accept(upgrade, protocol, { headers: answer.headers, maxPayload: LIMITS.webSocketMessageBytes })
   if (webSocket === undefined) return abandon(answer)
   const encoding = known ? (known[protocol ?? ''] ?? 'binary') : answer.headers['content-type'] === 'application/json' ? 'text' : 'binary'
   body.start(new WebSocketOutlet(webSocket, socket, encoding))
 }
 
-/** Other protocols are only forwarded. */
+/** Accepts a WebSocket on which both sides send messages, and hands it over. */
+async function talk(
+  answer: Response,
+  tunnel: Tunnel,
+  { upgrade, protocols }: { readonly upgrade: Upgrade; readonly protocols: readonly string[] },
+): Promise<void> {
+  const { message, socket } = upgrade
+  const protocol = tunnel.messages!.choose(protocols)
+  if (protocol === undefined) {
+    abandon(answer)
+    return sendHttp1(textResponse(403, ''), lastResponse(message, socket), message)
+  }
+  const webSocket = await accept(upgrade, protocol || undefined, { headers: answer.headers, maxPayload: LIMITS.sessionMessageBytes })
+  if (webSocket === undefined) return abandon(answer)
+  if (answer.taken) socket.once('close', answer.taken)
+  socket.setTimeout(0)
+  tunnel.messages!.start(webSocket, protocol)
+}
+
+/** Protocols other than WebSocket: SPDY, and whatever is only forwarded. */
 async function answerOther(upgrade: Upgrade, { peer, serve }: { peer: Peer; serve: Serve }): Promise<void> {
   const { message, socket } = upgrade
   const request = new Http1Request(message, peer, { upgrade: 'other', headers: message.headers })
@@ -111,18 +131,21 @@ const OPTIONS = {
   noServer: true,
   clientTracking: false,
   perMessageDeflate: false,
-  maxPayload: LIMITS.webSocketMessageBytes,
   maxFragments: LIMITS.webSocketFragments,
   autoPong: false,
   closeTimeout: LIMITS.stallMs,
 }
 
 /** Completes the handshake; undefined when the client has disconnected. The library is loaded with the first connection that needs it. */
-async function accept(upgrade: Upgrade, protocol: string | undefined, headers: ResponseHeaders): Promise<WebSocket | undefined> {
+async function accept(
+  upgrade: Upgrade,
+  protocol: string | undefined,
+  { headers, maxPayload }: { readonly headers: ResponseHeaders; readonly maxPayload: number },
+): Promise<WebSocket | undefined> {
   const { message, socket, stream, head } = upgrade
   const { WebSocketServer } = await import('ws')
   if (socket.destroyed) return undefined
-  const server = new WebSocketServer(OPTIONS)
+  const server = new WebSocketServer({ ...OPTIONS, maxPayload })
   if (headers['audit-id'] !== undefined) server.on('headers', lines => lines.push(`Audit-Id: ${headers['audit-id']}`))
   // Tokens among the offered protocols are secrets and never selected, so only the selected protocol is left.
   if (protocol === undefined) delete message.headers['sec-websocket-protocol']

@@ -1,16 +1,21 @@
-/** The connection to a simulated node: answers with logs and the endpoints of a kubelet, and refuses requests that need a process. */
+/** The connection to a simulated node: answers with logs, sessions in the simulated shell and the endpoints of a kubelet. */
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
+import { goQuote } from '../../lib/go-text.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import type { Result } from '../../registry/api.ts'
+import type { Session } from '../../registry/session.ts'
 import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
 import { FAILURE_ANNOTATION, internalIPs, isAlive } from '../node/simulated-node.ts'
-import type { CommandRuns } from '../script/command-runs.ts'
+import { startOf } from '../pod/container-state.ts'
+import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { annotatedScript, scriptOfRun } from '../script/script.ts'
+import { attachSession } from './attach.ts'
+import { execSession, NO_STREAMS, wantedStreams } from './exec.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
 import { type LoggedRun, loggedRun, logPieces, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
@@ -22,18 +27,18 @@ export type SimulatedParts = {
   readonly signal: AbortSignal
 }
 
-export const simulatedConnection = ({ client, runs, signal }: SimulatedParts): NodeConnection => ({
+export const simulatedConnection = (parts: SimulatedParts): NodeConnection => ({
   async pod(request) {
+    const { client, runs, signal } = parts
     const { pod, call, node } = request
     if (!isAlive(node))
       throw unavailable(`node "${pod.spec.nodeName}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
     if (call.subresource === 'log') return readLog({ client, runs, signal }, request)
-    const { name = '' } = pod.metadata
-    throw notImplemented(
-      `pod "${name}" runs on the simulated node "${pod.spec.nodeName}": its containers have no processes, so that ${call.subresource} is not possible`,
-    )
+    if (call.subresource === 'proxy') throw unavailable(`error trying to reach service: ${nothingListens(pod)}`)
+    return { type: 'session', session: call.subresource === 'portforward' ? portSession(request) : commandSession(parts, request) }
   },
   async node(name, call, ctx) {
+    const { client, runs, signal } = parts
     const node = client.of(Node).get({ name })
     if (!isAlive(node as Node | undefined))
       throw unavailable(`node "${name}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
@@ -64,6 +69,46 @@ async function readLog({ client, runs, signal }: SimulatedParts, { pod, containe
   return { ...answer, body: second.done ? (first.value ?? new Uint8Array()) : inTurns([first.value!, second.value], pieces) }
 }
 
+const nothingListens = ({ metadata, spec }: Pod): string =>
+  `pod "${metadata.name}" is simulated by node "${spec.nodeName}": it has no process that listens`
+
+/** Ports of the query have been checked. */
+function portSession({ pod, call }: PodRequest): Session {
+  const { name = '', namespace = '', uid = '' } = pod.metadata
+  if (pod.status.phase !== 'Running') return { type: 'refused', code: 500, message: `pod not found (${goQuote(`${name}_${namespace}`)})` }
+  return {
+    type: 'ports',
+    ports: call.query.getAll('ports').flatMap(value => value.split(',').map(Number)),
+    pod: `${name}_${namespace}`,
+    uid,
+    connect: () => Promise.reject(new Error(nothingListens(pod))),
+  }
+}
+
+/** A session of exec or attach, or the refusal of a kubelet. */
+function commandSession({ client, runs, signal }: SimulatedParts, { pod, container: name, node, call }: PodRequest): Session {
+  const container = containersOf(pod.spec).find(each => each.name === name)
+  const status = statusOf(pod, name)
+  const run = status?.state.running && status.containerID
+  const { namespace = '', name: podName = '' } = pod.metadata
+  if (!container || !run) {
+    const about =
+      call.subresource === 'exec' ? `container not found (${goQuote(name)})` : `container ${name} not found in pod ${podName}_${namespace}`
+    return { type: 'refused', code: 500, message: about }
+  }
+  const wanted = wantedStreams(call.query)
+  if (!wanted) return NO_STREAMS
+  const to = podToRun(pod, node)
+  const parts = { runs, to, container, run, now: () => client.now.getTime() }
+  if (call.subresource === 'exec') return execSession(call.query.getAll('command'), wanted, parts)
+  const logged = { id: run, number: status.restartCount, startedAt: startOf(status) }
+  const output = async function* (gone: AbortSignal) {
+    const text = Buffer.from(await logOf(runs, { pod, container: name, node, run: logged }))
+    yield* followLog(client, { pod, container: name, run: logged, pieces: text.length > 0 ? [text] : [], signals: [signal, gone] })
+  }
+  return attachSession(wanted, { ...parts, output })
+}
+
 /** The log of a run: from its script, or the output of its command with the current objects. */
 async function logOf(runs: CommandRuns, { pod, container: name, node, run }: Logged): Promise<string> {
   const container = containersOf(pod.spec).find(each => each.name === name)
@@ -71,11 +116,17 @@ async function logOf(runs: CommandRuns, { pod, container: name, node, run }: Log
   const isInit = pod.spec.initContainers?.includes(container) ?? false
   const { log } = annotatedScript(pod.metadata, container, isInit)
   if (log !== '') return log
-  const podIPs = (pod.status.podIPs ?? []).flatMap(({ ip }) => ip ?? [])
-  const allocatable = node.status.allocatable as Readonly<Record<string, string>> | undefined
-  const ran = await runs.resultOf({ pod, hostIPs: internalIPs(node), podIPs, allocatable }, container, run.number)
+  const ran = await runs.resultOf(podToRun(pod, node), container, run.number)
   return scriptOfRun(pod.metadata, container, { isInit, ran }).log
 }
+
+const podToRun = (pod: Pod, node: Node): PodToRun => ({
+  pod,
+  hostIPs: internalIPs(node),
+  podIPs: (pod.status.podIPs ?? []).flatMap(({ ip }) => ip ?? []),
+  allocatable: node.status.allocatable as Readonly<Record<string, string>> | undefined,
+})
+
 type Logged = Pick<PodRequest, 'pod' | 'container' | 'node'> & { readonly run: LoggedRun }
 
 /** The first pieces at once, the others with pauses for other requests. */

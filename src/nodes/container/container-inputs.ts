@@ -7,6 +7,8 @@ export type ContainerInputs = {
   /** The file or directory at an absolute path. */
   readonly file: (path: string) => FileFound
   readonly identity?: () => Identity
+  /** The names in a directory; undefined when they are unknown. */
+  readonly list?: (path: string) => readonly string[] | undefined
   /** Whether a path is on a read-only file system. */
   readonly isReadOnly?: (path: string) => boolean
   /** Whether a path is in a directory that starts empty, is kept between runs, and belongs to this container alone. */
@@ -35,7 +37,7 @@ export function paidInputs(inputs: ContainerInputs, budget: Budget, lookupCost: 
       budget.spend('bytes', lookupCost)
       return look(path)
     }
-  const { isReadOnly, isOwn, identity } = inputs
+  const { isReadOnly, isOwn, identity, list } = inputs
   return {
     variables: once(() => {
       const variables = inputs.variables()
@@ -48,6 +50,7 @@ export function paidInputs(inputs: ContainerInputs, budget: Budget, lookupCost: 
       return found
     }),
     ...(identity && { identity: once(identity) }),
+    ...(list && { list: remembering(paying(list)) }),
     ...(isReadOnly && { isReadOnly: remembering(paying(isReadOnly)) }),
     ...(isOwn && { isOwn: remembering(paying(isOwn)) }),
   }

@@ -44,11 +44,47 @@ export function fileAt(path: string, around: Around, variables: Variables): File
   return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true } : 'missing'
 }
 
+/** The names in a directory of a volume that a kubelet has filled; undefined for all others. An emptyDir begins with none. */
+export function namesIn(path: string, around: Around, variables: Variables): string[] | undefined {
+  const normalized = trimmed(path)
+  const mount = mountOf(normalized, around.container)
+  const volume = mount && around.pod.spec.volumes?.find(({ name }) => name === mount.name)
+  if (!mount || !volume) return undefined
+  if (volume.emptyDir) return []
+  const { subPathExpr, subPath = '' } = mount
+  const inMount = subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
+  const inVolume = trimmed(posix.join('/', inMount, normalized.slice(trimmed(mount.mountPath).length)))
+  const files = filesOf(volume, around)
+  if (!files) return undefined
+  const below = [...files].map(file => posix.join('/', file.path)).filter(file => file.startsWith(`${inVolume}/`))
+  return [...new Set(below.map(file => file.slice(inVolume.length + 1).split('/')[0]!))].sort(compareText)
+}
+
 /** Whether a path is in an emptyDir that only this container mounts. */
 export function isOwnPath(path: string, { spec }: Pod, container: Container): boolean {
   const mount = mountOf(posix.normalize(path), container)
   if (!mount || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return false
   return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
+}
+
+/** A place in an emptyDir, which containers of a pod share. */
+export type SharedPlace = { readonly volume: string; readonly path: string }
+
+/** The place of a path of a container; undefined when it is not in an emptyDir. */
+export function sharedPlaceOf(path: string, { spec }: Pod, container: Container): SharedPlace | undefined {
+  const normalized = posix.normalize(path)
+  const mount = mountOf(normalized, container)
+  if (!mount || mount.subPathExpr || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return undefined
+  return { volume: mount.name, path: posix.join('/', mount.subPath ?? '', normalized.slice(trimmed(mount.mountPath).length)) }
+}
+
+/** The paths at which a container sees such a place. */
+export function pathsOfPlace({ volume, path }: SharedPlace, { volumeMounts }: Container): string[] {
+  const mounts = (volumeMounts ?? []).filter(mount => mount.name === volume && !mount.subPathExpr)
+  return mounts.flatMap(({ mountPath, subPath = '' }) => {
+    const root = trimmed(posix.join('/', subPath))
+    return path.startsWith(`${root}/`) ? [posix.join(mountPath, path.slice(root.length))] : []
+  })
 }
 
 /** Whether a path is in a volume that is mounted read-only, or in an image with a read-only root file system. */

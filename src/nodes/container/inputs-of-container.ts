@@ -3,7 +3,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 import { environmentOf } from './environment.ts'
-import { fileAt, isOwnPath, isReadOnlyPath } from './files.ts'
+import { fileAt, isOwnPath, isReadOnlyPath, namesIn } from './files.ts'
 import { identityOf } from './identity.ts'
 import type { Sources } from './sources.ts'
 
@@ -16,6 +16,7 @@ export function inputsOf(container: Container, pod: Pod, sources: Sources): Cont
   return {
     variables,
     file: path => fileAt(path, { pod, container, sources }, variables),
+    list: path => namesIn(path, { pod, container, sources }, variables),
     identity: () => identityOf(pod, container),
     isReadOnly: path => isReadOnlyPath(path, pod, container),
     isOwn: path => isOwnPath(path, pod, container),

@@ -169,8 +169,10 @@ class Parser {
         const isError = descriptor === '2'
         // Duplicates the target of the other stream.
         const [same] = /^&\d/.exec(this.#text.slice(this.#at, this.#at + 2)) ?? []
-        if (same) this.#at += same.length
-        else {
+        if (same) {
+          this.#at += same.length
+          if (same === '&2' && !isError) redirects.push({ isError, isAppended: true, to: STANDARD_ERROR })
+        } else {
           this.#blanks()
           redirects.push({ isError, isAppended: whole.endsWith('>>'), to: this.#word() })
         }
@@ -291,6 +293,8 @@ class Parser {
     while (this.#at < this.#text.length && what.test(this.#text[this.#at]!)) this.#at++
   }
 }
+
+const STANDARD_ERROR: Word = [{ type: 'text', text: '/dev/stderr', isQuoted: true }]
 
 /** Characters that end a command. */
 const ENDS = ';\n&|()'

@@ -4,6 +4,7 @@ import { normalName } from '../pod/sysctls.ts'
 import { runAgnhost } from './agnhost.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
+import { fileCommand, type ShellFiles } from './file-commands.ts'
 import { hostNameText, idText } from './identity.ts'
 import { holds } from './shell-conditions.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
@@ -30,6 +31,45 @@ export type RunOptions = {
   readonly left?: ReadonlyMap<string, string> | undefined
   /** The name of the shell, for its messages. */
   readonly shell?: string
+  /** Receives every file that is written, with the time of that. */
+  readonly written?: Map<string, { readonly text: string; readonly atMs: number }> | undefined
+  /** Set for a command that a client runs in a container. */
+  readonly exec?: ExecOptions
+}
+
+/** A command that a client runs: unlike that of a container it fails where its output is not known. */
+export type ExecOptions = {
+  /** The input; `unread` while the client has not sent all of it. */
+  readonly stdin: string | 'unread'
+  readonly variables: ReadonlyMap<string, string>
+  /** Contents of files that differ from those of the container; null where a file is gone. */
+  readonly files: ReadonlyMap<string, string | null>
+}
+
+/** Thrown when a command reads input that has not arrived. */
+export class NeedsInput extends Error {}
+
+export type Printed = { readonly isError: boolean; readonly text: string }
+
+export type ExecResult = {
+  readonly exitCode: number
+  readonly runMs: number
+  readonly outputs: readonly Printed[]
+  readonly files: ReadonlyMap<string, string | null>
+  readonly variables: ReadonlyMap<string, string>
+  /** Whether the command was `exit`. */
+  readonly hasExited: boolean
+}
+
+/** Runs a script that a client sends; undefined when its syntax is not supported. Throws BudgetExceeded, or NeedsInput. */
+export function execScript(script: string, options: RunOptions): ExecResult | undefined {
+  const step = parseScript(script)
+  return step && new Shell(options).exec(step)
+}
+
+/** The same for a single command. */
+export function execCommand(words: readonly string[], options: RunOptions): ExecResult {
+  return new Shell(options).exec(commandOf(words))
 }
 
 /** The result of a script; undefined when it is not understood. Throws BudgetExceeded when it exceeds its budget. */
@@ -41,9 +81,14 @@ export function runScript(script: string, options: RunOptions): Understood | und
 /** The same for a single command. */
 export function runCommand(words: readonly string[], options: RunOptions): Understood | undefined {
   if (words.length === 0) return undefined
-  const literal = words.map((text): Word => [{ type: 'text', text, isQuoted: true }])
-  return new Shell(options).understand({ type: 'command', words: literal, redirects: [] })
+  return new Shell(options).understand(commandOf(words))
 }
+
+const commandOf = (words: readonly string[]): Step => ({
+  type: 'command',
+  words: words.map((text): Word => [{ type: 'text', text, isQuoted: true }]),
+  redirects: [],
+})
 
 /** The target of output; the path is undefined when it is unknown. */
 type Target = { readonly path: string | undefined; readonly isAppended: boolean }
@@ -56,7 +101,12 @@ class Shell {
   readonly #budget: Budget
   readonly #lastWordsPath: string
   readonly #shell: string
-  readonly #variables = new Map<string, string>()
+  readonly #exec: ExecOptions | undefined
+  readonly #collected: RunOptions['written']
+  readonly #variables: Map<string, string>
+  readonly #outputs: Printed[] = []
+  /** Files that are gone, of those that a client's command can see. */
+  readonly #gone = new Set<string>()
   readonly #written: Map<string, string>
   readonly #writtenMs = new Map<string, number>()
   readonly #removedMs = new Map<string, number>()
@@ -74,16 +124,37 @@ class Shell {
   /** Whether it may listen on a port: programs in endless loops are unknown. */
   #isServing = false
 
-  constructor({ inputs, budget, lastWordsPath, left, shell = 'sh' }: RunOptions) {
+  constructor({ inputs, budget, lastWordsPath, left, shell = 'sh', exec, written }: RunOptions) {
     this.#inputs = inputs
     this.#budget = budget
     this.#shell = shell
     this.#written = new Map(left)
     this.#lastWordsPath = lastWordsPath
+    this.#exec = exec
+    this.#collected = written
+    this.#variables = new Map(exec?.variables)
+    for (const [path, text] of exec?.files ?? [])
+      if (text === null) this.#gone.add(path)
+      else this.#written.set(path, text)
+  }
+
+  exec(step: Step): ExecResult {
+    const ending = this.#run(step)
+    const files = new Map<string, string | null>(this.#written)
+    for (const path of this.#gone) files.set(path, null)
+    return {
+      exitCode: this.#exitCode,
+      runMs: this.#runMs,
+      outputs: this.#outputs,
+      files,
+      variables: this.#variables,
+      hasExited: ending === 'exit',
+    }
   }
 
   understand(step: Step): Understood | undefined {
     if (this.#run(step) === undefined) return undefined
+    for (const [path, text] of this.#written) this.#collected?.set(path, { text, atMs: this.#writtenMs.get(path) ?? 0 })
     const left = new Map([...this.#written].filter(([path]) => this.#inputs.isOwn?.(path)))
     return {
       runMs: this.#runMs,
@@ -203,10 +274,11 @@ class Shell {
       .map(({ to, isAppended }): Target => ({ path: this.#expand(to)?.join(' '), isAppended }))
     const known = args.every(arg => arg !== undefined) ? args.flat() : undefined
     // Output that may depend on something unknown is unknown.
-    if (!known) return name === 'echo' ? this.#unknownOutput() : undefined
+    if (!known) return name === 'echo' || this.#exec ? this.#unknownOutput(name) : undefined
     const [closed] = files.filter(({ path }) => path !== undefined && this.#isReadOnly(path))
     if (closed) return this.#complain(`${this.#shell}: can't create ${closed.path}: ${READ_ONLY}\n`, 1)
-    return this.#builtIn(name, known, files)
+    const ending = this.#builtIn(name, known, files)
+    return ending === undefined && this.#exec ? this.#unknownOutput(name) : ending
   }
 
   #builtIn(name: string, args: readonly string[], files: readonly Target[]): Ending {
@@ -231,9 +303,9 @@ class Shell {
       case 'false':
         return this.#end(1)
       case 'env':
-        return args.length > 0 ? this.#unknownOutput() : this.#print(this.#environment(), files)
+        return args.length > 0 ? this.#unknownOutput(name) : this.#print(this.#environment(), files)
       case 'printenv': {
-        if (args.length !== 1) return args.length > 1 ? this.#unknownOutput() : this.#print(this.#environment(), files)
+        if (args.length !== 1) return args.length > 1 ? this.#unknownOutput(name) : this.#print(this.#environment(), files)
         const value = this.#inputs.variables().get(args[0]!)
         return value === undefined ? this.#end(1) : this.#print(`${value}\n`, files)
       }
@@ -241,12 +313,12 @@ class Shell {
       case 'id': {
         const identity = this.#inputs.identity?.()
         const text = identity && (name === 'id' ? idText : hostNameText)(identity, args)
-        return text === undefined ? this.#unknownOutput() : this.#print(text, files)
+        return text === undefined ? this.#unknownOutput(name) : this.#print(text, files)
       }
       case 'sysctl': {
         const asked = args.length === 1 ? normalName(args[0]!) : ''
         const value = this.#inputs.identity?.().sysctls.get(asked)
-        return value === undefined ? this.#unknownOutput() : this.#print(`${asked} = ${value}\n`, files)
+        return value === undefined ? this.#unknownOutput(name) : this.#print(`${asked} = ${value}\n`, files)
       }
       case 'cat':
         return this.#cat(args, files)
@@ -257,7 +329,7 @@ class Shell {
         return this.#end(0)
       }
       case 'rm':
-        for (const path of args) if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
+        for (const path of args) if (!path.startsWith('-')) this.#remove(path)
         return this.#end(0)
       case 'expr': {
         const result = calculated(args)
@@ -276,7 +348,7 @@ class Shell {
       case 'agnhost':
         return this.#agnhost(args)
       default:
-        return SILENT.has(name) ? this.#end(0) : this.#textTool(name, args, files)
+        return this.#fileCommand(name, args, files) ?? (SILENT.has(name) ? this.#end(0) : this.#textTool(name, args, files))
     }
   }
 
@@ -292,14 +364,14 @@ class Shell {
 
   #textTool(name: string, args: readonly string[], files: readonly Target[]): Ending {
     const tool = textTool(name, args)
-    if (!tool) return DONE_AT_ONCE.has(name) ? this.#unknownOutput() : undefined
-    let input = tool.files.length === 0 ? this.#input : ''
+    if (!tool) return DONE_AT_ONCE.has(name) ? this.#unknownOutput(name) : undefined
+    let input = tool.files.length === 0 ? this.#readInput() : ''
     for (const path of tool.files) {
       const found = this.#content(path)
       if (found === 'missing') return this.#complain(`${name}: ${path}: No such file or directory\n`, name === 'grep' ? 2 : 1)
       input = found === undefined || input === undefined ? undefined : input + found.text
     }
-    if (input === undefined) return this.#unknownOutput()
+    if (input === undefined) return this.#unknownOutput(name)
     const { text, exitCode } = tool.run(input, bytes => this.#budget.spend('bytes', bytes))
     return this.#print(text, files, exitCode)
   }
@@ -309,24 +381,75 @@ class Shell {
     return 'next'
   }
 
-  #unknownOutput(): Ending {
+  /** For a client, a command whose output is unknown fails as one that cannot be executed. */
+  #unknownOutput(name: string): Ending {
+    if (this.#exec) return this.#complain(`${this.#shell}: ${name}: ${NOT_SIMULATED}\n`, CANNOT_EXECUTE)
     this.#isOutputKnown = false
     return this.#end(0)
   }
 
   /** Standard error goes to the log, and not into captured output. */
   #complain(text: string, exitCode: number): Ending {
-    return this.#captures > 0 ? this.#end(exitCode) : this.#print(text, [], exitCode)
+    if (this.#captures > 0 && !this.#exec) return this.#end(exitCode)
+    if (!this.#exec) return this.#print(text, [], exitCode)
+    this.#budget.spend('output', text.length)
+    this.#outputs.push({ isError: true, text })
+    return this.#end(exitCode)
+  }
+
+  /** The input of a command that reads it: that of its pipe, or of the client. */
+  #readInput(): string | undefined {
+    if (this.#captures === 0 && this.#input === '' && this.#exec) {
+      if (this.#exec.stdin === 'unread') throw new NeedsInput()
+      return this.#exec.stdin
+    }
+    return this.#input
+  }
+
+  /** Undefined when the command, or a file that it needs, is unknown. */
+  #fileCommand(name: string, args: readonly string[], targets: readonly Target[]): Ending {
+    const files: ShellFiles = {
+      read: path => this.#content(path),
+      names: path => this.#names(path),
+      isDirectory: path => this.#has(path, 'directory'),
+      isReadOnly: path => this.#isReadOnly(path),
+      write: (path, text) => this.#write(path, text),
+      remove: path => this.#remove(path),
+      input: () => this.#readInput(),
+      isInteractive: this.#exec !== undefined,
+      identity: () => this.#inputs.identity?.(),
+    }
+    const done = fileCommand(name, args, files)
+    if (!done) return undefined
+    if (done.error !== undefined) this.#complain(done.error, done.exitCode)
+    return this.#print(done.text, targets, done.exitCode)
+  }
+
+  #remove(path: string): void {
+    if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
+    if (this.#exec) this.#gone.add(path)
+  }
+
+  /** The names in a directory, of files that are there and those that were written; undefined when they are unknown. */
+  #names(path: string): readonly string[] | undefined {
+    const directory = path === '/' ? '' : trimEnd(path, '/')
+    const known = this.#inputs.list?.(path)
+    const names = new Set(known)
+    for (const each of this.#written.keys())
+      if (each.startsWith(`${directory}/`)) names.add(each.slice(directory.length + 1).split('/')[0]!)
+    for (const each of this.#gone) if (each.startsWith(`${directory}/`)) names.delete(each.slice(directory.length + 1))
+    return known === undefined && names.size === 0 ? undefined : [...names].sort()
   }
 
   #print(text: string, files: readonly Target[], exitCode = 0): Ending {
     // Output to a file or a variable is bounded by the budget of written bytes.
-    this.#budget.spend(files.length === 0 && this.#captures === 0 ? 'output' : 'bytes', text.length)
-    if (files.length === 0) this.#output += text
+    const isShown = files.length === 0 || files.some(({ path }) => path === '/dev/stdout' || path === '/dev/stderr')
+    this.#budget.spend(isShown && this.#captures === 0 ? 'output' : 'bytes', text.length)
+    if (files.length === 0) this.#show(text, false)
     for (const { path, isAppended } of files) {
       if (path === undefined) continue
       if (path === this.#lastWordsPath) this.#lastWords = isAppended ? this.#lastWords + text : text
-      else if (path === '/dev/stdout' || path === '/dev/stderr') this.#output += text
+      else if (path === '/dev/stdout' || path === '/dev/stderr') this.#show(text, path === '/dev/stderr')
       else {
         this.#write(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
       }
@@ -334,7 +457,16 @@ class Shell {
     return this.#end(exitCode)
   }
 
+  #show(text: string, isError: boolean): void {
+    if (this.#exec && (isError || this.#captures === 0)) {
+      if (text !== '') this.#outputs.push({ isError, text })
+      return
+    }
+    this.#output += text
+  }
+
   #write(path: string, text: string): void {
+    this.#gone.delete(path)
     if (!this.#written.has(path)) {
       this.#budget.spend('files', path.length > MAX_PATH_LENGTH ? Number.POSITIVE_INFINITY : 1)
       this.#writtenMs.set(path, this.#runMs)
@@ -344,14 +476,18 @@ class Shell {
   }
 
   #cat(paths: readonly string[], files: readonly Target[]): Ending {
-    if (paths.length === 0) return this.#input === undefined ? this.#unknownOutput() : this.#print(this.#input, files)
+    if (paths.length === 0 || (paths.length === 1 && paths[0] === '-')) {
+      const input = this.#readInput()
+      return input === undefined ? this.#unknownOutput('cat') : this.#print(input, files)
+    }
     let exitCode = 0
     for (const path of paths) {
       const found = this.#content(path)
-      if (found === 'missing') exitCode = 1
+      if (found === 'missing') exitCode ||= 1
+      if (found === undefined && this.#exec) exitCode ||= CANNOT_EXECUTE
       const ending =
         found === undefined
-          ? this.#unknownOutput()
+          ? this.#unknownOutput('cat')
           : found === 'missing'
             ? this.#complain(`cat: can't open '${path}': No such file or directory\n`, 1)
             : this.#print(found.text, files)
@@ -375,6 +511,7 @@ class Shell {
   }
 
   #file(path: string): FileFound {
+    if (this.#gone.has(path)) return 'missing'
     if (++this.#looked > MAX_FILES) return 'unknown'
     const found = this.#inputs.file(path)
     return found === 'unknown' && this.#inputs.isOwn?.(path) ? 'missing' : found
@@ -444,6 +581,9 @@ class Shell {
 }
 
 const READ_ONLY = 'Read-only file system'
+/** The exit code of shells for a command that is there and cannot be executed. */
+export const CANNOT_EXECUTE = 126
+export const NOT_SIMULATED = 'not simulated: this container has no process, and the simulated shell does not know the result'
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([\s\S]*)$/
 
 const plainText = ([first, ...more]: Word): string => (first?.type === 'text' && more.length === 0 ? baseName(first.text) : '')

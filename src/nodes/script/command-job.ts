@@ -8,11 +8,12 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
 import { paidInputs } from '../container/container-inputs.ts'
-import { mountProblem } from '../container/files.ts'
+import { mountProblem, pathsOfPlace, sharedPlaceOf } from '../container/files.ts'
 import { inputsOf, withAddresses } from '../container/inputs-of-container.ts'
+import type { ExecResult } from '../container/shell.ts'
 import { type Entries, entriesOfMap, entriesOfSecret, type Sources, type TrustBundleProjection } from '../container/sources.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
-import { understand } from './command.ts'
+import { type ExecRun, execute, type RunOptions, understand } from './command.ts'
 
 /** A container of a stored pod, with values that are not stored yet. */
 export type OfContainer = {
@@ -30,10 +31,20 @@ export type CommandJob =
   | { readonly type: 'command'; readonly command: readonly string[] }
   /** A run of a container, with the files that the previous run has left. */
   | { readonly type: 'run'; readonly of: OfContainer; readonly left: ReadonlyMap<string, string> | undefined }
+  /** A command that a client runs in a container. */
+  | (ExecJob & { readonly type: 'exec' })
   /** Checks mounts whose paths contain variables. */
   | { readonly type: 'mounts'; readonly of: OfContainer }
 
+export type ExecJob = Pick<ExecRun, 'command' | 'stdin' | 'variables' | 'files'> & {
+  readonly of: OfContainer
+  /** How long the containers of the pod have run, by name. */
+  readonly elapsedMs: ReadonlyMap<string, number>
+}
+
 export type JobResult = {
+  /** The result of a client's command, with the files that it has changed; `input` when it waits for input. */
+  readonly executed?: ExecResult | 'input'
   /** Undefined when the command is not understood. */
   readonly understood?: Understood | undefined
   readonly mountProblem?: string | undefined
@@ -88,12 +99,44 @@ function runInPod(job: Exclude<CommandJob, { type: 'command' }>, stored: Pod, as
   )
   const container = containersOf(pod.spec).find(each => each.name === name)
   if (!container) return {}
+  if (job.type === 'exec') return { executed: executeIn(job, { pod, container, ask, allocatable }) }
   const budget = new Budget()
   const inputs = paidInputs(inputsOf(container, pod, askedSources(ask, budget, allocatable)), budget, lookupCost(pod))
   const found: JobResult =
     job.type === 'run' ? { understood: understand(container, { inputs, left: job.left, budget }) } : problemOf(container, inputs.variables)
   return isUsed ? { ...found, usesMetadata: true } : found
 }
+
+type Around = { readonly pod: Pod; readonly container: Container; readonly ask: Ask; readonly allocatable: Sources['allocatable'] }
+
+/** Runs a client's command among the files that the containers of the pod have written until now. */
+function executeIn({ command, stdin, variables, files, elapsedMs }: ExecJob, { pod, container, ask, allocatable }: Around) {
+  const inputsFor = (each: Container, budget: Budget) =>
+    paidInputs(inputsOf(each, pod, askedSources(ask, budget, allocatable)), budget, lookupCost(pod))
+  const before = new Map<string, string | null>()
+  for (const each of containersOf(pod.spec).slice(0, MAX_CONTAINERS)) {
+    const elapsed = elapsedMs.get(each.name)
+    if (elapsed === undefined || (each.name !== container.name && !sharesFiles(each, container))) continue
+    const written: NonNullable<RunOptions['written']> = new Map()
+    const budget = new Budget()
+    understand(each, { inputs: inputsFor(each, budget), budget, written })
+    for (const [path, { text, atMs }] of written) {
+      if (atMs > elapsed) continue
+      const place = sharedPlaceOf(path, pod, each)
+      for (const seen of place ? pathsOfPlace(place, container) : each.name === container.name ? [path] : []) before.set(seen, text)
+    }
+  }
+  for (const [path, text] of files) before.set(path, text)
+  const budget = new Budget()
+  const executed = execute({ command, stdin, variables, files: before, inputs: inputsFor(container, budget), budget })
+  if (executed === 'input') return executed
+  return { ...executed, files: new Map([...executed.files].filter(([path, text]) => before.get(path) !== text)) }
+}
+/** Files of further containers are not looked for. */
+const MAX_CONTAINERS = 16
+
+const sharesFiles = (a: Container, b: Container): boolean =>
+  (a.volumeMounts ?? []).some(({ name }) => b.volumeMounts?.some(mount => mount.name === name))
 
 function problemOf(container: Container, variables: () => ReadonlyMap<string, string>): JobResult {
   try {

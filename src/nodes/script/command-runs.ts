@@ -16,12 +16,14 @@ import { LIMITS } from '../../lib/limits.ts'
 import { programFromSource, WorkerPool } from '../../lib/worker-pool.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
 import { exceededText } from '../container/budget.ts'
+import { ChangedFiles } from '../container/changed-files.ts'
 import { mountProblem } from '../container/files.ts'
+import type { ExecResult } from '../container/shell.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 import { followRuns, MAX_RUNS } from './command.ts'
 import { answerTo, stampOf } from './command-answers.ts'
 import { commandHere, firstRunHere } from './command-here.ts'
-import type { CommandJob, JobResult, OfContainer, Question } from './command-job.ts'
+import type { CommandJob, ExecJob, JobResult, OfContainer, Question } from './command-job.ts'
 import type { CommandRequest, Commands } from './commands.ts'
 import { type Kept, KeptResults } from './kept-results.ts'
 
@@ -40,6 +42,8 @@ type Task = {
   readonly key: string
   /** The key of a result that is the same for all runs. */
   readonly sameKey?: string
+  /** Whether nobody asks for the result again. */
+  readonly isOnce?: true
   readonly work: (send: (job: CommandJob) => Promise<JobResult>) => Promise<JobResult>
 }
 
@@ -54,6 +58,8 @@ export class CommandRuns implements AsyncDisposable {
   readonly #onError: (error: unknown) => void
   readonly #id = ++instances
   readonly #kept = new KeptResults()
+  /** Files that clients' commands have changed. */
+  readonly files = new ChangedFiles()
   readonly #pending = new Map<string, Promise<JobResult>>()
   /** Number of results under way, by namespace. */
   readonly #counts = new Map<string, number>()
@@ -62,6 +68,7 @@ export class CommandRuns implements AsyncDisposable {
   /** Pods with results under way, by uid. */
   readonly #pods = new Map<string, OfPod>()
   #isClosed = false
+  #executions = 0
   #hasPool = false
   #onProgress: (() => void)[] = []
 
@@ -117,6 +124,24 @@ export class CommandRuns implements AsyncDisposable {
     return (await pending).understood
   }
 
+  /** Runs a command that a client sends, in a container. Throws a StatusError when too many commands of the namespace are waiting. */
+  async execute(to: PodToRun, container: Container, run: Omit<ExecJob, 'of'>): Promise<ExecResult | 'input'> {
+    const { namespace = '', uid = '' } = to.pod.metadata
+    const key = `${uid} exec ${++this.#executions}`
+    const pending = this.#start({
+      pod: to.pod,
+      key,
+      isOnce: true,
+      work: send => send({ ...run, type: 'exec', of: containerOf(to, container) }),
+    })
+    if (!pending) throw tooManyRequests(`too many commands of namespace "${namespace}" are waiting to be run`, 1)
+    const { executed, understood } = await pending
+    if (executed) return executed
+    // The worker was stopped.
+    const text = `${understood?.exceeded ?? 'the pod is gone'}\n`
+    return { exitCode: 137, runMs: 0, outputs: [{ isError: true, text }], files: new Map(), variables: new Map(), hasExited: false }
+  }
+
   /** Resolves when another result is known; undefined when nothing is under way. */
   progress(): Promise<void> | undefined {
     if (this.#pending.size === 0 && this.#refused.size === 0) return undefined
@@ -127,6 +152,7 @@ export class CommandRuns implements AsyncDisposable {
   forget(uid: string): void {
     this.#pods.get(uid)?.ending.abort(new Error('the pod is gone'))
     this.#kept.deleteOf(uid)
+    this.files.forget(uid)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -187,7 +213,7 @@ export class CommandRuns implements AsyncDisposable {
     const left = understood?.left && new Map([...understood.left.keys()].map(path => [path, ''] as const))
     const result = left ? { ...found, understood: { ...understood, left } } : found
     const keptAs = left || sameKey === undefined ? key : sameKey
-    if (!own.ending.aborted)
+    if (!own.ending.aborted && !task.isOnce)
       this.#kept.set(keptAs, {
         owner: pod.metadata.uid ?? '',
         result,

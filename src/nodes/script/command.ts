@@ -10,10 +10,20 @@
  */
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
-import { Budget, BudgetExceeded } from '../container/budget.ts'
+import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
 import { expand } from '../container/expansion.ts'
-import { baseName, runCommand, runScript } from '../container/shell.ts'
+import {
+  baseName,
+  CANNOT_EXECUTE,
+  type ExecOptions,
+  type ExecResult,
+  execCommand,
+  execScript,
+  NeedsInput,
+  runCommand,
+  runScript,
+} from '../container/shell.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
@@ -49,21 +59,60 @@ export type RunOptions = {
   readonly inputs?: ContainerInputs
   readonly left?: Left | undefined
   readonly budget?: Budget
+  /** Receives every file that is written, with the time of that. */
+  readonly written?: Map<string, { readonly text: string; readonly atMs: number }> | undefined
 }
 
 /** Undefined when the command is not understood. */
-export function understand(command: Command, { inputs = NO_INPUTS, left, budget = new Budget() }: RunOptions = {}): Understood | undefined {
+export function understand(
+  command: Command,
+  { inputs = NO_INPUTS, left, budget = new Budget(), written }: RunOptions = {},
+): Understood | undefined {
   try {
-    return runIn(command, { inputs, left, budget })
+    return runIn(command, { inputs, left, budget, written })
   } catch (error) {
     if (error instanceof BudgetExceeded) return exceededRun(error.message)
     throw error
   }
 }
 
+export type ExecRun = Pick<ExecOptions, 'variables' | 'files'> & {
+  readonly command: readonly string[]
+  readonly stdin: ExecOptions['stdin']
+  readonly inputs: ContainerInputs
+  readonly budget: Budget
+}
+
+/** Runs a command that a client sends. `input` says that it reads input which has not arrived. */
+export function execute({ command, stdin, variables, files, inputs, budget }: ExecRun): ExecResult | 'input' {
+  const [program = '', flag = '', script = ''] = command
+  const isScript = isShell(program) && /^-[a-z]*c$/.test(flag)
+  const options = { inputs, budget, lastWordsPath: '', exec: { stdin, variables, files }, shell: isScript ? baseName(program) : 'sh' }
+  const failed = (text: string, exitCode: number): ExecResult => ({
+    exitCode,
+    runMs: 0,
+    outputs: [{ isError: true, text: `${text}\n` }],
+    files,
+    variables,
+    hasExited: false,
+  })
+  if (command.length > MAX_WORDS) return failed(exceededText(`${MAX_WORDS} words`), CANNOT_EXECUTE)
+  try {
+    if (!isScript) return execCommand(command, options)
+    return execScript(script, options) ?? failed(`${program}: ${NOT_UNDERSTOOD}`, CANNOT_EXECUTE)
+  } catch (error) {
+    if (error instanceof NeedsInput) return 'input'
+    if (error instanceof BudgetExceeded) return failed(error.message, CANNOT_EXECUTE)
+    throw error
+  }
+}
+const NOT_UNDERSTOOD = 'not simulated: this container has no process, and the simulated shell does not understand the script'
+
+export const isShell = (program: string): boolean => SHELLS.includes(baseName(program))
+
 function runIn(
   { image = '', command, args, terminationMessagePath = '' }: Command,
-  { inputs, left, budget }: Required<RunOptions>,
+  { inputs, left, budget, written: collected }: Required<RunOptions>,
 ): Understood | undefined {
   const expanded = (word: string) => (word.includes('$') ? expand(word, name => inputs.variables().get(name)) : word)
   const written = [...(command ?? []), ...(args ?? [])]
@@ -78,7 +127,7 @@ function runIn(
   }
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
-  const options = { inputs, budget, lastWordsPath: terminationMessagePath, left, shell: program }
+  const options = { inputs, budget, lastWordsPath: terminationMessagePath, left, shell: program, written: collected }
   if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }
