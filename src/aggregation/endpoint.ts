@@ -5,12 +5,14 @@
 import type { Client } from '../client/client.ts'
 import { readyEndpoints, slicesOf } from '../controllers/endpointslice/service-endpoints.ts'
 import { Service } from '../kinds/core/service/service.ts'
+import { standInOf } from '../nodes/connect/stand-in.ts'
 import {
   AddressNotAllowed,
   configuredDestination,
   type Destination,
   MadeUpAddress,
   oneDestination,
+  type Place,
   type ReportedDestination,
   UnreachableService,
 } from '../transport/destination.ts'
@@ -20,6 +22,8 @@ export type ServiceReference = { readonly namespace: string; readonly name: stri
 export type EndpointParts = {
   readonly client: Client
   readonly reported: ReportedDestination
+  /** The destination at the place of a process that an annotation names. */
+  readonly local: (place: Place) => Destination
   /** The address of this server, once it listens. */
   readonly self: () => Destination | undefined
   /** From 0 to 1. */
@@ -34,7 +38,7 @@ const ALLOWED =
 export type ServiceDestination = (to: ServiceReference, instead: string) => Destination
 
 export const serviceDestinations =
-  ({ client, reported, self, random }: EndpointParts): ServiceDestination =>
+  ({ client, reported, local, self, random }: EndpointParts): ServiceDestination =>
   (to, instead) => {
     const { namespace, name, port } = to
     const named = JSON.stringify(name)
@@ -48,6 +52,8 @@ export const serviceDestinations =
     const served = ports.find(each => each.port === port)
     if (!served) throw new UnreachableService(`no service port ${port} found for service ${named}`)
     try {
+      const standIn = standInOf(service.metadata, port)
+      if (standIn) return local(standIn)
       const found = oneDestination(readyEndpoints(slicesOf(client, to), served.name ?? ''), reported, random)
       if (found) return found
     } catch (error) {

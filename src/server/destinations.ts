@@ -2,19 +2,23 @@
 import { type ServiceDestination, type ServiceReference, serviceDestinations } from '../aggregation/endpoint.ts'
 import type { Client } from '../client/client.ts'
 import { parseCIDR } from '../lib/ip.ts'
-import { madeUpAddresses } from '../nodes/connect/made-up-addresses.ts'
+import { madeUpAddresses, standInsOfPods } from '../nodes/connect/made-up-addresses.ts'
 import {
   configuredDestination,
   type Destination,
   type DestinationRules,
+  type Place,
   type ReportedDestination,
   reportedDestinations,
+  standInDestination,
 } from '../transport/destination.ts'
 import type { Config } from './config.ts'
 
 export type Destinations = {
   /** The address of a node, a pod or an endpoint. */
   readonly reported: ReportedDestination
+  /** The place of a process for which a pod or a Service stands. */
+  readonly local: (place: Place) => Destination
   /** A Service that an APIService names. */
   readonly service: ServiceDestination
   /** A Service that a webhook names; throws UnreachableService. */
@@ -32,21 +36,24 @@ const INSTEAD = 'run the webhook where this server reaches it, and call it by cl
 
 export function openDestinations(config: Config, { client, listening, resolve }: DestinationsParts): Destinations {
   const { host, port, advertiseAddress, proxyAllowedNetworks } = config
-  const reported = reportedDestinations({
+  const rules: DestinationRules = {
     allowed: proxyAllowedNetworks.map(text => parseCIDR(text)!),
     own: () => ({
       port: listening()?.port ?? (port || undefined),
       addresses: [host, ...(advertiseAddress === undefined ? [] : [advertiseAddress])],
     }),
     madeUpFor: madeUpAddresses(client),
+    standIn: standInsOfPods(client),
     resolve,
-  })
+  }
+  const reported = reportedDestinations(rules)
+  const local = (place: Place) => standInDestination(place, rules)
   const self = () => {
     const at = listening()
     return at && configuredDestination(EVERYWHERE[at.address] ?? at.address, at.port)
   }
-  const service = serviceDestinations({ client, reported, self, random: Math.random })
-  return { reported, service, webhookService: to => service(to, INSTEAD) }
+  const service = serviceDestinations({ client, reported, local, self, random: Math.random })
+  return { reported, local, service, webhookService: to => service(to, INSTEAD) }
 }
 
 /** Unspecified addresses, each with an address of the machine that answers. */

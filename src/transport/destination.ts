@@ -3,7 +3,8 @@
  * and pods are written by clients other than administrators, so one rule applies to all of them:
  *
  * - never this server itself, whatever networks are allowed: a request that comes back would have the server's identity;
- * - never an address that was made up for a simulated object: on a real network it may belong to another host;
+ * - never an address that was made up for a simulated object: on a real network it may belong to another host. Where the object stands
+ * for a process, the connection goes to that process instead: on this machine, or in a network that the configuration allows;
  * - the networks that the configuration allows, and beyond them no address that leads into this machine, to its surroundings (link-local,
  * metadata services with credentials) or to no single host, in whatever notation.
  *
@@ -49,6 +50,9 @@ export class AddressNotAllowed extends Error {
 /** No real host has the address. The message names the simulated object it was made up for. */
 export class MadeUpAddress extends AddressNotAllowed {}
 
+/** An address without a check. */
+export type Place = { readonly host: string; readonly port: number }
+
 /** A Service that an object names cannot be reached. The message is for people. */
 export class UnreachableService extends Error {}
 
@@ -59,6 +63,8 @@ export type DestinationRules = {
   readonly own: () => { readonly port: number | undefined; readonly addresses: readonly string[] }
   /** The purpose of a made-up address, in words; undefined for an address that may be real. */
   readonly madeUpFor: (address: string) => string | undefined
+  /** The place of the process for which the object with a made-up address stands; undefined when it stands for none. */
+  readonly standIn?: ((address: string, port: number) => Place | undefined) | undefined
   /** Resolves names to all their addresses. */
   readonly resolve?: ResolveName | undefined
 }
@@ -93,10 +99,21 @@ export function reportedDestinations(rules: DestinationRules): ReportedDestinati
     // Node would connect to other notations of an address, such as one with a zone, without a lookup.
     if (!ip && (host === '' || isIP(host) !== 0)) throw new AddressNotAllowed()
     if (!ip) return { host, port, lookup: lookupFor(port) }
+    const place = rules.standIn?.(formatIP(ip), port)
+    if (place) return standInDestination(place, rules)
     checkAddress(ip, port, rules)
     // Normalized: without leading zeros, which resolvers take for octal numbers, and IPv4-mapped addresses as IPv4.
     return { host: formatIP(ip), port, lookup: undefined }
   }
+}
+
+/** The destination at the place of a process that an annotation names. Throws AddressNotAllowed. */
+export function standInDestination({ host, port }: Place, { allowed, own }: Pick<DestinationRules, 'allowed' | 'own'>): Destination {
+  const ip = parseIPSloppy(host)
+  if (!ip || isOwn(ip, port, own())) throw new AddressNotAllowed()
+  if (!isLoopback(ip) && !allowed.some(network => cidrContains(network, ip)))
+    throw new AddressNotAllowed(`address not allowed: ${host} is not on this machine, and --proxy-allowed-networks does not list it`)
+  return { host: formatIP(ip), port, lookup: undefined }
 }
 
 /**

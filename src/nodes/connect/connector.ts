@@ -10,7 +10,7 @@ import type { Service } from '../../kinds/core/service/service.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import type { Connect, Connection, Result } from '../../registry/api.ts'
 import { badRequest, notFound } from '../../schema/status-error.ts'
-import { AddressNotAllowed, type ReportedDestination } from '../../transport/destination.ts'
+import { AddressNotAllowed, type Destination, type Place, type ReportedDestination } from '../../transport/destination.ts'
 import type { NodeConnection } from './node-connection.ts'
 import { serviceUpstream } from './service-proxy.ts'
 
@@ -20,6 +20,8 @@ export type ConnectorParts = {
   readonly connectionTo: (node: Node) => NodeConnection
   /** Decides where this server may connect. */
   readonly reported: ReportedDestination
+  /** The destination at the place of a process that an annotation names. */
+  readonly local: (place: Place) => Destination
   /** Selects one of several endpoints of a Service; from 0 to 1. */
   readonly random: () => number
 }

@@ -95,7 +95,7 @@ function kubeletQuery({ call: { query, subresource } }: PodRequest): string {
 }
 
 /** Connects to pods at their own address. */
-function proxyToPod({ spec, status }: Pod, asked: string, reported: ReportedDestination): Result {
+export function proxyToPod({ spec, status }: Pod, asked: string, reported: ReportedDestination): Result {
   const ip = status?.podIP || status?.podIPs?.[0]?.ip || ''
   if (!parseIPSloppy(ip)) throw badRequest('address not allowed')
   const { scheme, port } = portOf(asked, (spec.containers ?? []).flatMap(({ ports }) => ports ?? [])[0]?.containerPort)

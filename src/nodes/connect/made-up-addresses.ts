@@ -7,7 +7,9 @@ import type { IndexDefinition } from '../../client/informer.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
+import type { Place } from '../../transport/destination.ts'
 import { isSimulated } from '../node/is-simulated.ts'
+import { standInOf } from './stand-in.ts'
 
 const canonical = (texts: readonly (string | undefined)[]): string[] => {
   const ips = texts.flatMap(text => parseIPSloppy(text ?? '') ?? [])
@@ -23,6 +25,20 @@ const POD_ADDRESSES: IndexDefinition<Pod> = {
 const NODE_ADDRESSES: IndexDefinition<Node> = {
   name: 'address',
   valuesOf: ({ object }) => canonical((object?.status?.addresses ?? []).map(({ address }) => address)),
+}
+
+/** The place of the process for which the simulated pod with an address stands; undefined when there is none. */
+export function standInsOfPods(client: Client): (address: string, port: number) => Place | undefined {
+  const nodes = client.of(Node)
+  const pods = client.of(Pod)
+  return (address, port) => {
+    for (const { metadata, spec } of pods.byIndex(POD_ADDRESSES, address)) {
+      const node = spec.nodeName ? nodes.get({ name: spec.nodeName }) : undefined
+      const place = node && isSimulated(node) ? standInOf(metadata, port) : undefined
+      if (place) return place
+    }
+    return undefined
+  }
 }
 
 /** The simulated object that has an address; undefined when there is none. An address stays made up even if other objects report it. */

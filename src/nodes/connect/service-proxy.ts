@@ -6,17 +6,26 @@ import type { Service } from '../../kinds/core/service/service.ts'
 import { addressedBy } from '../../lib/addressed-name.ts'
 import type { Upstream } from '../../registry/api.ts'
 import { unavailable } from '../../schema/status-error.ts'
-import { MadeUpAddress, oneDestination, type ReportedDestination } from '../../transport/destination.ts'
+import { type Destination, MadeUpAddress, oneDestination, type Place, type ReportedDestination } from '../../transport/destination.ts'
 import { tlsOf } from './kubelet.ts'
+import { standInOf } from './stand-in.ts'
 
-export type ServiceProxyParts = { readonly client: Client; readonly reported: ReportedDestination; readonly random: () => number }
+export type ServiceProxyParts = {
+  readonly client: Client
+  readonly reported: ReportedDestination
+  /** The destination at the place of a process that an annotation names. */
+  readonly local: (place: Place) => Destination
+  readonly random: () => number
+}
 
 /** Throws AddressNotAllowed, as connections do. */
 export function serviceUpstream(asked: string, { metadata, spec }: Service, parts: ServiceProxyParts): Upstream {
-  const { client, reported, random } = parts
+  const { client, reported, local, random } = parts
   const { scheme = '', name = '', port = '' } = addressedBy(asked) ?? {}
   const portName = /^\d+$/.test(port) ? spec.ports?.find(each => each.port === Number(port)) : { name: port }
   if (!portName) throw unavailable(`no service port ${port} found for service "${name}"`)
+  const standIn = standInOf(metadata, spec.ports?.find(each => each === portName || each.name === port)?.port ?? Number(port))
+  if (standIn) return { ...local(standIn), tls: tlsOf(scheme) }
   const { namespace = '' } = metadata
   const pods = readyEndpoints(slicesOf(client, metadata), portName.name ?? '').filter(each => isPod(each, namespace, client))
   try {

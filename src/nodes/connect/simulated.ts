@@ -1,4 +1,6 @@
 /** The connection to a simulated node: answers with logs, sessions in the simulated shell and the endpoints of a kubelet. */
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Client } from '../../client/client.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { logOptions } from '../../kinds/core/pod/log-options.ts'
@@ -6,16 +8,19 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { abortSignalOf } from '../../lib/cancellation.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import type { Result } from '../../registry/api.ts'
 import type { Session } from '../../registry/session.ts'
 import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
+import { MadeUpAddress, type ReportedDestination } from '../../transport/destination.ts'
 import { FAILURE_ANNOTATION, internalIPs, isAlive } from '../node/simulated-node.ts'
 import { startOf } from '../pod/container-state.ts'
 import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { annotatedScript, scriptOfRun } from '../script/script.ts'
 import { attachSession } from './attach.ts'
 import { execSession, NO_STREAMS, wantedStreams } from './exec.ts'
+import { proxyToPod } from './kubelet.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
 import { type LoggedRun, loggedRun, logPieces, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
@@ -23,22 +28,23 @@ import type { NodeConnection, PodRequest } from './node-connection.ts'
 export type SimulatedParts = {
   readonly client: Client
   readonly runs: CommandRuns
+  /** Decides where this server may connect. */
+  readonly reported: ReportedDestination
   /** Ends logs that are followed. */
   readonly signal: AbortSignal
 }
 
 export const simulatedConnection = (parts: SimulatedParts): NodeConnection => ({
   async pod(request) {
-    const { client, runs, signal } = parts
     const { pod, call, node } = request
     if (!isAlive(node))
       throw unavailable(`node "${pod.spec.nodeName}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
-    if (call.subresource === 'log') return readLog({ client, runs, signal }, request)
-    if (call.subresource === 'proxy') throw unavailable(`error trying to reach service: ${nothingListens(pod)}`)
-    return { type: 'session', session: call.subresource === 'portforward' ? portSession(request) : commandSession(parts, request) }
+    if (call.subresource === 'log') return readLog(parts, request)
+    if (call.subresource === 'proxy') return proxyTo(pod, call.name, parts.reported)
+    return { type: 'session', session: call.subresource === 'portforward' ? portSession(parts, request) : commandSession(parts, request) }
   },
   async node(name, call, ctx) {
-    const { client, runs, signal } = parts
+    const { client } = parts
     const node = client.of(Node).get({ name })
     if (!isAlive(node as Node | undefined))
       throw unavailable(`node "${name}" does not answer: its annotation ${FAILURE_ANNOTATION} says that it has failed`)
@@ -47,7 +53,7 @@ export const simulatedConnection = (parts: SimulatedParts): NodeConnection => ({
     if (namespace !== undefined && call.verb === 'get') {
       const pod = client.of(Pod).get({ namespace, name: podName }) as Pod | undefined
       if (pod?.spec.nodeName !== name) throw notFound({ group: '', plural: 'pods', kind: 'Pod' }, podName)
-      return readLog({ client, runs, signal }, { pod, container, node: node as Node, call, ctx })
+      return readLog(parts, { pod, container, node: node as Node, call, ctx })
     }
     const answer = call.verb === 'get' ? kubeletAnswer(client, node as Node, path) : undefined
     if (!answer) throw notImplemented(`node "${name}" is simulated: there is no kubelet that could answer ${path || '/'}`)
@@ -72,8 +78,39 @@ async function readLog({ client, runs, signal }: SimulatedParts, { pod, containe
 const nothingListens = ({ metadata, spec }: Pod): string =>
   `pod "${metadata.name}" is simulated by node "${spec.nodeName}": it has no process that listens`
 
+/** A pod that stands for a process is reached there. */
+function proxyTo(pod: Pod, asked: string, reported: ReportedDestination): Result {
+  try {
+    return proxyToPod(pod, asked, reported)
+  } catch (error) {
+    if (error instanceof MadeUpAddress) throw unavailable(`error trying to reach service: ${nothingListens(pod)}`)
+    throw error
+  }
+}
+
+/** Connects to a port of a pod that stands for a process. */
+function connectTo(pod: Pod, port: number, reported: ReportedDestination): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    try {
+      const { host, port: at } = reported(pod.status.podIP ?? '', port)
+      const socket = connect({ host, port: at, allowHalfOpen: true, timeout: LIMITS.connectMs })
+      const failed = (error: Error) => {
+        socket.destroy()
+        reject(new Error(`failed to connect to ${host}:${at}: ${error.message}`))
+      }
+      socket.once('error', failed).once('timeout', () => failed(new Error('connecting took too long')))
+      socket.once('connect', () => {
+        socket.setTimeout(0)
+        resolve(socket.off('error', failed))
+      })
+    } catch (error) {
+      reject(error instanceof MadeUpAddress ? new Error(nothingListens(pod)) : error)
+    }
+  })
+}
+
 /** Ports of the query have been checked. */
-function portSession({ pod, call }: PodRequest): Session {
+function portSession({ reported }: SimulatedParts, { pod, call }: PodRequest): Session {
   const { name = '', namespace = '', uid = '' } = pod.metadata
   if (pod.status.phase !== 'Running') return { type: 'refused', code: 500, message: `pod not found (${goQuote(`${name}_${namespace}`)})` }
   return {
@@ -81,7 +118,7 @@ function portSession({ pod, call }: PodRequest): Session {
     ports: call.query.getAll('ports').flatMap(value => value.split(',').map(Number)),
     pod: `${name}_${namespace}`,
     uid,
-    connect: () => Promise.reject(new Error(nothingListens(pod))),
+    connect: port => connectTo(pod, port, reported),
   }
 }
 

@@ -8,6 +8,7 @@ import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { DurationError, parseDuration } from '../../lib/duration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
+import { ADDRESS_ANNOTATION, standInOf } from '../connect/stand-in.ts'
 import { pullErrorOf } from '../container/image.ts'
 import type { Understood } from '../container/understood.ts'
 import { readUses, type Use } from '../usage/scripted-use.ts'
@@ -84,6 +85,7 @@ const use =
 
 /** Values are short, as every look at a pod reads its script. */
 const MAX_VALUE_LENGTH = 256
+const MAX_PORTS_LENGTH = 1024
 /** A shorter delay would keep the processor busy. */
 const MIN_RESTART_MS = 10
 
@@ -109,6 +111,9 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['image-pull-error', text => ({ pullError: truncate(text, LIMITS.nodeMessageLength) })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
+  // The address of a process for which the pod stands.
+  ['address', value => (standInOf({ annotations: { [ADDRESS_ANNOTATION]: value } }, 1) ? {} : undefined)],
+  ['ports', value => (/^\s*\d{1,5}=\d{1,5}\s*(,\s*\d{1,5}=\d{1,5}\s*)*$/.test(value.slice(0, MAX_PORTS_LENGTH)) ? {} : undefined)],
   ['cpu-usage', use('cpuUse')],
   ['memory-usage', use('memoryUse')],
 ])

@@ -14,6 +14,7 @@ import { extendedResourceToleration } from '../../admission/plugins/extended-res
 import { imagePolicyWebhook } from '../../admission/plugins/image-policy-webhook.ts'
 import { limitPodHardAntiAffinityTopology } from '../../admission/plugins/limit-pod-hard-anti-affinity-topology.ts'
 import { limitRanger } from '../../admission/plugins/limit-ranger.ts'
+import { localAddressPermission } from '../../admission/plugins/local-address-permission.ts'
 import { namespaceAutoProvision } from '../../admission/plugins/namespace-auto-provision.ts'
 import { namespaceExists } from '../../admission/plugins/namespace-exists.ts'
 import { namespaceLifecycle } from '../../admission/plugins/namespace-lifecycle.ts'
@@ -201,6 +202,7 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
     policyParamsAccess({ may, reader, resourceOf, groupDomain }),
     ...allPlugins({ ...parts, tolerationSeconds: { notReady, unreachable } }).filter(({ name }) => isOn(name)),
     roleEscalation({ may, roles, groupDomain }),
+    localAddressPermission({ may }),
     resourceClaimStatus({ refusalOf, groupDomain }),
     podCertificateSigning({ may, groupDomain }),
     ...[quota, alwaysDeny].filter(({ name }) => isOn(name)),

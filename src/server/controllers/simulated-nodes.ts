@@ -104,12 +104,14 @@ export function nodeCommands(client: Client, log: Log): NodeCommands {
 type ConnectionParts = {
   readonly client: Client
   readonly kubelets: KubeletParts
+  /** The place of a process for which a pod or a Service stands. */
+  readonly local: ServerContext['destinations']['local']
   readonly commands: NodeCommands
   readonly signal: AbortSignal
 }
 
 /** Answers requests for nodes. The code is loaded with the first of them. */
-export function nodeConnections({ client, kubelets, commands, signal }: ConnectionParts): Connect {
+export function nodeConnections({ client, kubelets, local, commands, signal }: ConnectionParts): Connect {
   let loading: Promise<Connect> | undefined
   const load = async () => {
     const [{ nodeConnector }, { kubeletConnection }, { simulatedConnection }, { isSimulated }] = await Promise.all([
@@ -118,9 +120,9 @@ export function nodeConnections({ client, kubelets, commands, signal }: Connecti
       import('../../nodes/connect/simulated.ts'),
       import('../../nodes/node/is-simulated.ts'),
     ])
-    const simulated = simulatedConnection({ client, runs: await commands.runs(), signal })
+    const simulated = simulatedConnection({ client, runs: await commands.runs(), reported: kubelets.reported, signal })
     const connectionTo = (node: Node) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
-    return nodeConnector({ client, connectionTo, reported: kubelets.reported, random: Math.random })
+    return nodeConnector({ client, connectionTo, reported: kubelets.reported, local, random: Math.random })
   }
   return async connection => (await (loading ??= load()))(connection)
 }

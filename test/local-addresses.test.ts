@@ -1,0 +1,140 @@
+// Pods and Services that stand for a process on this machine: every connection of the server goes there, and only administrators say so.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, serverOfFile } from './kit.ts'
+import { configure, make } from './kits/admission-objects.ts'
+import { SpdyClient, upgradeToSpdy } from './kits/spdy-client.ts'
+import { deny, webhook } from './kits/webhooks.ts'
+
+const server = serverOfFile({ nodes: 1 })
+const DEFAULT = '/api/v1/namespaces/default'
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+const MERGE = { 'content-type': 'application/merge-patch+json' }
+
+/** A program that tells what it was asked. */
+async function program(t: Scope): Promise<number> {
+  const http = createServer((request, response) => response.end(`${request.method} ${request.url}`))
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  return (http.address() as AddressInfo).port
+}
+
+async function readyPod(name: string, annotations: Record<string, string>): Promise<void> {
+  const containers = [{ name: 'c', image: 'web', ports: [{ name: 'http', containerPort: 80 }] }]
+  await make(server, `${DEFAULT}/pods`, { metadata: { name, labels: { app: name }, annotations }, spec: { containers } })
+  await eventually(`pod ${name}`, async () => {
+    const { json } = await ask(server, `${DEFAULT}/pods/${name}`)
+    return json.status.conditions?.some((each: any) => each.type === 'Ready' && each.status === 'True') ? true : undefined
+  })
+}
+
+test('a pod that stands for a process is reached by its proxy, by that of its Service, and by port-forward', patient, async t => {
+  const port = await program(t)
+  await readyPod('web', { 'sim.keelson.dev/address': '127.0.0.1', 'sim.keelson.dev/ports': `80=${port}, 81=1` })
+  await make(server, `${DEFAULT}/services`, {
+    metadata: { name: 'web' },
+    spec: { selector: { app: 'web' }, ports: [{ port: 8080, targetPort: 'http' }] },
+  })
+  assert.equal((await ask(server, `${DEFAULT}/pods/web/proxy/a/b?c=d`)).text, 'GET /a/b?c=d')
+  await eventually('the endpoint of the Service', async () =>
+    (await ask(server, `${DEFAULT}/services/web:8080/proxy/x`)).text === 'GET /x' ? true : undefined,
+  )
+  const upgraded = await upgradeToSpdy(server, `${DEFAULT}/pods/web/portforward`, ['portforward.k8s.io'])
+  assert.ok('socket' in upgraded)
+  t.after(() => upgraded.socket.destroy())
+  const client = new SpdyClient(upgraded.socket)
+  const headers = { port: '80', requestid: '0' }
+  await client.open({ ...headers, streamtype: 'error' })
+  const data = await client.open({ ...headers, streamtype: 'data' })
+  client.send(data, 'GET /forwarded HTTP/1.0\r\n\r\n')
+  await eventually('the answer', () => (client.received.get(data)?.endsWith('\r\n\r\nGET /forwarded') ? true : undefined))
+  assert.equal((await ask(server, `${DEFAULT}/pods/web:81/proxy/`)).status, 503)
+})
+
+test('webhooks with a Service reach the process that the Service, or its pod, stands for', patient, async t => {
+  const hook = await webhook(t, deny('not today'), { names: ['hook.default.svc'] })
+  const { caBundle } = hook.clientConfig
+  const annotations = { 'sim.keelson.dev/address': `127.0.0.1:${hook.port}` }
+  const spec = { ports: [{ port: 443, targetPort: 9443 }], selector: { app: 'hook' } }
+  const denied = async () => (await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('denied') })).json.message
+  const called = { hook: { clientConfig: { service: { namespace: 'default', name: 'hook' }, caBundle } as never } }
+  await make(server, `${DEFAULT}/services`, { metadata: { name: 'hook', annotations }, spec })
+  await configure(server, 'validating', 'hook', called)
+  t.after(() => ask(server, '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook', { method: 'DELETE' }))
+  const refusal = 'admission webhook "hook-0.example.com" denied the request: not today'
+  await eventually('the webhook', async () => ((await denied()) === refusal ? true : undefined))
+  await ask(server, `${DEFAULT}/services/hook`, {
+    method: 'PATCH',
+    body: { metadata: { annotations: { 'sim.keelson.dev/address': null } } },
+    headers: MERGE,
+  })
+  assert.match(await denied(), /no endpoints available for service "hook"/)
+  await readyPod('hook', annotations)
+  await eventually('the webhook behind the pod', async () => ((await denied()) === refusal ? true : undefined))
+})
+
+test('an address leads nowhere but to this machine, and never to the server itself', patient, async () => {
+  await readyPod('far', { 'sim.keelson.dev/address': '192.0.2.1:80' })
+  await readyPod('self', { 'sim.keelson.dev/address': `127.0.0.1:${server.port}` })
+  await readyPod('bad', { 'sim.keelson.dev/address': 'example.com:80' })
+  const told = async (name: string) => (await ask(server, `${DEFAULT}/pods/https:${name}:443/proxy/`)).json.message
+  assert.equal(await told('far'), 'address not allowed: 192.0.2.1 is not on this machine, and --proxy-allowed-networks does not list it')
+  assert.equal(await told('self'), 'address not allowed')
+  assert.match(await told('bad'), /it has no process that listens$/)
+})
+
+test('setting an address needs the permission to use addresses, in templates as well', patient, async () => {
+  const developer = { 'impersonate-user': 'dev', 'impersonate-group': 'system:authenticated' }
+  const bind = (name: string, role: object, rules: readonly object[]) =>
+    Promise.all([
+      make(server, '/apis/rbac.authorization.k8s.io/v1/clusterroles', { metadata: { name }, rules }),
+      make(server, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+        metadata: { name },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+        subjects: [role],
+      }),
+    ])
+  const dev = { kind: 'User', name: 'dev', apiGroup: 'rbac.authorization.k8s.io' }
+  await bind('develops', dev, [{ apiGroups: ['', 'apps'], resources: ['*'], verbs: ['*'] }])
+  const annotations = { 'sim.keelson.dev/address': '127.0.0.1:1' }
+  const template = { metadata: { labels: { app: 'd' }, annotations }, spec: { containers: [{ name: 'c', image: 'x' }] } }
+  const writes = {
+    [`${DEFAULT}/services`]: { metadata: { name: 'dev', annotations }, spec: { ports: [{ port: 80 }] } },
+    [`${DEFAULT}/pods`]: { metadata: { name: 'dev', annotations }, spec: template.spec },
+    [DEPLOYMENTS]: { metadata: { name: 'dev' }, spec: { selector: { matchLabels: { app: 'd' } }, template } },
+  }
+  const write = (path: string, body: object) => ask(server, path, { method: 'POST', body, headers: developer })
+  await eventually('the permission to write', async () =>
+    (await write(`${DEFAULT}/services?dryRun=All`, { metadata: { name: 'x' }, spec: { ports: [{ port: 80 }] } })).status === 201
+      ? true
+      : undefined,
+  )
+  for (const [path, body] of Object.entries(writes)) {
+    const { status, json } = await write(path, body)
+    assert.equal(status, 403, path)
+    assert.match(
+      json.message,
+      /cannot set the annotation sim.keelson.dev\/address: .* it needs the verb "use" on "addresses" of the API group "sim.keelson.dev"$/,
+    )
+  }
+  await make(server, `${DEFAULT}/services`, writes[`${DEFAULT}/services`]!)
+  const patched = (address: string | null) =>
+    ask(server, `${DEFAULT}/services/dev`, {
+      method: 'PATCH',
+      body: { metadata: { labels: { changed: 'yes' }, annotations: { 'sim.keelson.dev/address': address } } },
+      headers: { ...MERGE, ...developer },
+    })
+  assert.deepEqual([(await patched('127.0.0.1:1')).status, (await patched('127.0.0.1:2')).status], [200, 403])
+  assert.equal((await patched(null)).status, 200)
+  await bind('uses', dev, [{ apiGroups: ['sim.keelson.dev'], resources: ['addresses'], verbs: ['use'] }])
+  await eventually('the permission', async () => ((await write(DEPLOYMENTS, writes[DEPLOYMENTS]!)).status === 201 ? true : undefined))
+  await eventually('the pod that the controller makes from the template', async () => {
+    const { json } = await ask(server, `${DEFAULT}/pods?labelSelector=app%3Dd`)
+    return json.items[0]?.metadata.annotations['sim.keelson.dev/address'] === '127.0.0.1:1' ? true : undefined
+  })
+})
