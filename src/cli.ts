@@ -65,6 +65,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'list, add, remove, clear: make requests to a server for tests fail',
     load: async () => (await import('./commands/test-server.ts')).faults,
   },
+  check: {
+    usage: 'check FILE…',
+    doc: 'say what is wrong with manifests, with file and line, without a cluster',
+    load: async () => (await import('./commands/check/check.ts')).check,
+  },
   'rbac-report': {
     usage: 'rbac-report [--user NAME]',
     doc: 'say which permissions the users of a test run needed, missed and never used, with the smallest roles',

@@ -86,6 +86,17 @@ keelson faults remove ID        keelson faults clear removes all
 ${FOR_TESTS} See docs/testing-controllers.md for all fields.`,
     flags: SERVER,
   },
+  check: {
+    note: `Checks files and folders of YAML and JSON by everything Kubernetes 1.37 checks: fields, rules, CEL, policies, quotas, Pod Security and
+deprecations. Objects are created in a server in memory that ends with the command: custom kinds are known if their definitions are among
+the manifests or the policies, and quotas add up. Exits with 0 when nothing is wrong, 3 when something is, 1 when nothing was checked.`,
+    flags: [
+      ['--policies FILE|DIR,…', 'manifests to apply before: policies, definitions, quotas, namespaces with Pod Security labels'],
+      ['--skip-unknown-kinds', 'say nothing about objects of custom kinds whose definitions are not there'],
+      ['--fail-on error|warning', 'exit with 3 for these (default error)'],
+      ['--output text|json|sarif', 'for people, for programs, or for code hosts (default text)'],
+    ],
+  },
   'rbac-report': {
     note: `Reports on every user with roles who has sent requests since the start: what was refused, which permissions of their roles no request
 needed, and the smallest roles that allow what was done, as YAML. Administrators (system:masters) need no roles and are left out.
