@@ -6,17 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { issueAuthority, issueClient, issueServer, type KeyPair } from '../src/lib/x509/issue.ts'
-import {
-  type Answer,
-  anonymous,
-  ask,
-  CONFIG_MAPS,
-  configMap,
-  patient,
-  type ServerProcess,
-  startProcess,
-  temporaryDirectory,
-} from './kit.ts'
+import { type Answer, anonymous, ask, CONFIG_MAPS, configMap, patient, type ServedHere, serveHere, temporaryDirectory } from './kit.ts'
 
 const TOKEN = 'open-sesame-4f1d'
 const OPEN_PATHS = ['/healthz', '/livez', '/readyz', '/readyz?verbose', '/version', '/version/']
@@ -66,7 +56,7 @@ function assertStatus({ status, json, text, headers }: Answer, code: number, rea
   assert.deepEqual([json.kind, json.apiVersion, json.status, json.reason, json.code], ['Status', 'v1', 'Failure', reason, code])
 }
 
-async function assertClosed(server: ServerProcess): Promise<void> {
+async function assertClosed(server: ServedHere): Promise<void> {
   for (const path of OPEN_PATHS) assert.equal((await ask(server, path, anonymous)).status, 200, path)
   for (const path of CLOSED_PATHS) {
     const answer = await ask(server, path, anonymous)
@@ -87,13 +77,13 @@ async function assertClosed(server: ServerProcess): Promise<void> {
 }
 
 test('without credentials only health and version can be read', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   await assertClosed(server)
   assert.equal((await ask(server, '/healthz', anonymous)).text, 'ok')
 })
 
 test('rejections have the texts of kube-apiserver', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const message = async (path: string, method = 'GET') => (await ask(server, path, { ...anonymous, method })).json.message
   assert.equal(await message('/metrics'), 'forbidden: User "system:anonymous" cannot get path "/metrics"')
   assert.equal(
@@ -110,7 +100,7 @@ test('rejections have the texts of kube-apiserver', patient, async t => {
 
 test('tokens of the file are accepted; wrong ones are rejected even where anonymous requests are allowed', patient, async t => {
   const tokens = writeFile(t, 'tokens.csv', `${TOKEN},jane,u1,"devs,ops"\n# nobody,uses,this\n"other,token",joe,u2\n`)
-  const server = await startProcess(t, { flags: ['--token-auth-file', tokens] })
+  const server = await serveHere(t, { flags: ['--token-auth-file', tokens] })
   const as = (authorization: string, path = '/api') => ask(server, path, { ...anonymous, headers: { authorization } })
   for (const good of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`, 'Bearer other,token']) assert.equal((await as(good)).status, 200, good)
   for (const bad of ['Bearer wrong', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Bearer ${TOKEN.toUpperCase()}`]) {
@@ -129,7 +119,7 @@ test('tokens of the file are accepted; wrong ones are rejected even where anonym
 })
 
 test('a certificate of another authority is rejected, whatever its name; that of the admin is accepted', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const stranger = issueAuthority('keelson-ca', validity)
   const forged = issueClient(stranger, { commonName: 'kubernetes-admin', organizations: ['system:masters'] }, validity)
   for (const path of [CONFIG_MAPS, '/healthz']) assertStatus(await ask(server, path, forged), 401, 'Unauthorized')
@@ -140,7 +130,7 @@ test('a certificate of another authority is rejected, whatever its name; that of
 
 test('additional client CAs are accepted when configured, their expired certificates are not', patient, async t => {
   const authority = issueAuthority('ours', validity)
-  const server = await startProcess(t, { flags: ['--client-ca-file', writeFile(t, 'ca.pem', authority.cert)] })
+  const server = await serveHere(t, { flags: ['--client-ca-file', writeFile(t, 'ca.pem', authority.cert)] })
   const good = issueClient(authority, { commonName: 'jane' }, validity)
   assert.equal((await ask(server, '/api', good)).status, 200)
   const past = { notBefore: new Date(Date.now() - 7_200_000), notAfter: new Date(Date.now() - 3_600_000) }
@@ -159,13 +149,13 @@ test('the server uses the configured certificate, and its kubeconfig trusts it',
     '--tls-private-key-file',
     writeFile(t, 'tls.key', own.key),
   ]
-  const server = await startProcess(t, { flags })
+  const server = await serveHere(t, { flags })
   assert.equal((await ask(server, CONFIG_MAPS)).status, 200)
   assert.equal((await ask(server, CONFIG_MAPS, { ca: authority.cert })).status, 200)
 })
 
 test('listening on all addresses grants no more access', patient, async t => {
-  const server = await startProcess(t, { flags: ['--bind-address', '0.0.0.0'] })
+  const server = await serveHere(t, { flags: ['--bind-address', '0.0.0.0'] })
   assert.match(server.url, /^https:\/\/127\.0\.0\.1:/)
   await assertClosed(server)
   const others = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
@@ -178,7 +168,7 @@ test('listening on all addresses grants no more access', patient, async t => {
 })
 
 test('--anonymous-auth=false rejects every request without credentials, health included', patient, async t => {
-  const server = await startProcess(t, { flags: ['--anonymous-auth=false'] })
+  const server = await serveHere(t, { flags: ['--anonymous-auth=false'] })
   for (const path of [...OPEN_PATHS, ...CLOSED_PATHS]) assertStatus(await ask(server, path, anonymous), 401, 'Unauthorized')
   assert.equal((await ask(server, '/healthz')).status, 200)
   assert.equal((await ask(server, CONFIG_MAPS)).status, 200)

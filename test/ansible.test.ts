@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ask, PATIENCE_MS, startProcess, temporaryDirectory } from './kit.ts'
+import { ask, PATIENCE_MS, serveHere, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const run = promisify(execFile)
@@ -54,7 +54,7 @@ const PLAYBOOK = `
 `
 
 testWith('ansible-playbook', 'Ansible waits for what it makes, scales and removes', { timeout: 2 * PATIENCE_MS }, async (t, ansible) => {
-  const server = await startProcess(t, { flags: ['--nodes=1'] })
+  const server = await serveHere(t, { flags: ['--nodes=1'] })
   const home = temporaryDirectory(t)
   const file = join(home, 'playbook.yaml')
   writeFileSync(file, PLAYBOOK)

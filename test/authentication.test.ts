@@ -15,7 +15,8 @@ import {
   freshServer,
   patient,
   run,
-  type ServerProcess,
+  type ServedHere,
+  serveHere,
   startProcess,
   type Target,
   temporaryDirectory,
@@ -50,7 +51,7 @@ function writeFile(t: TestContext, name: string, text: string): string {
 }
 
 test('client libraries request tokens and are authenticated with them as the right user', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const config = new KubeConfig()
   config.loadFromFile(server.kubeconfig)
   const core = config.makeApiClient(CoreV1Api)
@@ -112,11 +113,11 @@ test('others can verify a token with what the server publishes', patient, async 
 })
 
 test('the key is kept beside the others, for its owner alone; tokens outlive the server', patient, async t => {
-  const first = await startProcess(t)
+  const first = await serveHere(t)
   const token = await tokenFor(first, 'default')
   assert.equal(statSync(join(first.dataDir, 'pki/service-accounts.pem')).mode & 0o777, 0o600)
   await first.stop()
-  const second = await startProcess(t, { dataDir: first.dataDir })
+  const second = await serveHere(t, { dataDir: first.dataDir })
   assert.equal((await whoami(second, token)).username, 'system:serviceaccount:default:default')
 })
 
@@ -133,7 +134,7 @@ test('keys, issuers and audiences can be configured', patient, async t => {
     '--service-account-issuer=https://former.example',
     '--api-audiences=api,kube',
   ]
-  const server = await startProcess(t, { flags })
+  const server = await serveHere(t, { flags })
   const token = await tokenFor(server, 'default')
   const [header, claims] = token
     .split('.')
@@ -189,7 +190,7 @@ test('forged tokens are refused, and nothing of any token is written down', pati
 })
 
 testWith('kubectl', 'kubectl acts as others, as far as it may', patient, async (t, program) => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const kubectl = (...args: string[]) => run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', temporaryDirectory(t), ...args])
   const masters = await kubectl('get', 'namespaces', '--as', 'bob', '--as-group', 'system:masters', '-o', 'name')
   assert.match(masters.stdout, /^namespace\/default$/m)
@@ -232,7 +233,7 @@ test('repeated groups arrive as separate values over both protocols', patient, a
 })
 
 test('every namespace has its account and the authority; pods need theirs, where the controller runs', patient, async t => {
-  const server = await startProcess(t, { flags: ['--controllers=*'] })
+  const server = await serveHere(t, { flags: ['--controllers=*'] })
   await post(server, '/api/v1/namespaces', { metadata: { name: 'fresh' } })
   const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   const { json } = await post(server, '/api/v1/namespaces/fresh/pods', pod)
@@ -250,11 +251,11 @@ test('every namespace has its account and the authority; pods need theirs, where
   })
   assert.equal(refused.json.message, 'pods "q" is forbidden: error looking up service account fresh/x: serviceaccount "x" not found')
   for (const flags of [['--controllers=none'], ['--disable-admission-plugins=ServiceAccount']]) {
-    const bare = await startProcess(t, { flags })
+    const bare = await serveHere(t, { flags })
     const made = await post(bare, PODS, { ...pod, spec: { ...pod.spec, serviceAccountName: 'x' } })
     assert.deepEqual([made.status, made.json.spec.volumes], [201, undefined], flags[0])
   }
-  const strict = await startProcess(t, { flags: ['--controllers=none', '--enable-admission-plugins=ServiceAccount'] })
+  const strict = await serveHere(t, { flags: ['--controllers=none', '--enable-admission-plugins=ServiceAccount'] })
   const { status } = await post(strict, PODS, { ...pod, spec: { ...pod.spec, serviceAccountName: 'x' } })
   assert.equal(status, 403)
 })
@@ -279,7 +280,7 @@ test('a token secret gets a token that is valid as long as the secret exists', p
 test('authorities of clients are read again when their file changes', patient, async t => {
   const [former, later] = ['former', 'later'].map(name => issueAuthority(name, validity)) as [any, any]
   const file = writeFile(t, 'ca.pem', former.cert)
-  const server = await startProcess(t, { flags: ['--client-ca-file', file] })
+  const server = await serveHere(t, { flags: ['--client-ca-file', file] })
   const jane = issueClient(later, { commonName: 'jane' }, validity)
   const asJane = () => post(server, WHO, {}, { ...jane, agent: false })
   assert.equal((await asJane()).status, 401)
@@ -299,7 +300,7 @@ test('authorities of clients are read again when their file changes', patient, a
 })
 
 test('the certificate of the generated kubeconfig is kubernetes-admin, without a uid and with its credential id', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const sha256 = createHash('sha256').update(new X509Certificate(server.credentials.cert).raw).digest('hex')
   assert.deepEqual((await post(server, WHO, {})).json.status.userInfo, {
     username: 'kubernetes-admin',
@@ -311,7 +312,7 @@ test('the certificate of the generated kubeconfig is kubernetes-admin, without a
 test('ID tokens of a provider are accepted', patient, async t => {
   const { issuer, ca, token } = await openProvider(t)
   const flags = [`--oidc-issuer-url=${issuer}`, '--oidc-client-id=keelson', '--oidc-groups-claim=groups', '--oidc-groups-prefix=id:']
-  const server: ServerProcess = await startProcess(t, { flags: [...flags, '--oidc-ca-file', writeFile(t, 'id.pem', ca)] })
+  const server: ServedHere = await serveHere(t, { flags: [...flags, '--oidc-ca-file', writeFile(t, 'id.pem', ca)] })
   assert.deepEqual(await whoami(server, token({ groups: ['ops'] })), {
     username: `${issuer}#jane`,
     groups: ['id:ops', 'system:authenticated'],
@@ -320,7 +321,7 @@ test('ID tokens of a provider are accepted', patient, async t => {
   assert.equal(await whoami(server, token({ exp: 1 })), '401 Unauthorized')
   const account = await tokenFor(server, 'default')
   assert.equal((await whoami(server, account)).username, 'system:serviceaccount:default:default')
-  const stranger = await startProcess(t, { flags })
+  const stranger = await serveHere(t, { flags })
   const { json } = await post(stranger, REVIEWS, { spec: { token: token({}) } })
   assert.equal(json.status.error, '[invalid bearer token, oidc: authenticator not initialized]')
 })

@@ -14,8 +14,9 @@ import {
   patient,
   run,
   type Scope,
-  type ServerProcess,
+  serveHere,
   startProcess,
+  type Target,
   temporaryDirectory,
 } from './kit.ts'
 import { testWith } from './programs.ts'
@@ -34,10 +35,10 @@ function usersFile(t: Scope): string {
   writeFileSync(file, USERS)
   return file
 }
-const startServer = (t: Scope, ...flags: string[]) => startProcess(t, { flags: ['--token-auth-file', usersFile(t), ...flags] })
+const startServer = (t: Scope, ...flags: string[]) => serveHere(t, { flags: ['--token-auth-file', usersFile(t), ...flags] })
 
 /** Does something as the admin that must succeed. */
-async function arrange(server: ServerProcess, method: string, path: string, body?: unknown): Promise<any> {
+async function arrange(server: Target, method: string, path: string, body?: unknown): Promise<any> {
   const { status, json, text } = await ask(server, path, { method, ...(body !== undefined && { body }) })
   assert.ok(status < 300, `${method} ${path}: ${text}`)
   return json
@@ -53,12 +54,12 @@ const bind = (name: string, role: string, ...subjects: object[]) => {
   const [kind, roleName] = role.split(' ')
   return { metadata: { name }, roleRef: { kind, name: roleName }, subjects }
 }
-const createRole = (server: ServerProcess, name: string, ...rules: object[]) =>
+const createRole = (server: Target, name: string, ...rules: object[]) =>
   arrange(server, 'POST', `${RBAC}/namespaces/default/roles`, { metadata: { name }, rules })
-const bindIn = (server: ServerProcess, namespace: string, binding: object) =>
+const bindIn = (server: Target, namespace: string, binding: object) =>
   arrange(server, 'POST', `${RBAC}/namespaces/${namespace}/rolebindings`, binding)
 
-const statusOf = async (server: ServerProcess, path: string, sent: object) => (await ask(server, path, sent)).status
+const statusOf = async (server: Target, path: string, sent: object) => (await ask(server, path, sent)).status
 
 test('users without roles may read discovery and review themselves, and nothing else', patient, async t => {
   const server = await startServer(t)
@@ -244,7 +245,7 @@ test(
   'AlwaysAllow allows everything to authenticated users, AlwaysDeny nothing but to the admin; unknown modes are rejected',
   patient,
   async t => {
-    const open = await startServer(t, '--authorization-mode', 'AlwaysAllow')
+    const open = await startProcess(t, { flags: ['--token-auth-file', usersFile(t), '--authorization-mode', 'AlwaysAllow'] })
     assert.equal(await statusOf(open, CONFIG_MAPS, jane), 200)
     for (const path of [CONFIG_MAPS, '/api', '/livez']) assert.equal(await statusOf(open, path, anonymous), 401)
     assert.match(open.stderr(), /"AnonymousAuth is not allowed with the AlwaysAllow authorizer\. Resetting AnonymousAuth to false\./)
@@ -275,13 +276,13 @@ function isAggregated(role: any, roles: readonly any[]): boolean {
 
 test('default roles are restored at the next start, and additions to them are kept', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
-  const first = await startProcess(t, { dataDir })
+  const first = await serveHere(t, { dataDir })
   await arrange(first, 'DELETE', `${RBAC}/clusterrolebindings/system:discovery`)
   const headers = { 'content-type': 'application/merge-patch+json' }
   const more = { subjects: [{ kind: 'Group', name: 'devs' }] }
   await ask(first, `${RBAC}/clusterrolebindings/system:monitoring`, { method: 'PATCH', headers, body: more })
   await first.stop()
-  const second = await startProcess(t, { dataDir })
+  const second = await serveHere(t, { dataDir })
   assert.equal((await arrange(second, 'GET', `${RBAC}/clusterrolebindings/system:discovery`)).subjects[0].name, 'system:authenticated')
   const { subjects } = await arrange(second, 'GET', `${RBAC}/clusterrolebindings/system:monitoring`)
   assert.deepEqual(
@@ -293,7 +294,7 @@ test('default roles are restored at the next start, and additions to them are ke
     return roles.items.every((role: any) => isAggregated(role, roles.items)) ? roles.metadata.resourceVersion : undefined
   })
   await second.stop()
-  const third = await startProcess(t, { dataDir })
+  const third = await serveHere(t, { dataDir })
   const { items } = await arrange(third, 'GET', `${RBAC}/clusterroles`)
   assert.deepEqual(
     items.filter(({ metadata }: any) => Number(metadata.resourceVersion) > Number(before)).map(({ metadata }: any) => metadata.name),

@@ -16,19 +16,19 @@ import {
   VersionApi,
   Watch,
 } from '@kubernetes/client-node'
-import { eventually, patient, type ServerProcess, startProcess } from './kit.ts'
+import { eventually, patient, type ServedHere, serveHere } from './kit.ts'
 
 const namespace = 'default'
 const named = (name: string, data: Record<string, string> = {}): V1ConfigMap => ({ metadata: { name }, data })
 
-function configOf(server: ServerProcess): KubeConfig {
+function configOf(server: ServedHere): KubeConfig {
   const config = new KubeConfig()
   config.loadFromFile(server.kubeconfig)
   return config
 }
 
 async function connect(t: TestContext) {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const config = configOf(server)
   return { server, config, core: config.makeApiClient(CoreV1Api), apps: config.makeApiClient(AppsV1Api) }
 }
@@ -129,7 +129,7 @@ test('an informer survives a restart of the server: it ends up with the current 
   await informer.start()
   await holds(informer, ['before', 'doomed'])
   await server.stop()
-  const again = await startProcess(t, { dataDir: server.dataDir, port: server.port })
+  const again = await serveHere(t, { dataDir: server.dataDir, port: server.port })
   const later = configOf(again).makeApiClient(CoreV1Api)
   await later.deleteNamespacedConfigMap({ namespace, name: 'doomed' })
   await later.createNamespacedConfigMap({ namespace, body: named('after') })

@@ -1,11 +1,11 @@
 // Custom kinds across restarts and crashes of the real server.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, eventually, patient, startProcess, Watching } from './kit.ts'
+import { ask, eventually, patient, serveHere, startProcess, Watching } from './kit.ts'
 import { create, DEFINITIONS, define, definition, established, GROUP, isEstablished, TABS, tab, version } from './kits/cron-tabs.ts'
 
 test('kinds and objects are there when a restarted server says that it is ready, and watches go on', patient, async t => {
-  const first = await startProcess(t)
+  const first = await serveHere(t)
   await define(first, definition())
   const made = await create(first, tab('a'))
   await ask(first, `${TABS}/a`, {
@@ -14,7 +14,7 @@ test('kinds and objects are there when a restarted server says that it is ready,
     headers: { 'content-type': 'application/merge-patch+json' },
   })
   await first.stop()
-  const second = await startProcess(t, { dataDir: first.dataDir })
+  const second = await serveHere(t, { dataDir: first.dataDir })
   assert.equal((await ask(second, `${TABS}/a`)).json.spec.replicas, 1)
   const watching = await Watching.open(t, second, `${TABS}?watch=true&resourceVersion=${made.metadata.resourceVersion}`)
   const event = await watching.next()
@@ -54,7 +54,7 @@ test('a deletion that is cut short is finished by the next server', patient, asy
   await ask(first, `${DEFINITIONS}/crontabs.${GROUP}`, { method: 'DELETE' })
   await eventually('the deletion of what is free', async () => ((await ask(first, `${TABS}/free`)).status === 404 ? true : undefined))
   await first.stop('SIGKILL')
-  const second = await startProcess(t, { dataDir: first.dataDir })
+  const second = await serveHere(t, { dataDir: first.dataDir })
   assert.equal((await ask(second, TABS, { method: 'POST', body: tab('late') })).status, 403)
   const headers = { 'content-type': 'application/merge-patch+json' }
   assert.equal((await ask(second, `${TABS}/held`, { method: 'PATCH', body: { metadata: { finalizers: null } }, headers })).status, 200)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ApiextensionsV1Api, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node'
 import { loadPki } from '../src/server/credentials/pki.ts'
-import { ask, eventually, freshServer, patient, run, type ServerProcess, startProcess, temporaryDirectory, Watching } from './kit.ts'
+import { ask, eventually, freshServer, patient, run, type ServedHere, serveHere, temporaryDirectory, Watching } from './kit.ts'
 import { create, DEFINITIONS, define, definition, established, GROUP, SPEC, TABS, tab, version } from './kits/cron-tabs.ts'
 import { testWith } from './programs.ts'
 
@@ -15,7 +15,7 @@ type Kubectl = (args: string[], input?: unknown) => Promise<string>
 function kubectlOf(
   t: TestContext,
   program: string,
-  server: ServerProcess,
+  server: ServedHere,
 ): { kubectl: Kubectl; refused: (args: string[], input?: unknown) => Promise<string> } {
   const home = temporaryDirectory(t)
   const env = { PATH: process.env['PATH'], HOME: home }
@@ -39,7 +39,7 @@ function kubectlOf(
 }
 
 testWith('kubectl', 'kubectl defines a kind and uses it as any other', patient, async (t, program) => {
-  const { kubectl, refused } = kubectlOf(t, program, await startProcess(t, { flags: ['--controllers=none'] }))
+  const { kubectl, refused } = kubectlOf(t, program, await serveHere(t, { flags: ['--controllers=none'] }))
   assert.match(await refused(['apply', '-f', '-'], tab('early')), /no matches for kind "CronTab" in version "stable.example.com\/v1"/)
   assert.match(await kubectl(['apply', '-f', '-'], definition()), /crontabs.stable.example.com created/)
   await kubectl(['wait', '--for=condition=Established', 'crd/crontabs.stable.example.com'])
@@ -72,7 +72,7 @@ testWith('kubectl', 'kubectl defines a kind and uses it as any other', patient, 
 })
 
 test('client-node defines, watches for Established and uses custom objects', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const config = new KubeConfig()
   config.loadFromFile(server.kubeconfig)
   // The client has its own name for a field that is a word of the language.

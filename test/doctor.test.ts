@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
 import type { Report } from '../src/server/doctor/report.ts'
-import { ask, CONFIG_MAPS, configMap, eventually, keelson, patient, startProcess, type Target, temporaryDirectory } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, keelson, patient, serveHere, type Target, temporaryDirectory } from './kit.ts'
 import { damageData } from './kits/damage.ts'
 import { WIDGETS } from './samples.ts'
 
@@ -33,7 +33,7 @@ const authority = (days: number) =>
   issueAuthority('old-ca', { notBefore: new Date(Date.now() - 100 * DAY), notAfter: new Date(Date.now() + days * DAY) })
 
 test('a healthy server and its directory are well', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const online = await examine('--data-dir', server.dataDir)
   assert.deepEqual([online.code, found(online), online.report.isWell, online.report.skipped], [0, [], true, []])
   const { store, records, certificates, slowestRequests } = online.report
@@ -51,7 +51,7 @@ test('a healthy server and its directory are well', patient, async t => {
 })
 
 test('what fails or is stuck in a running server is named with its reason', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const hooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
   const rule = { apiGroups: ['example.com'], apiVersions: ['*'], operations: ['CREATE'], resources: ['*'] }
   const caBundle = Buffer.from(authority(10).cert).toString('base64')
@@ -113,7 +113,7 @@ test('what fails or is stuck in a running server is named with its reason', pati
 })
 
 test('deletions that are stuck are named with what holds them', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   await post(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', WIDGETS)
   await eventually('widgets are served', async () =>
     (await ask(server, '/apis/example.com/v1/namespaces/default/widgets')).status === 200 ? true : undefined,
@@ -154,7 +154,7 @@ test('deletions that are stuck are named with what holds them', patient, async t
 })
 
 test('damage in a directory is found and mended item by item, with confirmation where something is removed', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   await post(server, CONFIG_MAPS, configMap('broken', { text: 'the text that breaks' }))
   await post(server, CONFIG_MAPS, configMap('sound'))
   await server.stop()
@@ -185,30 +185,30 @@ test('damage in a directory is found and mended item by item, with confirmation 
   const sure = await examine('--fix', '--yes', '--data-dir', dataDir)
   assert.deepEqual([sure.code, sure.report.fixed!.map(({ text }) => text)], [0, ['removed /core/configmaps/default/broken']])
   assert.deepEqual(found(await examine('--data-dir', dataDir)), [])
-  const again = await startProcess(t, { dataDir })
+  const again = await serveHere(t, { dataDir })
   assert.equal((await ask(again, `${CONFIG_MAPS}/sound`)).status, 200)
   assert.equal((await ask(again, `${CONFIG_MAPS}/broken`)).status, 404)
 })
 
 test('a running server tells of records that cannot be read, and removes them where that is allowed', patient, async t => {
-  const first = await startProcess(t)
+  const first = await serveHere(t)
   await post(first, CONFIG_MAPS, configMap('broken', { text: 'the text that breaks' }))
   await first.stop()
   damageData(first.dataDir, 'text that breaks')
-  const plain = await startProcess(t, { dataDir: first.dataDir, flags: ['--feature-gates', 'AllowUnsafeMalformedObjectDeletion=false'] })
+  const plain = await serveHere(t, { dataDir: first.dataDir, flags: ['--feature-gates', 'AllowUnsafeMalformedObjectDeletion=false'] })
   const refused = await examine('--fix', '--yes', '--data-dir', first.dataDir)
   assert.equal(refused.code, 3)
   assert.match(found(refused).join('\n'), /^records: \/core\/configmaps\/default\/broken: .*checksum/)
   assert.match(refused.report.fixed![0]!.text, /was not removed: .*AllowUnsafeMalformedObjectDeletion=true/)
   await plain.stop()
-  await startProcess(t, { dataDir: first.dataDir })
+  await serveHere(t, { dataDir: first.dataDir })
   const mended = await examine('--fix', '--yes', '--data-dir', first.dataDir)
   assert.deepEqual([mended.code, mended.report.fixed!.map(({ isDone }) => isDone)], [0, [true]])
   assert.deepEqual(found(await examine('--data-dir', first.dataDir)), [])
 })
 
 test('a user without rights is told what could not be examined', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const { stdout } = await keelson('kubeconfig', '--user', 'bob', '--data-dir', server.dataDir)
   const kubeconfig = join(temporaryDirectory(t), 'bob')
   writeFileSync(kubeconfig, stdout, { mode: 0o600 })

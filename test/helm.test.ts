@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { ask, PATIENCE_MS, startProcess, temporaryDirectory } from './kit.ts'
+import { ask, PATIENCE_MS, serveHere, temporaryDirectory } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const run = promisify(execFile)
@@ -63,7 +63,7 @@ testWith(
   'helm installs and waits, runs hooks and tests, upgrades, rolls back and uninstalls',
   { timeout: 2 * PATIENCE_MS },
   async (t, helm) => {
-    const server = await startProcess(t, { flags: ['--nodes=1'] })
+    const server = await serveHere(t, { flags: ['--nodes=1'] })
     const chart = join(temporaryDirectory(t), 'web')
     for (const [file, text] of Object.entries(CHART)) {
       mkdirSync(dirname(join(chart, file)), { recursive: true })

@@ -11,8 +11,8 @@ import {
   patient,
   type Scope,
   type Sent,
-  type ServerProcess,
-  startProcess,
+  type ServedHere,
+  serveHere,
   temporaryDirectory,
 } from './kit.ts'
 
@@ -20,20 +20,20 @@ const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 const mallory = { ...anonymous, headers: { authorization: 'Bearer mallory-token' } }
 
-async function startServer(t: Scope): Promise<ServerProcess> {
+async function startServer(t: Scope): Promise<ServedHere> {
   const file = join(temporaryDirectory(t), 'tokens.csv')
   writeFileSync(file, 'mallory-token,mallory,u1\n')
-  return startProcess(t, { flags: ['--token-auth-file', file] })
+  return serveHere(t, { flags: ['--token-auth-file', file] })
 }
 
 /** Lets mallory do what the rules say in the namespace `default`. */
-async function permit(server: ServerProcess, name: string, ...rules: object[]): Promise<void> {
+async function permit(server: ServedHere, name: string, ...rules: object[]): Promise<void> {
   const subjects = [{ kind: 'User', name: 'mallory' }]
   const binding = { metadata: { name }, roleRef: { kind: 'Role', name }, subjects }
   const made = [await create(server, 'roles', { metadata: { name }, rules }), await create(server, 'rolebindings', binding)]
   assert.deepEqual(made, [201, 201])
 }
-const create = async (server: ServerProcess, plural: string, body: object, sent: Sent = {}) =>
+const create = async (server: ServedHere, plural: string, body: object, sent: Sent = {}) =>
   (await ask(server, `${RBAC}/namespaces/default/${plural}`, { ...sent, method: 'POST', body })).status
 
 test('permission for one name does not allow to create others', patient, async t => {

@@ -9,6 +9,8 @@ import { createInterface } from 'node:readline'
 import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { startFor } from '../src/commands/start.ts'
+import { readServeFlags, SERVE_DEFAULTS } from '../src/flags/read-flags.ts'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -96,18 +98,21 @@ export async function startProcess(t: Scope, options: ProcessOptions = {}): Prom
  */
 const CONTROLLERS = '*,-root-ca-certificate-publisher-controller'
 
+function withDefaults({ dataDir = '', port = 0, flags = [] }: ProcessOptions): readonly string[] {
+  const isGiven = (name: string) => flags.some(flag => flag.startsWith(name))
+  // Pods on nodes wait for that config map.
+  const controllers = isGiven('--controllers') || isGiven('--nodes') ? [] : [`--controllers=${CONTROLLERS}`]
+  const nodes = isGiven('--nodes') ? [] : ['--nodes=0']
+  return ['--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...nodes, ...flags]
+}
+
 /** Starts the built command without waiting. It is killed with the test. */
 export function launch(
   t: Scope,
   { dataDir = '', port = 0, flags = [], command = [process.execPath, KEELSON], cwd = ROOT, env = process.env }: ProcessOptions,
 ) {
   const [program, ...args] = command
-  const isGiven = (name: string) => flags.some(flag => flag.startsWith(name))
-  // Pods on nodes wait for that config map.
-  const controllers = isGiven('--controllers') || isGiven('--nodes') ? [] : [`--controllers=${CONTROLLERS}`]
-  const nodes = isGiven('--nodes') ? [] : ['--nodes=0']
-  const own = ['--data-dir', dataDir, '--secure-port', String(port), ...controllers, ...nodes]
-  const child = spawn(program, [...args, 'serve', ...own, ...flags], {
+  const child = spawn(program, [...args, 'serve', ...withDefaults({ dataDir, port, flags })], {
     cwd,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -127,6 +132,32 @@ export function launch(
     return gone
   })
   return { child, exited, firstLine, stderr: () => errors }
+}
+
+export interface ServedHere extends Target {
+  readonly dataDir: string
+  /** The file. */
+  readonly kubeconfig: string
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a server inside this process as `keelson serve` does with the same flags, for a fifth of the processor time of a process. Not for
+ * tests of the command itself: its output, its signals and its end.
+ */
+export async function serveHere(t: Scope, options: Pick<ProcessOptions, 'dataDir' | 'port' | 'flags'> = {}): Promise<ServedHere> {
+  const folders: (() => unknown)[] = []
+  const dataDir = options.dataDir ?? join(temporaryDirectory({ after: remove => folders.push(remove) }), 'data')
+  const { config, apply } = readServeFlags(withDefaults({ ...options, dataDir }), SERVE_DEFAULTS)
+  const server = await startFor({ config, apply, flags: { processes: '1' } })
+  let stopping: Promise<void> | undefined
+  const stop = () => (stopping ??= server.close())
+  // The folder of a server that runs is not removed.
+  t.after(async () => {
+    await stop()
+    for (const remove of folders) remove()
+  })
+  return { ...targetOf(server.kubeconfig), dataDir, kubeconfig: String(config.kubeconfig), stop }
 }
 
 /** Starts a server inside this process, closed with the test. */

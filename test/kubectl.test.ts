@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { type Finished, patient, run, type ServerProcess, startProcess, temporaryDirectory } from './kit.ts'
+import { type Finished, patient, run, type ServedHere, serveHere, temporaryDirectory } from './kit.ts'
 import { testWithEach } from './programs.ts'
 
 /** They work in one namespace, one after another, and build on each other. */
@@ -22,7 +22,7 @@ class Kubectl {
   readonly #program: string
   readonly #args: readonly string[]
 
-  constructor(program: string, server: ServerProcess, home: string) {
+  constructor(program: string, server: ServedHere, home: string) {
     this.home = home
     this.#program = program
     this.#args = ['--kubeconfig', server.kubeconfig, '--cache-dir', join(home, 'cache'), '-n', NAMESPACE]
@@ -302,7 +302,7 @@ testWithEach(
   program => `${program} does the first five minutes`,
   patient,
   async (t, program) => {
-    const client = new Kubectl(program, await startProcess(t), temporaryDirectory(t))
+    const client = new Kubectl(program, await serveHere(t), temporaryDirectory(t))
     for (const [name, work] of steps) await t.test(name, inner => work(client, inner))
   },
 )

@@ -17,15 +17,16 @@ import {
   keelson,
   patient,
   run,
-  type ServerProcess,
+  serveHere,
   startProcess,
+  type Target,
   temporaryDirectory,
   Watching,
 } from './kit.ts'
 import { commandLines } from './kits/command-lines.ts'
 import { noteNotRun } from './programs.ts'
 
-const create = async (server: ServerProcess, name: string, data: Record<string, string> = {}) => {
+const create = async (server: Target, name: string, data: Record<string, string> = {}) => {
   const { status, json, text } = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(name, data) })
   assert.equal(status, 201, text)
   return json
@@ -40,7 +41,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const)
     const namespaces = await ask(first, '/api/v1/namespaces')
     const before = await ask(first, CONFIG_MAPS)
     await first.stop(signal)
-    const second = await startProcess(t, { dataDir: first.dataDir })
+    const second = await serveHere(t, { dataDir: first.dataDir })
     assert.deepEqual((await ask(second, `${CONFIG_MAPS}/kept`)).json, made)
     assert.equal((await ask(second, `${CONFIG_MAPS}/gone`)).status, 404)
     const after = await ask(second, CONFIG_MAPS)
@@ -58,7 +59,7 @@ test('a memory store keeps nothing', patient, async t => {
   const first = await startProcess(t, options)
   await create(first, 'forgotten')
   assert.equal((await first.stop()).code, 0)
-  assert.equal((await ask(await startProcess(t, options), `${CONFIG_MAPS}/forgotten`)).status, 404)
+  assert.equal((await ask(await serveHere(t, options), `${CONFIG_MAPS}/forgotten`)).status, 404)
 })
 
 test('a watch can be resumed after a restart, and misses nothing', patient, async t => {
@@ -77,7 +78,7 @@ test('a watch can be resumed after a restart, and misses nothing', patient, asyn
   )
   await ask(first, `${CONFIG_MAPS}/a`, { method: 'DELETE' })
   await first.stop('SIGKILL')
-  const second = await startProcess(t, { dataDir: first.dataDir })
+  const second = await serveHere(t, { dataDir: first.dataDir })
   await create(second, 'e')
   const resumed = await Watching.open(t, second, path(seen.at(-1)?.object.metadata.resourceVersion))
   const rest = await resumed.until(({ object }) => object.metadata.name === 'e')
@@ -108,7 +109,7 @@ test('SIGTERM ends watches cleanly, completes requests in flight, accepts no mor
   assert.equal(await answered, 201)
   assert.equal((await headers).connection, 'close')
   assert.deepEqual(await server.exited, { code: 0, signal: null })
-  const again = await startProcess(t, { dataDir: server.dataDir })
+  const again = await serveHere(t, { dataDir: server.dataDir })
   assert.equal((await ask(again, `${CONFIG_MAPS}/late`)).status, 200)
 })
 
@@ -123,7 +124,7 @@ test('a second signal exits at once, whatever is in flight', patient, async t =>
 })
 
 /** A create of which the server has all but the end. */
-async function halfSent({ url, credentials }: ServerProcess, object: object) {
+async function halfSent({ url, credentials }: Target, object: object) {
   const body = JSON.stringify(object)
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), expect: '100-continue' }
   const outgoing = request(new URL(CONFIG_MAPS, url), { method: 'POST', agent: false, ...credentials, headers })
@@ -157,12 +158,12 @@ test('the ready line names the address and the kubeconfig, which is for its owne
 test('a kubeconfig is written where it is wanted, at every start', patient, async t => {
   const file = join(temporaryDirectory(t), 'deep', 'down', 'config')
   const options = { flags: ['--kubeconfig', file] }
-  const first = await startProcess(t, options)
+  const first = await serveHere(t, options)
   assert.equal(first.kubeconfig, file)
   await first.stop()
   writeFileSync(file, '', { mode: 0o644 })
   chmodSync(file, 0o644)
-  const second = await startProcess(t, { ...options, dataDir: first.dataDir })
+  const second = await serveHere(t, { ...options, dataDir: first.dataDir })
   assert.match(readFileSync(file, 'utf8'), new RegExp(`server: ${second.url}\n`))
   assert.equal(statSync(file).mode & 0o777, 0o600)
 })
@@ -195,7 +196,7 @@ test('a port in use is a clear error', patient, async t => {
     await keelson('serve', '--data-dir', dataDir, '--secure-port', String(port)),
     new RegExp(`port ${port} on 127.0.0.1 is in use`),
   )
-  await startProcess(t, { dataDir })
+  await serveHere(t, { dataDir })
 })
 
 test('files that cannot be read are named', patient, async t => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { encodeStored, parseObject } from '../src/codec/stored-bytes.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
-import { ask, eventually, freshServer, patient, type Sent, startInProcess, startProcess, type Target, Watching } from './kit.ts'
+import { ask, eventually, freshServer, patient, type Sent, serveHere, startInProcess, startProcess, type Target, Watching } from './kit.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
 const NODE = 'simulated-1'
@@ -414,7 +414,7 @@ test('after kill -9 pods are where they were, and go on from there', patient, as
   const crashed = await podIn(first, 'crash', pod => pod.status.containerStatuses?.[0].state.waiting?.reason === 'CrashLoopBackOff')
   await podIn(first, 'job', phase('Running'))
   await first.stop('SIGKILL')
-  const second = await startProcess(t, { flags, dataDir: first.dataDir })
+  const second = await serveHere(t, { flags, dataDir: first.dataDir })
   await podIn(second, 'job', phase('Succeeded'))
   assert.deepEqual((await read(second, `${PODS}/p`)).status, before.status)
   assert.equal(
@@ -441,7 +441,7 @@ test('a pod that a server has marked, but could not remove any more, is removed 
   pod.metadata.deletionGracePeriodSeconds = 0
   assert.ok((await store.swap(key, { expect: entry!.modified, value: encodeStored(pod) })).ok, 'the pod is marked')
   await store.close()
-  const second = await startProcess(t, { flags, dataDir: first.dataDir })
+  const second = await serveHere(t, { flags, dataDir: first.dataDir })
   await isGone(second, `${PODS}/p`)
 })
 

@@ -4,18 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, wri
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openEmbeddedReader } from '../src/storage/embedded/reader.ts'
-import {
-  ask,
-  CONFIG_MAPS,
-  configMap,
-  keelson,
-  patient,
-  type Scope,
-  startProcess,
-  type Target,
-  targetOf,
-  temporaryDirectory,
-} from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, keelson, patient, type Scope, serveHere, type Target, targetOf, temporaryDirectory } from './kit.ts'
 import { damageData } from './kits/damage.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
@@ -54,7 +43,7 @@ const names = (list: { json: { items: { metadata: { name: string } }[] } }) => l
 
 /** A server with some objects, and a snapshot of it. */
 async function saved(t: Scope) {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const made = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('kept', { secret: 'pssst' }) })
   assert.equal(made.status, 201)
   const file = join(server.dataDir, '..', 'one.snapshot')
@@ -64,7 +53,7 @@ async function saved(t: Scope) {
 }
 
 test('a snapshot under constant writes is one state between those before and after it', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const ballast = 'x'.repeat(4000)
   await Promise.all(
     Array.from({ length: 300 }, (_, i) => ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(`ballast-${i}`, { ballast }) })),
@@ -88,7 +77,7 @@ test('a snapshot under constant writes is one state between those before and aft
   const restored = await keelson('snapshot', 'restore', file, '--data-dir', dataDir)
   assert.equal(restored.code, 0, restored.stderr)
   await server.stop()
-  const again = await startProcess(t, { dataDir })
+  const again = await serveHere(t, { dataDir })
   const found = await ask(again, CONFIG_MAPS)
   const counts = new Map<string, number>(found.json.items.map((item: any) => [item.metadata.name, Number(item.data.count)]))
   for (const [i, name] of ['one', 'two', 'three'].entries()) {
@@ -110,7 +99,7 @@ test('an informer that knows a future which is lost finds it expired and lists a
   await server.stop()
   const dataDir = join(server.dataDir, '..', 'restored')
   assert.equal((await keelson('snapshot', 'restore', file, '--data-dir', dataDir)).code, 0)
-  const again = await startProcess(t, { dataDir })
+  const again = await serveHere(t, { dataDir })
   const watched = await ask(again, `${CONFIG_MAPS}?watch=true&resourceVersion=${known}&timeoutSeconds=1`)
   const status = watched.status === 200 ? JSON.parse(watched.text.split('\n')[0]!).object : watched.json
   assert.deepEqual([status.code, status.reason], [410, 'Expired'])
@@ -245,7 +234,7 @@ test('a record that cannot be read ends the snapshot with its key', patient, asy
   const offline = await keelson('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
   assert.equal(offline.code, 1)
   assert.match(offline.stderr, /was given up: \/core\/configmaps\/default\/kept cannot be read: .*checksum; keelson doctor --fix/)
-  await startProcess(t, { dataDir: server.dataDir })
+  await serveHere(t, { dataDir: server.dataDir })
   const online = await keelson('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
   assert.match(online.stderr, /was given up: \/core\/configmaps\/default\/kept cannot be read/)
   assert.ok(!existsSync(`${file}.2`))
@@ -254,7 +243,7 @@ test('a record that cannot be read ends the snapshot with its key', patient, asy
 testWith('etcd', 'a server on etcd says how etcd is backed up', patient, async (t, program) => {
   const cluster = await startEtcd({ program })
   t.after(() => cluster[Symbol.asyncDispose]())
-  const server = await startProcess(t, { flags: ['--store', 'etcd', '--etcd-servers', cluster.endpoints.join(',')] })
+  const server = await serveHere(t, { flags: ['--store', 'etcd', '--etcd-servers', cluster.endpoints.join(',')] })
   const file = join(temporaryDirectory(t), 'a')
   const { code, stderr } = await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
   assert.equal(code, 1)

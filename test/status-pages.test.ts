@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { FLAGS } from '../src/flags/serve-flags.ts'
-import { anonymous, ask, patient, startInProcess, startProcess } from './kit.ts'
+import { anonymous, ask, patient, serveHere, startInProcess } from './kit.ts'
 
 const form = (type: string, kind: string, version = 'v1beta1') => ({
   accept: `application/${type};v=${version};g=config.k8s.io;as=${kind}`,
@@ -82,7 +82,7 @@ test('requests of the pages are counted as for a resource of that name, in the v
 })
 
 test('/flagz has every flag of the server with its value', patient, async t => {
-  const server = await startProcess(t, { flags: ['--history-window=90s', '--tls-min-version=VersionTLS13', '--oidc-username-claim=email'] })
+  const server = await serveHere(t, { flags: ['--history-window=90s', '--tls-min-version=VersionTLS13', '--oidc-username-claim=email'] })
   const { flags } = (await ask(server, '/flagz', { headers: form('json', 'Flagz') })).json
   const ofCommands = ['apply', 'output', 'exit-with-parent']
   assert.deepEqual(

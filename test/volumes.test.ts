@@ -3,7 +3,19 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import test from 'node:test'
-import { ask, connection, eventually, freshServer, patient, run, type Scope, startProcess, type Target, temporaryDirectory } from './kit.ts'
+import {
+  ask,
+  connection,
+  eventually,
+  freshServer,
+  patient,
+  run,
+  type Scope,
+  serveHere,
+  startProcess,
+  type Target,
+  temporaryDirectory,
+} from './kit.ts'
 import { testWith } from './programs.ts'
 
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims'
@@ -200,7 +212,7 @@ test('kill -9 while claims are bound binds nothing twice, loses nothing, and all
     await server.stop('SIGKILL')
     await writing
   }
-  const server = await startProcess(t, { dataDir })
+  const server = await serveHere(t, { dataDir })
   for (; made < PAIRS; made++) {
     await ask(server, VOLUMES, { method: 'POST', body: volumeOf(`v${made}`, '1Gi') })
     await ask(server, CLAIMS, { method: 'POST', body: claimOf(`c${made}`, '1Gi', { storageClassName: 'manual' }) })
@@ -229,7 +241,7 @@ async function assertOneToOne(server: Target): Promise<void> {
 }
 
 testWith('kubectl', 'kubectl shows what became of the claims of a stateful set', patient, async (t, kubectl) => {
-  const server = await startProcess(t, { flags: ['--nodes=1'] })
+  const server = await serveHere(t, { flags: ['--nodes=1'] })
   const at = ['--kubeconfig', server.kubeconfig]
   const set = {
     apiVersion: 'apps/v1',

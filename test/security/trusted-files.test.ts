@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { ask, keelson, launch, patient, run, startProcess, temporaryDirectory } from '../kit.ts'
+import { ask, keelson, launch, patient, run, serveHere, startProcess, temporaryDirectory } from '../kit.ts'
 import { noteNotRun } from '../programs.ts'
 
 const NOBODY = 65534
@@ -51,7 +51,7 @@ test('a data directory that another user has put into a shared folder is refused
 
 test('a data directory, a folder of keys or a key that everybody may write to is refused, with the way out', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
-  await (await startProcess(t, { dataDir })).stop()
+  await (await serveHere(t, { dataDir })).stop()
   for (const path of [dataDir, join(dataDir, 'pki'), join(dataDir, 'pki/ca.pem'), join(dataDir, 'store')]) {
     const { mode } = statSync(path)
     chmodSync(path, mode | 0o002)
@@ -61,12 +61,12 @@ test('a data directory, a folder of keys or a key that everybody may write to is
     assert.ok(said.includes(`chmod go-w ${path}\n`), said)
     chmodSync(path, mode)
   }
-  await (await startProcess(t, { dataDir })).stop()
+  await (await serveHere(t, { dataDir })).stop()
 })
 
 test('keys that others may read are closed to them, with a warning', patient, async t => {
   const dataDir = join(temporaryDirectory(t), 'data')
-  await (await startProcess(t, { dataDir })).stop()
+  await (await serveHere(t, { dataDir })).stop()
   const [key, pki] = [join(dataDir, 'pki/service-accounts.pem'), join(dataDir, 'pki')]
   chmodSync(key, 0o644)
   chmodSync(pki, 0o755)
