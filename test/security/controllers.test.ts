@@ -1,7 +1,7 @@
 // Objects that ask controllers for more than there can ever be: they are worked on in parts, and everybody else is served.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, eventually, patient, type Scope, type ServedHere, serveHere } from '../kit.ts'
+import { ask, eventually, patient, type Scope, type ServerProcess, startProcess } from '../kit.ts'
 
 const MAX_INT32 = 2_147_483_647
 const labels = { app: 'a' }
@@ -79,14 +79,14 @@ const GREEDY: readonly Greedy[] = [
   },
 ]
 
-async function send(server: ServedHere, method: string, path: string, body: object): Promise<void> {
+async function send(server: ServerProcess, method: string, path: string, body: object): Promise<void> {
   const headers = { 'content-type': method === 'PATCH' ? MERGE : 'application/json' }
   const { status, text } = await ask(server, path, { method, body, headers })
   assert.ok(status < 300, `${method} ${path}: ${text}`)
 }
 
 /** A deployment of somebody else gets its pods. */
-async function othersAreServed(server: ServedHere, name: string): Promise<void> {
+async function othersAreServed(server: ServerProcess, name: string): Promise<void> {
   const spec = {
     replicas: 2,
     selector: { matchLabels: { app: name } },
@@ -99,7 +99,7 @@ async function othersAreServed(server: ServedHere, name: string): Promise<void> 
   })
 }
 
-const start = (t: Scope) => serveHere(t, { flags: ['--store', 'memory', '--nodes', '0', '--controllers', '*'] })
+const start = (t: Scope) => startProcess(t, { flags: ['--store', 'memory', '--nodes', '0', '--controllers', '*'] })
 
 test('objects that ask controllers for more than there can be keep nobody else waiting', patient, async t => {
   const server = await start(t)
