@@ -126,31 +126,23 @@ attack('streams that are opened and reset without end', async (server, t) => {
   assert.ok(begun < 10_000, `${begun} of 20,000 were begun`)
 })
 
-attack('a header that goes on without end', async (server, t) => {
-  const socket = await open(server, t)
-  socket.resume()
-  socket.write(frame(TYPE.headers, { stream: 1, payload: headersOf('/readyz') }))
-  const piece = frame(TYPE.continuation, { stream: 1, payload: literal('x-filler', 'a'.repeat(100)) })
-  await flood(
-    server,
-    socket,
-    times(200, () => many(100, () => piece)),
-  )
-  await closed(socket)
-})
-
-attack('a header that goes on without end in empty pieces', async (server, t) => {
-  const socket = await open(server, t)
-  socket.resume()
-  socket.write(frame(TYPE.headers, { stream: 1, payload: headersOf('/readyz') }))
-  const piece = frame(TYPE.continuation, { stream: 1 })
-  await flood(
-    server,
-    socket,
-    times(200, () => many(100, () => piece)),
-  )
-  await closed(socket)
-})
+const PIECES = {
+  'a header that goes on without end': { payload: literal('x-filler', 'a'.repeat(100)) },
+  'a header that goes on without end in empty pieces': {},
+}
+for (const [name, content] of Object.entries(PIECES))
+  attack(name, async (server, t) => {
+    const socket = await open(server, t)
+    socket.resume()
+    socket.write(frame(TYPE.headers, { stream: 1, payload: headersOf('/readyz') }))
+    const piece = frame(TYPE.continuation, { stream: 1, ...content })
+    await flood(
+      server,
+      socket,
+      times(200, () => many(100, () => piece)),
+    )
+    await closed(socket)
+  })
 
 attack('a body of empty pieces without end', async (server, t) => {
   const socket = await open(server, t)
