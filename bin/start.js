@@ -71,11 +71,18 @@ function startEarly([command, ...flags]) {
 /** As many as --processes takes. */
 const MAX_EARLY = 64
 
+async function supervised([, ...flags], early) {
+  const { superviseEarly } = require('../dist/supervisor.cjs')
+  return (await superviseEarly(flags, early)) ?? load().main(args)
+}
+
 const args = process.argv.slice(2)
 const early = startEarly(args)
 const folder = enableCompileCache && compiledCodeFolder(dirname(bundle))
 if (folder !== undefined) enableCompileCache(folder)
-const { main, keep: keepCode = () => {} } = enableCompileCache ? require(bundle) : loadWithCache()
+const load = () => (enableCompileCache ? require(bundle) : loadWithCache())
+/** The supervisor of several processes has a bundle of its own, so that it does not load the whole command beside them. */
+const { main, keep: keepCode = () => {} } = early.length > 0 ? { main: supervised } : load()
 // Node's own modules that are loaded under other flags than it was built with are compiled anew, and a start loads many.
 setTimeout(() => FLAGS.forEach(setFlagsFromString), AFTER_START_MS).unref()
 main(args, early).then(code => {

@@ -24,6 +24,15 @@ import { SHARED, workerDefinitions } from './build-workers.mjs'
 import { bundleLmdb } from './bundle-lmdb.mjs'
 import { lazyBuiltins } from './lazy-builtins.mjs'
 
+/** Leaves out the modules that the table of controllers loads on demand. */
+const withoutControllers = {
+  name: 'without controllers',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\./ }, ({ kind, importer, path }) =>
+      kind === 'dynamic-import' && importer.endsWith('controller-table.ts') ? { path, external: true } : undefined,
+    ),
+}
+
 const newestSource = () =>
   Math.max(
     statSync('package.json').mtimeMs,
@@ -67,6 +76,15 @@ async function bundle(folder) {
       external: ['pino', 'ws'],
       plugins: [bundleLmdb, lazyBuiltins],
     }),
+    // Loaded in place of the command where it starts several processes. It reads the names of controllers, and never loads one.
+    build({
+      ...commonjs,
+      entryPoints: ['src/commands/supervisor/main.ts'],
+      outfile: join(folder, 'supervisor.cjs'),
+      minify: true,
+      external: ['pino', 'ws'],
+      plugins: [lazyBuiltins, withoutControllers],
+    }),
     // Loaded before the command, to find the folder of its compiled code.
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
     // Names are kept, for stack traces.
@@ -75,7 +93,7 @@ async function bundle(folder) {
   ])
   // A failed build does not stop the others, which would continue to write into the removed folder.
   for (const { reason } of bundles) if (reason) throw reason
-  for (const file of ['cli.cjs', 'library.cjs']) writeInAscii(join(folder, file))
+  for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs']) writeInAscii(join(folder, file))
   const digest = createHash('sha256')
     .update(readFileSync(join(folder, 'library.cjs')))
     .digest('hex')

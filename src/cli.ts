@@ -1,7 +1,7 @@
 /** The command line: the list of commands. Each is loaded when it is run. */
 import type { ChildProcess } from 'node:child_process'
 import type { Command } from './commands/command.ts'
-import { failureOf } from './commands/failure.ts'
+import { reported } from './commands/failure.ts'
 import type { Described } from './commands/help.ts'
 import { unknownText } from './flags/usage-error.ts'
 import { nearestName } from './lib/nearest-name.ts'
@@ -111,7 +111,7 @@ export async function main(args: readonly string[], early: readonly ChildProcess
   const [name, ...rest] = isHelp ? args.slice(1) : args
   if (name === undefined) return print((await import('./commands/help.ts')).helpText(COMMANDS))
   if (name === 'version' || name === '--version') return print(`keelson ${VERSION} (Kubernetes 1.37)\n`)
-  if (name === PROCESS_COMMAND) return await attempt(async () => (await import('./commands/serve-process.ts')).serveProcess(rest))
+  if (name === PROCESS_COMMAND) return await reported(async () => (await import('./commands/serve-process.ts')).serveProcess(rest))
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command && (isHelp || asksForHelp(name, rest))) return print((await import('./commands/help.ts')).helpOf(name, command))
   if (!command) {
@@ -119,17 +119,7 @@ export async function main(args: readonly string[], early: readonly ChildProcess
     process.stderr.write(`keelson: ${unknownText(`unknown command ${name}`, near, 'keelson help')}\n`)
     return 2
   }
-  return await attempt(async () => (await command.load())(rest, early))
-}
-
-async function attempt(run: () => Promise<number>): Promise<number> {
-  try {
-    return await run()
-  } catch (error) {
-    const { text, code } = failureOf(error)
-    process.stderr.write(`keelson: ${text}\n`)
-    return code
-  }
+  return await reported(async () => (await command.load())(rest, early))
 }
 
 /** Arguments after `--` and those of kubectl belong to another program. */

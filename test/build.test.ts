@@ -11,13 +11,14 @@ function smallPackage(t: Scope): string {
   for (const file of ['scripts', 'bin']) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'small', version: '1.0.0', type: 'module' }))
-  for (const worker of [
+  for (const entry of [
     'src/codec/transcode-worker.ts',
+    'src/commands/supervisor/main.ts',
     'src/nodes/script/command-worker.ts',
     'src/server/validation/validation-worker.ts',
   ]) {
-    mkdirSync(dirname(join(folder, worker)), { recursive: true })
-    writeFileSync(join(folder, worker), '')
+    mkdirSync(dirname(join(folder, entry)), { recursive: true })
+    writeFileSync(join(folder, entry), '')
   }
   for (const file of ['compiled-code.ts', 'trusted-place.ts']) cpSync(join(ROOT, 'src/lib', file), join(folder, 'src/lib', file))
   mkdirSync(join(folder, 'console'))
@@ -71,7 +72,17 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.deepEqual(
     // Without code that was compiled meanwhile.
     readdirSync(join(folder, 'dist')).filter(file => !file.endsWith('.cache') && file !== 'compiled'),
-    ['cli.cjs', 'compiled-code.cjs', 'console', 'keelson.cjs', 'keelson.d.cts', 'keelson.d.ts', 'keelson.js', 'library.cjs'],
+    [
+      'cli.cjs',
+      'compiled-code.cjs',
+      'console',
+      'keelson.cjs',
+      'keelson.d.cts',
+      'keelson.d.ts',
+      'keelson.js',
+      'library.cjs',
+      'supervisor.cjs',
+    ],
   )
   assert.deepEqual(
     readdirSync(folder).filter(file => file.startsWith('.build')),

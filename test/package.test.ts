@@ -14,7 +14,7 @@ test('the packed package installs into an empty folder and works there', { timeo
 
   await t.test('it holds the built server and no sources, tests or paths of the machine it was built on', () => {
     const expected =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(etcd\.js|keelson\.js|require-node\.js|start\.js|package\.json)|runners\/(jest\.cjs|node-test\.js|vitest\.js|runner\.d\.c?ts)|dist\/(cli|compiled-code|keelson|library)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts)|dist\/console\/(index\.html|assets\/[\w.-]+\.(js|css|svg|woff2))(\.br|\.gz)?)$/
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(etcd\.js|keelson\.js|require-node\.js|start\.js|package\.json)|runners\/(jest\.cjs|node-test\.js|vitest\.js|runner\.d\.c?ts)|dist\/(cli|compiled-code|keelson|library|supervisor)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts)|dist\/console\/(index\.html|assets\/[\w.-]+\.(js|css|svg|woff2))(\.br|\.gz)?)$/
     assert.deepEqual(
       files.filter(file => !expected.test(file)),
       [],
@@ -28,6 +28,7 @@ test('the packed package installs into an empty folder and works there', { timeo
       'dist/keelson.cjs',
       'dist/keelson.js',
       'dist/library.cjs',
+      'dist/supervisor.cjs',
       'dist/keelson.d.ts',
       'dist/keelson.d.cts',
       'dist/console/index.html',

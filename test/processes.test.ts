@@ -1,14 +1,19 @@
 // Several processes that serve as one: `keelson serve --processes N`, over etcd and over an embedded store.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { ask, CONFIG_MAPS, configMap, eventually, keelson, launch, patient, type Scope, temporaryDirectory, Watching } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, keelson, launch, patient, ROOT, type Scope, temporaryDirectory, Watching } from './kit.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { type Client, isRunning, type ManyProcesses, metricIn, startProcesses } from './kits/processes.ts'
 import { testWith } from './programs.ts'
+
+test('the supervisor has a bundle of its own, a small part of the command', () => {
+  const sizeOf = (name: string) => statSync(join(ROOT, 'dist', name)).size
+  assert.ok(sizeOf('supervisor.cjs') < sizeOf('cli.cjs') / 10, `${sizeOf('supervisor.cjs')} bytes`)
+})
 
 type Start = (t: Scope, count: number, flags?: readonly string[], dataDir?: string) => Promise<ManyProcesses>
 

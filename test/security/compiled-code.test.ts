@@ -71,7 +71,7 @@ function installed(t: Scope, node: string) {
   for (const name of ['home', 'tmp', 'dist']) mkdirSync(join(folder, name), { mode: 0o755 })
   chmodSync(join(folder, 'tmp'), 0o1777)
   cpSync(join(ROOT, 'bin'), join(folder, 'bin'), { recursive: true })
-  for (const file of ['cli.cjs', 'compiled-code.cjs'])
+  for (const file of ['cli.cjs', 'compiled-code.cjs', 'supervisor.cjs'])
     if (existsSync(join(ROOT, 'dist', file))) cpSync(join(ROOT, 'dist', file), join(folder, 'dist', file))
   const env: Record<string, string> = { PATH: process.env['PATH']!, HOME: join(folder, 'home'), TMPDIR: join(folder, 'tmp') }
   const version = () => run(node, [join(folder, 'bin/keelson.js'), 'version'], { env })
