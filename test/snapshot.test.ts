@@ -1,10 +1,26 @@
 // keelson snapshot: saved while clients write, restored to another directory, with the clients of the lost future noticing.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { request } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { LIMITS } from '../src/lib/limits.ts'
 import { openEmbeddedReader } from '../src/storage/embedded/reader.ts'
-import { ask, CONFIG_MAPS, configMap, keelson, patient, type Scope, serveHere, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import {
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  keelson,
+  patient,
+  type Scope,
+  serveHere,
+  startInProcess,
+  type Target,
+  targetOf,
+  temporaryDirectory,
+} from './kit.ts'
 import { damageData } from './kits/damage.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
@@ -225,6 +241,89 @@ test('a snapshot takes a right of its own', patient, async t => {
   const allowed = await keelson('snapshot', 'save', `${file}.bob`, '--kubeconfig', kubeconfig)
   assert.equal(allowed.code, 0, allowed.stderr)
   assert.equal((await ask(server, '/keelson/v1/store/snapshot', { method: 'POST', body: {} })).status, 405)
+})
+
+const SNAPSHOT = '/keelson/v1/store/snapshot'
+
+type Stalled = { readonly statuses: Promise<(number | undefined)[]>; leave(): void }
+
+/** Begins a snapshot and reads nothing but the head of the response; over HTTP/2 several on one connection, at the same moment. */
+function beginSnapshots(server: Target, protocol: 'http/1.1' | 'http/2', count = 1): Stalled {
+  if (protocol === 'http/1.1') {
+    const sent = request(new URL(SNAPSHOT, server.url), { ...server.credentials, agent: false })
+    const status = new Promise<number | undefined>(resolve => {
+      sent.on('response', answer => resolve(answer.on('error', () => {}).statusCode)).on('error', () => resolve(undefined))
+    })
+    sent.end()
+    return { statuses: Promise.all([status]), leave: () => sent.destroy() }
+  }
+  const session = connect(server.url, server.credentials).on('error', () => {})
+  const status = () =>
+    new Promise<number | undefined>(resolve => {
+      const stream = session.request({ ':path': SNAPSHOT })
+      stream.on('response', head => resolve(head[':status'])).on('error', () => resolve(undefined))
+    })
+  return { statuses: Promise.all(Array.from({ length: count }, status)), leave: () => session.destroy() }
+}
+
+/** A server with more records than the buffers of sockets take. */
+async function largeServer(t: Scope) {
+  const server = await startInProcess(t)
+  const long = 'x'.repeat(1_000_000)
+  for (let i = 0; i < 20; i++)
+    assert.equal((await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap(`large-${i}`, { long }) })).status, 201)
+  const begin = (protocol: 'http/1.1' | 'http/2', count?: number) => {
+    const begun = beginSnapshots(server, protocol, count)
+    t.after(begun.leave)
+    return begun
+  }
+  const heldRevision = async () => {
+    const lines = (await ask(server, '/keelson/v1/doctor')).text.trimEnd().split('\n')
+    return JSON.parse(lines.at(-1)!).report.store.heldRevision as number | undefined
+  }
+  const released = () => eventually('no revision is held', async () => ((await heldRevision()) === undefined ? true : undefined))
+  /** Resolves once a further snapshot is begun, which is left at once. */
+  const room = () =>
+    eventually('there is room again', async () => {
+      const { statuses, leave } = begin('http/1.1')
+      const isBegun = (await statuses)[0] === 200
+      leave()
+      return isBegun ? true : undefined
+    })
+  return { server, begin, heldRevision, released, room }
+}
+
+test('few snapshots are saved at once, however many are asked for together, and a client that leaves makes room', patient, async t => {
+  const { server, begin, heldRevision, released, room } = await largeServer(t)
+  const { statuses, leave } = begin('http/2', 20)
+  const codes = await statuses
+  assert.deepEqual(
+    [200, 429].map(code => codes.filter(status => status === code).length),
+    [2, 18],
+  )
+  await eventually('a revision is held', async () => ((await heldRevision()) === undefined ? undefined : true))
+  const refused = await ask(server, SNAPSHOT)
+  assert.deepEqual([refused.status, refused.json.message], [429, '2 snapshots are being saved already'])
+  leave()
+  await released()
+  await room()
+})
+
+test('a client that stops reading a snapshot is dropped, and holds nothing any more', patient, async t => {
+  const { begin, released, room } = await largeServer(t)
+  const limits = LIMITS as { stallMs: number }
+  const { stallMs } = limits
+  t.after(() => (limits.stallMs = stallMs))
+  limits.stallMs = 200
+  // As many as are saved at once; they stay connected, and read nothing.
+  for (const protocol of ['http/1.1', 'http/2'] as const) {
+    await begin(protocol).statuses
+    await begin(protocol).statuses
+    limits.stallMs = stallMs
+    await room()
+    await released()
+    limits.stallMs = 200
+  }
 })
 
 test('a record that cannot be read ends the snapshot with its key', patient, async t => {

@@ -19,21 +19,27 @@ export type SnapshotEndpointParts = {
   readonly now: () => Date
 }
 
-export const snapshotEndpoint = ({ source, holds, isInEtcd, now }: SnapshotEndpointParts): EndpointRule => ({
-  path: SNAPSHOT_PATH,
-  hidden: true,
-  answer({ method }) {
-    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
-    if (isInEtcd) throw notImplemented(IN_ETCD)
-    if (holds.count >= LIMITS.snapshotsAtOnce) throw tooManyRequests(`${holds.count} snapshots are being saved already`, RETRY_SECONDS)
-    const pieces = snapshotOf({ source, now, writtenBy: `keelson ${VERSION}`, hold: revision => holds.hold(revision) })
-    return {
-      status: 200,
-      headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment; filename="keelson.snapshot"' },
-      body: { type: 'pieces', length: undefined, pieces },
-    }
-  },
-})
+export function snapshotEndpoint({ source, holds, isInEtcd, now }: SnapshotEndpointParts): EndpointRule {
+  // Counted from the request on: the revision of a snapshot is held only when it begins, and others may have come by then.
+  let saving = 0
+  return {
+    path: SNAPSHOT_PATH,
+    hidden: true,
+    answer({ method }) {
+      if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
+      if (isInEtcd) throw notImplemented(IN_ETCD)
+      if (saving >= LIMITS.snapshotsAtOnce) throw tooManyRequests(`${saving} snapshots are being saved already`, RETRY_SECONDS)
+      saving++
+      const pieces = snapshotOf({ source, now, writtenBy: `keelson ${VERSION}`, hold: revision => holds.hold(revision) })
+      return {
+        status: 200,
+        headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment; filename="keelson.snapshot"' },
+        body: { type: 'pieces', length: undefined, pieces },
+        taken: () => saving--,
+      }
+    },
+  }
+}
 
 const RETRY_SECONDS = 5
 const IN_ETCD =
