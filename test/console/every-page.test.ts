@@ -8,7 +8,7 @@ const server = serverOfFile({ console: true, nodes: 1, enableFaultInjection: tru
 closeBrowserAfterwards()
 
 const PAGES = [
-  ['/', '.plot-box canvas'],
+  ['/', '.plot-box svg'],
   ['/list/core/v1/pods?ns=default', '.grid-row'],
   ['/create/core/v1/pods?ns=default', '.cm-content'],
   ['/object/core/v1/pods/default/waits', '[role=tabpanel]'],

@@ -1,18 +1,16 @@
 // Lists of the console in Chromium at size, and pages that stay open while the server is away.
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { ask, CONFIG_MAPS, configMap, eventually, serverOfFile, startProcess, targetOf } from '../kit.ts'
+import { CONFIG_MAPS, configMap, eventually, serverOfFile, startProcess, targetOf } from '../kit.ts'
 import { closeBrowserAfterwards, testInBrowser } from '../kits/browser.ts'
 import { codeOf } from '../kits/console.ts'
-import { consoleAt, create, rowOf, sees } from '../kits/console-pages.ts'
+import { change, consoleAt, create, rowOf, sees } from '../kits/console-pages.ts'
 
-const server = serverOfFile({ console: true, controllers: ['none'] })
+const server = serverOfFile({ console: true, controllers: ['replicaset-controller'] })
 closeBrowserAfterwards()
 
-const PODS = '/api/v1/namespaces/default/pods'
 const MAX_ROWS = 100
 
-const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'main', image: 'main:1' }] } })
 const shownRows = (page: Page) => page.locator('.grid-body [role=row]').count()
 
 testInBrowser('50,000 rows are read in portions and scrolled to the last, with few of them in the document', async given => {
@@ -63,21 +61,23 @@ testInBrowser('10,000 pods appear while the page is open, and it stays usable', 
   const total = 10_000
   const { page } = await consoleAt(given, server, '/list/core/v1/pods?ns=default')
   await sees(page, 'Live')
-  const creating = Array.from({ length: 20 }, async (_, worker) => {
-    for (let i = worker; i < total; i += 20) await create(server, PODS, pod(`pod-${String(i).padStart(5, '0')}`))
-  })
-  await page.getByLabel('Filter by name').fill('pod-000')
-  await rowOf(page, 'pod-00001').waitFor()
-  await Promise.all(creating)
-  await page.getByLabel('Filter by name').fill('')
-  await eventually('all rows', async () =>
-    (await page.getByRole('grid').getAttribute('aria-rowcount')) === String(total + 1) ? true : undefined,
-  )
+  const sets = '/apis/apps/v1/namespaces/default/replicasets'
+  const labels = { app: 'many' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'main:1' }] } }
+  await create(server, sets, { metadata: { name: 'many' }, spec: { replicas: total, selector: { matchLabels: labels }, template } })
+  const rows = (count: number) =>
+    eventually(`${count} rows`, async () =>
+      (await page.getByRole('grid').getAttribute('aria-rowcount')) === String(count + 1) ? true : undefined,
+    )
+  // While they come, keys and the filter work.
+  await rowOf(page, 'many-').waitFor()
+  await page.getByLabel('Filter by name').fill('nothing-of-that')
+  await sees(page, 'Nothing fits')
+  await page.getByLabel('Filter by name').fill('many-')
+  await rows(total)
   assert.ok((await shownRows(page)) <= MAX_ROWS)
-  await page.getByLabel('Filter by name').fill('pod-09999')
-  await rowOf(page, 'pod-09999').waitFor()
-  await ask(server, `${PODS}/pod-09999?gracePeriodSeconds=0`, { method: 'DELETE' })
-  await rowOf(page, 'pod-09999').waitFor({ state: 'detached' })
+  await change(server, `${sets}/many`, { spec: { replicas: total - 1 } }, 'test')
+  await rows(total - 1)
 })
 
 testInBrowser('a page says that it is behind while the server is away, and goes on by itself: at once with a certificate', async given => {

@@ -26,7 +26,7 @@ testInBrowser('the overview shows what is not well, and leads to the reason why 
   const trouble = page.locator('.trouble', { hasText: 'pending' }).first()
   await trouble.getByText('Unschedulable').waitFor()
   await sees(page, /Server is well/)
-  await page.locator('.plot-box canvas').first().waitFor()
+  await page.locator('.plot-box svg').first().waitFor()
   await isAccessible(page)
   await trouble.getByRole('link', { name: 'pending' }).click()
   await sees(page, 'No node can take this pod')

@@ -71,7 +71,7 @@ async function main(): Promise<void> {
 }
 
 const SHOTS: readonly (readonly [name: string, path: string, ready: (page: Page) => Promise<unknown>])[] = [
-  ['overview', '/', async page => [await sees(page, 'Unschedulable'), await page.locator('.plot-box canvas').first().waitFor()]],
+  ['overview', '/', async page => [await sees(page, 'Unschedulable'), await page.locator('.plot-box svg').first().waitFor()]],
   [
     'blame',
     '/object/apps/v1/deployments/shop/web?tab=blame',

@@ -35,7 +35,7 @@ const BYTES_OF_RECORD = 500
 
 export class RequestBodies {
   readonly #lookedAt: WhileLookedAt
-  /** By the number of the request, oldest first. */
+  /** Keyed by the number of the request, oldest first. */
   readonly #kept = new Map<number, Kept>()
   #bytes = 0
 
