@@ -1,6 +1,6 @@
 /** Field managers of an object: which manager owns which field, by the paths of its YAML lines. */
 import type { KubeObject, ManagedFields } from './object.ts'
-import { itemStep, type Path } from './yaml-lines.ts'
+import { forPeople, itemStep, type Path, valueAt, type YamlLine, yamlLines } from './yaml-lines.ts'
 
 export type Owner = { readonly manager: string; readonly operation: string; readonly time: string; readonly subresource: string }
 
@@ -71,7 +71,10 @@ export function ownerAt(owners: ReadonlyMap<string, readonly Owner[]>, path: Pat
   return undefined
 }
 
-/** The manager whose entry is new or changed: the writer of a revision. */
+/**
+ * The manager whose entry is new or changed: the writer of a revision. Two writes within a second have the same time; then it is the owner
+ * of a field that changed.
+ */
 export function writerOf(object: KubeObject, before: KubeObject | undefined): Owner | undefined {
   const key = ({ manager, operation, subresource = '' }: ManagedFields) => `${operation} ${subresource} ${manager}`
   const known = new Map(before?.metadata.managedFields?.map(entry => [key(entry), entry]))
@@ -81,5 +84,10 @@ export function writerOf(object: KubeObject, before: KubeObject | undefined): Ow
     return !was || was.time !== entry.time || size(was) < size(entry)
   })
   const newest = changed.sort((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0]
-  return newest && ownerOf(newest)
+  if (newest) return ownerOf(newest)
+  const field = before && yamlLines(forPeople(object, { isStable: true })).find(line => isChanged(line, object, before))
+  return field && ownerAt(ownersOf(object), field.path)
 }
+
+const isChanged = ({ path, isOpening }: YamlLine, object: KubeObject, before: KubeObject): boolean =>
+  !isOpening && JSON.stringify(valueAt(object, path)) !== JSON.stringify(valueAt(before, path))

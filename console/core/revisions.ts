@@ -136,10 +136,10 @@ function revisionsOf(objects: readonly KubeObject[], writers: ReadonlyMap<string
   })
 }
 
-/** A colour for each writer, the same on every page. */
+/** A colour for each writer, the same on every page. The factor gives the usual managers different ones. */
 const COLOURS = 8
 export function colourOf(name: string): number {
   let hash = 7
-  for (const char of name) hash = (hash * 31 + char.charCodeAt(0)) | 0
+  for (const char of name) hash = (hash * 35 + char.charCodeAt(0)) | 0
   return Math.abs(hash) % COLOURS
 }

@@ -124,6 +124,8 @@ test('owners of fields are found by path, also within lists, and the writer of a
   assert.ok(owners.has(keyOf(['spec', 'list', '[name=b]', 'name'])))
   assert.equal(ownerAt(owners, ['spec', 'list', '[name=a]']), undefined)
   assert.equal(writerOf(after, before)?.manager, 'scaler')
+  // A second write of the same manager within the same second leaves its entry as it was.
+  assert.equal(writerOf({ ...after, spec: { ...after.spec, replicas: 9 } }, after)?.manager, 'scaler')
 })
 
 test('a request is copied as kubectl or curl, quoted for a shell', () => {

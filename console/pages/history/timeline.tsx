@@ -58,7 +58,12 @@ export function Timeline({
 
 /** Half by time, half by order: writes of one second stay apart, and a long silence takes no more than half of the line. */
 function placesOf(ticks: readonly Tick[]): number[] {
-  const times = ticks.map(({ time }) => Date.parse(time) || 0)
+  // Ticks are in the order of writes, whatever their clocks say.
+  let latest = 0
+  const times = ticks.map(({ time }) => {
+    latest = Math.max(latest, Date.parse(time) || 0)
+    return latest
+  })
   const [first, last] = [Math.min(...times.filter(Boolean)), Math.max(...times)]
   return ticks.map((_, i) => {
     const byOrder = ticks.length < 2 ? 1 : i / (ticks.length - 1)

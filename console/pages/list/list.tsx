@@ -245,7 +245,7 @@ function KindList({ kind }: { kind: Kind }) {
 function ColumnMenu({ all, hidden }: { all: readonly { id: string; title: string }[]; hidden: readonly string[] }) {
   return (
     <details class="menu-anchor column-menu">
-      <summary class="button">
+      <summary class="button" aria-label="Columns">
         <Icon name="columns" /> <span class="hide-small">Columns</span>
       </summary>
       <div class="menu">

@@ -45,7 +45,7 @@ const CLIENT_COLUMNS: GridColumn<{ user: string; userAgent: string }>[] = [
   {
     id: 'user',
     title: 'User',
-    width: 'minmax(11rem, 1fr)',
+    width: 'minmax(8rem, 1fr)',
     cell: ({ user }) => (
       <span class="cut" title={user}>
         {user}
@@ -55,7 +55,7 @@ const CLIENT_COLUMNS: GridColumn<{ user: string; userAgent: string }>[] = [
   {
     id: 'agent',
     title: 'Agent',
-    width: 'minmax(8rem, 0.7fr)',
+    width: 'minmax(6rem, 0.7fr)',
     cell: ({ userAgent }) => (
       <span class="cut muted" title={userAgent}>
         {userAgent.split(' ')[0]}
@@ -104,15 +104,18 @@ function useRequests(isPaused: boolean): { requests: readonly Logged[]; error: u
       setRequests(was => [...was, ...fresh].slice(-MAX_KEPT))
     }
     const follow = async () => {
-      const { requests: known } = await get<{ requests: Logged[] }>(PATH, { signal: abort.signal })
-      setRequests(known)
+      // The watch comes first: requests between a list and a watch would be missed.
       const response = await send(`${PATH}?watch=1`, { signal: abort.signal })
+      const { requests: known } = await get<{ requests: Logged[] }>(PATH, { signal: abort.signal })
+      const seen = new Set(known.map(idOf))
+      setRequests(known)
+      setError(undefined)
       for await (const texts of lines(response)) {
         for (const text of texts) {
           if (text === '') continue
           const line = JSON.parse(text) as Logged & { missed?: number }
           if (line.missed) setMissed(count => count + line.missed!)
-          else waiting.push(line)
+          else if (!seen.has(idOf(line))) waiting.push(line)
         }
         if (frame === 0) frame = requestAnimationFrame(show)
       }
@@ -181,7 +184,7 @@ function Live() {
     {
       id: 'status',
       title: 'Status',
-      width: '5rem',
+      width: '4.5rem',
       cell: ({ status }) => (
         <span class={`row ${tone(status) === 'good' ? '' : tone(status)}`}>
           <span class={`dot dot-${tone(status)}`} aria-hidden="true" />
@@ -189,20 +192,20 @@ function Live() {
         </span>
       ),
     },
-    { id: 'verb', title: 'Verb', width: '5.5rem', cell: ({ verb }) => verb },
+    { id: 'verb', title: 'Verb', width: '5rem', cell: ({ verb }) => verb },
     {
       id: 'what',
       title: 'Resource',
-      width: 'minmax(11rem, 1fr)',
+      width: 'minmax(8rem, 1fr)',
       cell: one => (
         <span class="cut" title={one.path}>
           {nameOf(one)}
         </span>
       ),
     },
-    { id: 'place', title: 'Object', width: 'minmax(9rem, 1fr)', cell: one => <span class="cut muted">{placeOf(one)}</span> },
+    { id: 'place', title: 'Object', width: 'minmax(7rem, 1fr)', cell: one => <span class="cut muted">{placeOf(one)}</span> },
     ...CLIENT_COLUMNS,
-    { id: 'ms', title: 'Duration', width: '10rem', cell: one => <Phases request={one} slowest={slowest} /> },
+    { id: 'ms', title: 'Duration', width: '9rem', cell: one => <Phases request={one} slowest={slowest} /> },
   ]
   const details = requests.find(request => idOf(request) === chosen)
   return (
@@ -233,7 +236,7 @@ function Live() {
             <Icon name="file" /> {bodies.isOn ? 'Recording bodies' : 'Record bodies'}
           </button>
         )}
-        <span class="muted small" role="status">
+        <span class="muted small toolbar-note" role="status">
           {shown.length} requests{missed > 0 ? `, ${missed} missed` : ''}
         </span>
       </div>
@@ -246,9 +249,13 @@ function Live() {
         onOpen={request => setChosen(idOf(request))}
         opensAtOnce
         empty={
-          <Empty icon="network" title="No requests yet">
-            <p>Requests are recorded while somebody looks at this page.</p>
-          </Empty>
+          requests.length > 0 ? (
+            <Empty icon="filter" title="Nothing fits the filter" />
+          ) : (
+            <Empty icon="network" title="No requests yet">
+              <p>Requests are recorded while somebody looks at this page.</p>
+            </Empty>
+          )
         }
       />
     </>

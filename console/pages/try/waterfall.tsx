@@ -61,7 +61,6 @@ function StepView({ step, from, total }: { step: Step; from: number; total: numb
           {configuration ? `, configuration ${configuration}` : ''}
         </span>
         {because && <div class="small">{outcome === 'skipped' ? `does not match: ${because}` : because}</div>}
-        {patch && <Changes changes={changesIn(patch)} more={moreChanges} />}
       </div>
       {ms && (
         <span class="waterfall-time">
@@ -71,6 +70,7 @@ function StepView({ step, from, total }: { step: Step; from: number; total: numb
           <span class="muted small nowrap">{millis(Number(ms))}</span>
         </span>
       )}
+      {patch && <Changes changes={changesIn(patch)} more={moreChanges} />}
     </li>
   )
 }
@@ -81,7 +81,7 @@ function Changes({ changes, more }: { changes: readonly Change[]; more: string |
   return (
     <ul class="step-changes" aria-label="Changes">
       {changes.map(({ op, path, value }) => (
-        <li key={`${op} ${path}`} data-op={op}>
+        <li key={`${op} ${path}`} data-op={op} class="cut" title={`${path} ${value}`}>
           <code>
             {SIGNS[op]} {path}
             {value === '' ? '' : `: ${value}`}
