@@ -377,7 +377,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'runtime-config',
     takes: 'KEY=BOOL,…',
-    doc: 'versions and resources of the API to turn on or off: GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all, api/ga, api/beta, api/alpha (default api/ga=true)',
+    doc: 'versions and resources of the API to turn on or off: GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all, api/ga, api/beta, api/alpha (default: the stable versions)',
     read: every('runtimeConfig', values => items(values).join(',')),
   },
   {
