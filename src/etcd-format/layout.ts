@@ -5,14 +5,13 @@
 import { isServedApart, type Resource, recordsPath } from '../schema/resource.ts'
 
 /**
- * Versions in which records may still be, from before the stored one was. Each has the same fields under the same numbers as the
+ * Versions in which records may still be, from before the stored one was, and which no release serves any more. Each has the same fields under the same numbers as the
  * version that is served. Records in others are not read; kube-apiserver of the version that wrote them can rewrite them.
  */
 const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   certificatesigningrequests: ['v1beta1'],
   clusterrolebindings: ['v1beta1'],
   clusterroles: ['v1beta1'],
-  clustertrustbundles: ['v1alpha1', 'v1beta1'],
   controllerrevisions: ['v1beta1', 'v1beta2'],
   cronjobs: ['v1beta1'],
   csidrivers: ['v1beta1'],
@@ -20,33 +19,26 @@ const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   csistoragecapacities: ['v1alpha1', 'v1beta1'],
   daemonsets: ['v1beta2'],
   deployments: ['v1beta2'],
-  deviceclasses: ['v1beta1', 'v1beta2'],
-  devicetaintrules: ['v1alpha3', 'v1beta2'],
   flowschemas: ['v1beta1', 'v1beta2', 'v1beta3'],
   ingressclasses: ['v1beta1'],
-  ipaddresses: ['v1alpha1', 'v1beta1'],
+  ipaddresses: ['v1alpha1'],
   leases: ['v1beta1'],
-  mutatingadmissionpolicies: ['v1alpha1', 'v1beta1'],
-  mutatingadmissionpolicybindings: ['v1alpha1', 'v1beta1'],
   mutatingwebhookconfigurations: ['v1beta1'],
   poddisruptionbudgets: ['v1beta1'],
   priorityclasses: ['v1alpha1', 'v1beta1'],
   prioritylevelconfigurations: ['v1beta3'],
   replicasets: ['v1beta2'],
-  resourceclaims: ['v1beta2'],
-  resourceclaimtemplates: ['v1beta2'],
-  resourceslices: ['v1beta2'],
   rolebindings: ['v1beta1'],
   roles: ['v1beta1'],
   runtimeclasses: ['v1beta1'],
-  servicecidrs: ['v1alpha1', 'v1beta1'],
+  servicecidrs: ['v1alpha1'],
   statefulsets: ['v1beta1', 'v1beta2'],
   storageclasses: ['v1beta1'],
   validatingadmissionpolicies: ['v1alpha1', 'v1beta1'],
   validatingadmissionpolicybindings: ['v1alpha1', 'v1beta1'],
   validatingwebhookconfigurations: ['v1beta1'],
   volumeattachments: ['v1alpha1', 'v1beta1'],
-  volumeattributesclasses: ['v1alpha1', 'v1beta1'],
+  volumeattributesclasses: ['v1alpha1'],
 }
 
 export type Layout = {
@@ -64,7 +56,7 @@ export function layoutOf(resource: Resource): Layout {
   const { group, version, plural, def } = resource
   const named = (v: string) => (group === '' ? v : `${group}/${v}`)
   const stored = def.storedAs?.version ?? version
-  const others = [version, ...(FORMER_VERSIONS[plural] ?? [])].filter(v => v !== stored)
+  const others = [version, ...Object.keys(def.otherVersions ?? {}), ...(FORMER_VERSIONS[plural] ?? [])].filter(v => v !== stored)
   return {
     base: recordsPath(resource),
     encoding: isServedApart(resource) ? 'json' : 'protobuf',

@@ -6,7 +6,7 @@ import { fromProtobuf } from '../codec/protobuf-decode.ts'
 import { toCompleteProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, openEnvelope } from '../codec/protobuf-envelope.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
-import { builtinKinds } from '../kinds/all.ts'
+import { everyKind } from '../kinds/every.ts'
 import { finish } from '../lib/step.ts'
 import { Catalog } from '../registry/catalog.ts'
 import { toServed } from '../registry/version-conversion.ts'
@@ -18,12 +18,15 @@ import { kubernetesFormat } from './kubernetes-format.ts'
 type Recorded = { readonly key: string; readonly value: string; readonly path?: string; readonly served?: any }
 
 const folder = new URL('../../test/recorded/etcd/', import.meta.url)
-const recorded = readFileSync(new URL('objects.jsonl', folder), 'utf8')
-  .trim()
-  .split('\n')
-  .map(line => JSON.parse(line) as Recorded)
+/** Records of a server with its usual versions, and of one with `--runtime-config=api/all=true`. */
+const recorded = ['objects.jsonl', 'on-request.jsonl'].flatMap(file =>
+  readFileSync(new URL(file, folder), 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as Recorded),
+)
 
-const catalog = new Catalog(resourcesOf(builtinKinds, 'k8s.io'))
+const catalog = new Catalog(resourcesOf(everyKind, 'k8s.io'))
 const format = kubernetesFormat({ resources: catalog.storedResources(), groupDomain: 'k8s.io', now: () => new Date(0) })
 /**
  * Defaults that kube-apiserver fills in only when it reads a record, and writes from then on: a new claim is stored without the phase that it
@@ -126,7 +129,7 @@ test('every resource has the place, encoding and version that kube-apiserver has
 test('places that are not known have no key', () => {
   for (const place of [
     '/masterleases/a/b',
-    '/leasecandidates/kube-system/a',
+    '/podgroups/kube-system/a',
     '/pods/default',
     '/pods/default/a/b',
     '/pods//a',

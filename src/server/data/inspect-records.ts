@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseJson } from '../../codec/json.ts'
 import { kubernetesFormat } from '../../etcd-format/kubernetes-format.ts'
 import { createLog } from '../../http/observability/log.ts'
-import { builtinKinds } from '../../kinds/all.ts'
+import { everyKind } from '../../kinds/every.ts'
 import type { Json } from '../../lib/json-value.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { type Resource, resourcesOf } from '../../schema/resource.ts'
@@ -64,7 +64,7 @@ export class Records {
     this.#place = place
     this.#config = place.kind === 'etcd' ? checkConfig({ ...config, store: 'etcd', etcdServers: place.servers }) : checkConfig(config)
     const { groupDomain } = config
-    this.#resources = [...new Catalog(resourcesOf(builtinKinds, groupDomain)).storedResources()]
+    this.#resources = [...new Catalog(resourcesOf(everyKind, groupDomain)).storedResources()]
     this.#format = kubernetesFormat({ resources: this.#resources, groupDomain, now: () => new Date() })
     this.#decrypt = decrypt
   }

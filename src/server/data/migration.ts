@@ -13,7 +13,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLog } from '../../http/observability/log.ts'
-import { builtinKinds } from '../../kinds/all.ts'
+import { everyKind } from '../../kinds/every.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { makeFolders } from '../../lib/folders.ts'
 import { writePrivateFile } from '../../lib/private-files.ts'
@@ -63,7 +63,7 @@ const NAMED = 10
 /** Throws ConfigError when it refuses, and StoreUnavailable when a store cannot be used. */
 export async function migrate(options: MigrationOptions): Promise<Migrated> {
   const { from, to, config } = options
-  const catalog = new Catalog(resourcesOf(builtinKinds, config.groupDomain))
+  const catalog = new Catalog(resourcesOf(everyKind, config.groupDomain))
   const closers: (() => Promise<void>)[] = []
   const onClose = (close: () => Promise<void>) => void closers.push(close)
   const { store: source, missingKey } = await openLocation(from, { config, catalog, mustExist: true, onClose })

@@ -9,7 +9,7 @@
 import { createReadStream, existsSync, readdirSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { builtinKinds } from '../../kinds/all.ts'
+import { everyKind } from '../../kinds/every.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourcesOf } from '../../schema/resource.ts'
 import { buildEmbeddedStore, type GivenRecord } from '../../storage/embedded/build.ts'
@@ -119,7 +119,7 @@ function refuseUnlessEmpty(dir: string): void {
 
 /** The seconds that records of some resources live. The time begins again with a restore, as a lease of etcd does. */
 function timesToLive(groupDomain: string): ReadonlyMap<string, number> {
-  const catalog = new Catalog(resourcesOf(builtinKinds, groupDomain || 'k8s.io'))
+  const catalog = new Catalog(resourcesOf(everyKind, groupDomain || 'k8s.io'))
   return new Map([...catalog.storedResources()].flatMap(({ prefix, def }) => (def.ttlSeconds ? [[prefix, def.ttlSeconds] as const] : [])))
 }
 

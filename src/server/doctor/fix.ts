@@ -1,7 +1,7 @@
 /** Mends findings one by one, each in a way that loses nothing that could still be read. */
 import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtinKinds } from '../../kinds/all.ts'
+import { everyKind } from '../../kinds/every.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourcesOf } from '../../schema/resource.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
@@ -59,7 +59,7 @@ export async function fixThroughApi(api: FixingApi, fix: Fix): Promise<Outcome> 
 /** The path of a built-in object in the API; undefined for others. */
 function objectPath(key: string): string | undefined {
   const prefix = resourceOf(key)
-  const resource = [...new Catalog(resourcesOf(builtinKinds, 'k8s.io')).storedResources()].find(each => each.prefix === prefix)
+  const resource = [...new Catalog(resourcesOf(everyKind, 'k8s.io')).storedResources()].find(each => each.prefix === prefix)
   if (!resource) return undefined
   const { group, version, plural, namespaced } = resource
   const base = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
