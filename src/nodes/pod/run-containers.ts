@@ -219,9 +219,15 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   const [started, isReady] = [now >= startedUpAt, now >= readyAt]
   if (!started) plan(draft, startedUpAt)
   else if (!isReady) plan(draft, readyAt)
-  if (container.startupProbe && !started) report(draft, 'Warning', 'Unhealthy', unhealthy('startup', script), { ...about, repeats: true })
-  else if (container.readinessProbe && !isReady)
-    report(draft, 'Warning', 'Unhealthy', unhealthy('readiness', script), { ...about, repeats: true })
+  const probed = started ? container.readinessProbe : container.startupProbe
+  const firstAt = startedAt + Number(probed?.initialDelaySeconds ?? 0) * 1000
+  // A timed probe that has not been made yet, or that has yet to succeed again, has not failed.
+  const succeedsAt =
+    (started ? readyAt : startedUpAt) - (Number(probed?.successThreshold ?? 1) - 1) * Number(probed?.periodSeconds ?? 10) * 1000
+  const hasFailed = !script.isTimed || (now >= firstAt && now < succeedsAt)
+  if (script.isTimed && now < firstAt) plan(draft, firstAt)
+  const failing = container.startupProbe && !started ? 'startup' : container.readinessProbe && !isReady ? 'readiness' : undefined
+  if (failing && hasFailed) report(draft, 'Warning', 'Unhealthy', unhealthy(failing, script), { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined

@@ -285,6 +285,29 @@ test('a probe of a file passes from when the script has made it', () => {
   assert.equal(late.run(11_000).container().restartCount, 1)
 })
 
+test('probes that are timed wait for their delays and periods', () => {
+  const pod = (probes: object, script = 'sleep 600') =>
+    new SimulatedPod({
+      spec: { containers: [{ name: 'c', image: 'busybox', command: ['sh', '-c', script], ...probes }] },
+      annotations: { 'sim.keelson.dev/probes': 'timed' },
+    })
+  const ready = (simulated: SimulatedPod, ms: number) => simulated.run(ms).condition('Ready')?.status
+  const exec = { exec: { command: ['true'] } }
+  const late = pod({ readinessProbe: { ...exec, initialDelaySeconds: 30, periodSeconds: 5, successThreshold: 2 } })
+  assert.deepEqual(
+    [ready(late, 34_000), late.events.some(text => text.startsWith('Unhealthy')), ready(late, 1000)],
+    ['False', false, 'True'],
+  )
+  const file = { exec: { command: ['cat', '/tmp/up'] }, initialDelaySeconds: 2, periodSeconds: 10 }
+  const made = pod({ readinessProbe: file }, 'sleep 5; touch /tmp/up; sleep 600')
+  assert.deepEqual(
+    [ready(made, 11_000), made.events.some(text => text.startsWith('Unhealthy')), ready(made, 1000)],
+    ['False', true, 'True'],
+  )
+  const started = pod({ startupProbe: { ...exec, initialDelaySeconds: 20 }, readinessProbe: exec })
+  assert.deepEqual([ready(started, 19_000), ready(started, 1000)], ['False', 'True'])
+})
+
 test('whether a container is alive is asked once it has started up', () => {
   const fails = { exec: { command: ['false'] } }
   const pod = (startupProbe: object) => {

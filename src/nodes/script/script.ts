@@ -38,6 +38,8 @@ export type Script = {
   readonly log: string
   /** Whether the command exceeds its limits and no annotation replaces its result. */
   readonly isExceeded: boolean
+  /** Whether probes wait for their delays and periods. */
+  readonly isTimed: boolean
   /** Messages of failing probes. */
   readonly probeMessages: Readonly<Partial<Record<'startup' | 'readiness' | 'liveness', string>>>
   /** Usage over time; none for a share of the request. */
@@ -59,6 +61,7 @@ const PLAIN: Script = {
   terminationMessage: undefined,
   log: '',
   isExceeded: false,
+  isTimed: false,
   probeMessages: {},
   cpuUse: [],
   memoryUse: [],
@@ -111,6 +114,7 @@ const SETTINGS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['image-pull-error', text => ({ pullError: truncate(text, LIMITS.nodeMessageLength) })],
   ['termination-message', terminationMessage => ({ terminationMessage })],
   ['log', log => ({ log })],
+  ['probes', value => (value === 'timed' ? { isTimed: true } : value === 'immediate' ? { isTimed: false } : undefined)],
   // The address of a process for which the pod stands.
   ['address', value => (standInOf({ annotations: { [ADDRESS_ANNOTATION]: value } }, 1) ? {} : undefined)],
   ['ports', value => (/^\s*\d{1,5}=\d{1,5}\s*(,\s*\d{1,5}=\d{1,5}\s*)*$/.test(value.slice(0, MAX_PORTS_LENGTH)) ? {} : undefined)],
@@ -150,11 +154,11 @@ export function scriptOfRun(
   container: Container,
   { isInit, ran, probes = [] }: { readonly isInit: boolean; readonly ran: Understood | undefined; readonly probes?: readonly Probed[] },
 ): Script {
-  const { runMs, exitCodes } = annotatedScript(metadata, container, isInit)
+  const { runMs, exitCodes, isTimed } = annotatedScript(metadata, container, isInit)
   // A container with a scripted run needs no command that can be run here.
   const isScripted = runMs !== undefined || exitCodes.length > 0
   const understood = ran?.exceeded !== undefined && isScripted ? undefined : ran
-  return withAnnotations(ownScript(container, understood, probes), metadata, { own: container.name, isInit })
+  return withAnnotations(ownScript(container, understood, { probed: probes, isTimed }), metadata, { own: container.name, isInit })
 }
 
 type Annotated = { readonly annotations?: Annotations }
@@ -175,13 +179,17 @@ function withAnnotations(from: Script, { annotations }: Annotated, { own, isInit
 type Probed = Understood | undefined
 
 /** The script without annotations: the results of the command and of the commands of probes. */
-function ownScript(container: Container, understood: Understood | undefined, probed: readonly Probed[]): Script {
+function ownScript(
+  container: Container,
+  understood: Understood | undefined,
+  { probed, isTimed }: { readonly probed: readonly Probed[]; readonly isTimed: boolean },
+): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
   const pullError = pullErrorOf(container.image ?? '')
   if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
   const { runMs, exitCode, log, lastWords, exceeded } = understood ?? {}
   const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map((probe, i) =>
-    probeTimes(probe, container, { understood, probed: probed[i] }),
+    probeTimes(probe, container, { understood, probed: probed[i], isTimed }),
   )
   const ill = liveness?.failsMs ?? (understood && unhealthyAfterMs(livenessProbe, understood))
   const last = exceeded ?? lastWords
@@ -208,15 +216,26 @@ type ProbeTimes = { readonly passesMs: number; readonly failsMs: number | undefi
 function probeTimes(
   probe: Container['livenessProbe'],
   container: Container,
-  { understood, probed }: { readonly understood: Understood | undefined; readonly probed: Probed },
+  { understood, probed, isTimed }: { readonly understood: Understood | undefined; readonly probed: Probed; readonly isTimed: boolean },
 ): ProbeTimes | undefined {
   if (!probe) return undefined
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe
   const failsMs = (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000
   const fails = probed && (probed.exitCode !== 0 || probed.runMs > timeoutSeconds * 1000)
   if (fails || isRefused(probe, container, understood)) return { passesMs: NEVER, failsMs, message: probed?.exceeded }
-  const passesMs = understood && fileSinceMs(probe, container, understood)
+  const sinceMs = understood && fileSinceMs(probe, container, understood)
+  const passesMs = isTimed ? passedMs(probe, sinceMs ?? 0) : sinceMs
   return passesMs === undefined ? undefined : { passesMs, failsMs: passesMs > failsMs ? failsMs : undefined }
+}
+
+/** The time at which a probe has succeeded as often as it has to, if it does from some time on. */
+function passedMs(
+  { initialDelaySeconds = 0, periodSeconds = 10, successThreshold = 1 }: NonNullable<Container['livenessProbe']>,
+  sinceMs: number,
+): number {
+  const [delayMs, periodMs] = [initialDelaySeconds * 1000, periodSeconds * 1000]
+  const waited = Math.ceil(Math.max(sinceMs - delayMs, 0) / periodMs)
+  return delayMs + (waited + successThreshold - 1) * periodMs
 }
 
 /** The file that a probe reads. */
