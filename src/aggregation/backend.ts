@@ -37,7 +37,7 @@ class BackendError extends Error {}
 
 /** Advice for a Service whose pods are simulated. */
 const INSTEAD =
-  'run the API server where this server reaches it, and give the Service its address: in an EndpointSlice of your own, or as type ExternalName'
+  'run the API server where this server reaches it, and give the Service its address: by the annotation sim.keelson.dev/address, in an EndpointSlice of your own, or as type ExternalName'
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 

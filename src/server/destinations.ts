@@ -32,7 +32,8 @@ export type DestinationsParts = Pick<DestinationRules, 'resolve'> & {
 }
 
 /** Advice for a webhook whose pods are simulated. */
-const INSTEAD = 'run the webhook where this server reaches it, and call it by clientConfig.url or by a Service of type ExternalName'
+const INSTEAD =
+  'run the webhook where this server reaches it, and give the Service the annotation sim.keelson.dev/address, or call it by clientConfig.url'
 
 export function openDestinations(config: Config, { client, listening, resolve }: DestinationsParts): Destinations {
   const { host, port, advertiseAddress, proxyAllowedNetworks } = config

@@ -59,7 +59,8 @@ async function whileCalled(server: Target, name: string): Promise<string> {
   return told(refused)
 }
 
-const BY_URL = 'run the webhook where this server reaches it, and call it by clientConfig.url or by a Service of type ExternalName'
+const BY_URL =
+  'run the webhook where this server reaches it, and give the Service the annotation sim.keelson.dev/address, or call it by clientConfig.url'
 const posted = (name: string) =>
   `failed calling webhook "${name}-0.example.com": failed to call webhook: Post "https://${name}.default.svc:443/?timeout=10s"`
 
@@ -101,7 +102,7 @@ test('an API server whose pods are simulated is not available, and the condition
   const { message } = await availability(server, 'FailedDiscoveryCheck')
   assert.equal(
     message,
-    `service "web": ${pod}; run the API server where this server reaches it, and give the Service its address: in an EndpointSlice of your own, or as type ExternalName`,
+    `service "web": ${pod}; run the API server where this server reaches it, and give the Service its address: by the annotation sim.keelson.dev/address, in an EndpointSlice of your own, or as type ExternalName`,
   )
 })
 
@@ -109,7 +110,7 @@ test('the proxy of a Service, a pod or a node that is simulated leads nowhere', 
   const { server, ip, pod } = await open(t)
   assert.equal(
     told(await ask(server, `${DEFAULT}/services/https:web:443/proxy/x`)),
-    `503 service "web": ${pod}; run the program where you can reach it, and use its own url`,
+    `503 service "web": ${pod}; run the program on this machine, and give the Service the annotation sim.keelson.dev/address`,
   )
   assert.match(
     told(await ask(server, `${DEFAULT}/pods/web-1/proxy/x`)),

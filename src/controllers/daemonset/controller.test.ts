@@ -65,6 +65,31 @@ test('a template is rolled out and back, and its revisions are numbered', async 
   assert.deepEqual(Array.from(revisions.list(), ({ revision }) => Number(revision)).sort(), [2, 3])
 })
 
+// The conformance test of ControllerRevisions counts both.
+test('a second revision of the same template stays until the set changes', async t => {
+  const { sets, revisions, run, settled } = await openDaemons(t)
+  const running = run(daemonSetController)
+  run(fakeKubelet())
+  await settled(3)
+  const [first] = revisions.list()
+  const { uid = '' } = sets.get(NAMED)!.metadata
+  const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid, controller: true }]
+  const { data, revision } = first!
+  await revisions.create({
+    metadata: { ...NAMED, name: 'again', labels: LABELS, ownerReferences },
+    data,
+    revision: Number(revision) + 1,
+  } as never)
+  await running.idle()
+  assert.equal(revisions.count(), 2)
+  await sets.patch(NAMED, { metadata: { annotations: { look: 'again' } } })
+  await running.idle()
+  assert.deepEqual(
+    Array.from(revisions.list(), ({ metadata }) => metadata.name),
+    ['again'],
+  )
+})
+
 test('where the name of a revision is taken, another hash is used', async t => {
   const { sets, revisions, run, settled } = await openDaemons(t)
   const { template } = sets.get(NAMED)!.spec

@@ -62,7 +62,8 @@ export const daemonSetController = defineController({
       watches: [
         watch(DaemonSet),
         watchDependents(Pod, { owners: sets, selectorOf }),
-        watchDependents(ControllerRevision, { owners: sets, selectorOf }),
+        // As in Kubernetes, a revision that somebody creates for a set does not wake it.
+        watchDependents(ControllerRevision, { owners: sets, selectorOf, ignoresOwnCreation: true }),
         watch(Node, onNode),
       ],
       async reconcile(key) {

@@ -119,10 +119,15 @@ export type Owners<O extends Envelope> = {
   readonly owners: ResourceClient<O>
   /** The label selector of an owner; undefined when it selects nothing. */
   readonly selectorOf: (owner: O) => LabelTerms | undefined
+  /** Whether an owner is left alone when an object of its own is created. */
+  readonly ignoresOwnCreation?: true
 }
 
 /** Turns a change of a dependent object into the keys of the owners that it has or had, and of those that may adopt it. */
-export function watchDependents<K extends Kind<any>, O extends Envelope>(kind: K, { owners, selectorOf }: Owners<O>): Watch {
+export function watchDependents<K extends Kind<any>, O extends Envelope>(
+  kind: K,
+  { owners, selectorOf, ignoresOwnCreation }: Owners<O>,
+): Watch {
   return watch(kind, ({ type, current, previous }) => {
     const keys = new Set<string>()
     const add = (revision: ObjectRevision<ObjectOf<K>>) => {
@@ -130,6 +135,7 @@ export function watchDependents<K extends Kind<any>, O extends Envelope>(kind: K
     }
     add(current)
     const isOwned = keys.size > 0
+    if (isOwned && ignoresOwnCreation && type === 'added') return []
     if (previous && previous.owners !== current.owners) add(previous)
     if (isOwned || type === 'deleted' || current.terminating) return keys
     const isRelevant = !previous || !deepEqual(previous.labels, current.labels) || !deepEqual(previous.owners, current.owners)

@@ -34,7 +34,9 @@ export function serviceUpstream(asked: string, { metadata, spec }: Service, part
     return { ...chosen, tls: tlsOf(scheme) }
   } catch (error) {
     if (error instanceof MadeUpAddress)
-      throw unavailable(`service "${name}": ${error.message}; run the program where you can reach it, and use its own url`)
+      throw unavailable(
+        `service "${name}": ${error.message}; run the program on this machine, and give the Service the annotation sim.keelson.dev/address`,
+      )
     throw error
   }
 }
