@@ -22,7 +22,7 @@ export class Flood {
   readonly #connections: readonly LightConnection[]
 
   static async open(target: Target, count: number): Promise<Flood> {
-    return new Flood(await Promise.all(Array.from({ length: count }, () => LightConnection.open(target, ANSWER))))
+    return new Flood(await connectionsTo(target, count, ANSWER))
   }
 
   private constructor(connections: readonly LightConnection[]) {
@@ -51,7 +51,7 @@ export class Flood {
               if (!isSuccess) failures++
               if (--open === 0) sendNext()
             }
-            connection.onClose = () => reject(new Error('the server closed a connection'))
+            connection.onClose = () => reject(new Error(CLOSED))
             sendNext()
           }),
       ),
@@ -70,16 +70,20 @@ export class Streams {
   #found = 0
   #wanted = Number.POSITIVE_INFINITY
   #done: () => void = () => {}
+  #failed: (error: Error) => void = () => {}
 
   /** Sends the request on each connection; resolves when all are being answered. */
   static async open(
     target: Target,
     { count, request, marker }: { readonly count: number; readonly request: Buffer; readonly marker: string },
   ) {
-    const connections = await Promise.all(Array.from({ length: count }, () => LightConnection.open(target, Buffer.from(marker))))
+    const connections = await connectionsTo(target, count, Buffer.from(marker))
     await Promise.all(
       connections.map(connection => {
-        const begun = new Promise<void>(resolve => (connection.onFirst = resolve))
+        const begun = new Promise<void>((resolve, reject) => {
+          connection.onFirst = resolve
+          connection.onClose = () => reject(new Error(CLOSED))
+        })
         connection.write(request)
         return begun
       }),
@@ -89,21 +93,39 @@ export class Streams {
 
   private constructor(connections: readonly LightConnection[]) {
     this.#connections = connections
-    for (const connection of connections)
+    for (const connection of connections) {
       connection.onFound = () => {
         if (++this.#found >= this.#wanted) this.#done()
       }
+      connection.onClose = () => this.#failed(new Error(CLOSED))
+    }
   }
 
-  /** Resolves when so many more have arrived on all connections together. */
+  /** Resolves when so many more have arrived on all connections together; rejects if one is closed before. */
   arrived(count: number): Promise<void> {
     this.#wanted = this.#found + count
-    return new Promise(resolve => (this.#done = resolve))
+    return new Promise((resolve, reject) => {
+      this.#done = resolve
+      this.#failed = reject
+    })
   }
 
   close(): void {
     for (const connection of this.#connections) connection.close()
   }
+}
+
+const CLOSED = 'the server closed a connection'
+/** More handshakes at a time would take longer than a server on a busy machine waits for one. */
+const HANDSHAKES = 16
+
+async function connectionsTo(target: Target, count: number, marker: Buffer): Promise<LightConnection[]> {
+  const connections: LightConnection[] = []
+  while (connections.length < count) {
+    const many = Math.min(HANDSHAKES, count - connections.length)
+    connections.push(...(await Promise.all(Array.from({ length: many }, () => LightConnection.open(target, marker)))))
+  }
+  return connections
 }
 
 const ANSWER = Buffer.from('HTTP/1.1 ')
@@ -134,6 +156,7 @@ class LightConnection {
       const socket = connect(options, () => resolve((opened = new LightConnection(socket, marker))))
       socket.setNoDelay(true)
       socket.once('error', reject)
+      socket.once('close', () => reject(new Error(CLOSED)))
     })
   }
 

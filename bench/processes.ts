@@ -12,8 +12,11 @@ import { CONFIG_MAPS, OBJECTS, prepare } from './operations.ts'
 import { bodyOf, requestBytes } from './raw-client.ts'
 import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
 
-/** Requests or events a second of a server, and processor time of all its processes for each. */
-export type ProcessCost = { readonly perSecond: number; readonly micros: number }
+/**
+ * Requests or events a second of a server, processor time of all its processes for each, and that of its busiest thread, which limits the
+ * throughput of a server with a core for every process.
+ */
+export type ProcessCost = { readonly perSecond: number; readonly micros: number; readonly busiestMicros: number }
 export type ProcessFigure = {
   readonly name: string
   readonly one: ProcessCost
@@ -27,6 +30,9 @@ export type ProcessFigures = {
   readonly costs: readonly ProcessFigure[]
   readonly readyMs: readonly [one: number, two: number]
   readonly residentMB: readonly [one: number, two: number]
+  /** Resident memory of each of the two processes, and of their supervisor. */
+  readonly eachMB: number
+  readonly supervisorMB: number
 }
 
 type Subject = Running & { readonly processes: number }
@@ -42,62 +48,96 @@ type Work = {
 }
 
 const FLAGS = ['--controllers=none', '--nodes=0']
-const STARTS = 3
+const STARTS = 5
+const ROUNDS = 9
+/** On a busy machine all takes long: after this time there are no more rounds than these, and processes are warm enough. */
+const MAX_WORK_MS = 30_000
+const FEWEST_ROUNDS = 3
+const WARM_UPS = 10
 
 export async function processFigures(quick: boolean): Promise<ProcessFigures> {
-  const readyMs = pair([await startMs([]), await startMs(['--processes', '2'])])
+  const readyMs = await startTimes(quick ? 2 : STARTS)
+  progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(' and ')} ms`)
   const subjects: Subject[] = [
     { ...(await startKeelson(newFolder(), FLAGS)), processes: 1 },
     { ...(await startKeelson(newFolder(), [...FLAGS, '--processes', '2'])), processes: 2 },
   ]
   try {
     await sleep(1000)
-    const residents = subjects.map(server => allPids(server).reduce((sum, pid) => sum + residentMB(pid), 0))
+    const [[one = 0], [supervisorMB = 0, ...processes]] = pair(subjects.map(server => allPids(server).map(residentMB)))
+    const all = processes.reduce((sum, each) => sum + each, 0)
     for (const { target } of subjects) await prepare(target)
     const costs: ProcessFigure[] = []
     for (const work of WORKS) costs.push(await measured(work, subjects, quick))
-    return { costs, readyMs, residentMB: pair(residents) }
+    return { costs, readyMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
   } finally {
     await Promise.all(subjects.map(server => server.stop()))
   }
 }
 
-/** The median of some starts with everything that a server has, each on a new folder. */
-async function startMs(flags: readonly string[]): Promise<number> {
-  const times: number[] = []
-  for (let i = 0; i < STARTS; i++) {
-    const server = await startKeelson(newFolder(), flags)
-    times.push(server.readyMs)
-    await server.stop()
-  }
-  return median(times)
+/** The medians of some starts with everything that a server has, each on a new folder: of one process, and of two in turn. */
+async function startTimes(starts: number): Promise<readonly [number, number]> {
+  const times: readonly [number[], number[]] = [[], []]
+  for (let i = 0; i < starts; i++)
+    for (const [which, flags] of [[], ['--processes', '2']].entries()) {
+      const server = await startKeelson(newFolder(), flags)
+      times[which]!.push(server.readyMs)
+      await server.stop()
+    }
+  return [median(times[0]), median(times[1])]
 }
 
 /** Rounds of the servers alternate. */
 async function measured(work: Work, subjects: readonly Subject[], quick: boolean): Promise<ProcessFigure> {
   const rounds = subjects.map(() => [] as Round[])
-  const open = await Promise.all(subjects.map(subject => work.open(subject)))
-  for (const [i, { processes }] of subjects.entries()) await (await open[i]!.run((work.warmUp * processes) / (quick ? 5 : 1)))()
-  for (let round = 0; round < (quick ? 3 : 7); round++)
+  const open: Awaited<ReturnType<Work['open']>>[] = []
+  for (const subject of subjects) open.push(await work.open(subject))
+  for (const [i, { processes }] of subjects.entries()) await warmUp(open[i]!, (work.warmUp * processes) / (quick ? 5 : 1))
+  const began = performance.now()
+  const isTime = (round: number) => round < FEWEST_ROUNDS || (!quick && round < ROUNDS && performance.now() - began < MAX_WORK_MS)
+  for (let round = 0; isTime(round); round++)
     for (const [i, subject] of subjects.entries()) rounds[i]!.push(await roundOf(subject, await open[i]!.run(work.size / (quick ? 2 : 1))))
   for (const { close } of open) close()
   const middle = (of: (round: Round) => number, which: number) => median(rounds[which]!.map(of))
-  const cost = (which: number) => ({ perSecond: middle(each => each.perSecond, which), micros: middle(each => each.micros, which) })
+  const cost = (which: number) => ({
+    perSecond: middle(each => each.perSecond, which),
+    micros: middle(each => each.micros, which),
+    busiestMicros: middle(each => each.busiestMicros, which),
+  })
   const { name, target } = work
-  return { name, target, one: cost(0), two: cost(1), clientShare: middle(each => each.clientShare, 1) }
+  const figure = { name, target, one: cost(0), two: cost(1), clientShare: middle(each => each.clientShare, 1) }
+  const { one, two } = figure
+  progress(`${name}: ${one.micros.toFixed(0)} and ${two.micros.toFixed(0)} µs, throughput × ${(two.perSecond / one.perSecond).toFixed(2)}`)
+  return figure
+}
+
+async function warmUp({ run }: Awaited<ReturnType<Work['open']>>, size: number): Promise<void> {
+  const until = performance.now() + MAX_WORK_MS / 2
+  for (let part = 0; part < WARM_UPS && performance.now() < until; part++) await (await run(Math.ceil(size / WARM_UPS)))()
 }
 
 async function roundOf(subject: Subject, run: () => Promise<number>): Promise<Round> {
   const pids = allPids(subject)
-  const nanos = () => pids.reduce((sum, pid) => sum + nanosOf(pid).all, 0)
-  const [before, began, ours] = [nanos(), performance.now(), process.cpuUsage()]
+  const [before, began, ours] = [pids.map(nanosOf), performance.now(), process.cpuUsage()]
   const count = await run()
-  const [after, ms, { user, system }] = [nanos(), performance.now() - began, process.cpuUsage(ours)]
-  return { perSecond: (count / ms) * 1000, micros: (after - before) / count / 1000, clientShare: (user + system) / 1000 / ms }
+  const [after, ms, { user, system }] = [pids.map(nanosOf), performance.now() - began, process.cpuUsage(ours)]
+  const spent = (which: 'main' | 'all') => after.map((nanos, i) => (nanos[which] - before[i]![which]) / count / 1000)
+  return {
+    perSecond: (count / ms) * 1000,
+    micros: spent('all').reduce((sum, micros) => sum + micros, 0),
+    busiestMicros: Math.max(...spent('main')),
+    clientShare: (user + system) / 1000 / ms,
+  }
 }
+
+/** Says how far the measurement is. */
+const progress = (text: string): void => void process.stderr.write(`processes: ${text}\n`)
 
 /** Enough connections that both processes are busy, whichever of them are being answered. */
 const CONNECTIONS = 32
+/** Writes are not pipelined, as no client does that; so that as many are under way, they have more connections. */
+const WRITE_CONNECTIONS = 64
+const EVENT_WRITE_CONNECTIONS = 4
 
 const read = (name: string, path: string, more: Pick<Work, 'target' | 'size' | 'warmUp'> & { readonly depth: number }): Work => ({
   name,
@@ -105,8 +145,8 @@ const read = (name: string, path: string, more: Pick<Work, 'target' | 'size' | '
   open: subject => flooding(subject, requests => batchesOf(requestBytes('GET', path), { requests, depth: more.depth })),
 })
 
-async function flooding({ target }: Subject, batches: (requests: number) => readonly RequestBatch[]) {
-  const flood = await Flood.open(target, CONNECTIONS)
+async function flooding({ target }: Subject, batches: (requests: number) => readonly RequestBatch[], connections = CONNECTIONS) {
+  const flood = await Flood.open(target, connections)
   return {
     async run(size: number) {
       const made = batches(size)
@@ -122,17 +162,14 @@ function counted({ answers, failures }: Flooded): number {
 }
 
 let created = 0
-const createBatches = (path: string, requests: number, depth: number): RequestBatch[] =>
-  Array.from({ length: Math.ceil(requests / depth) }, () => ({
-    bytes: Buffer.concat(Array.from({ length: depth }, () => requestBytes('POST', path, configMap(`light-${++created}`)))),
-    count: depth,
-  }))
+const creates = (path: string, requests: number): RequestBatch[] =>
+  Array.from({ length: requests }, () => ({ bytes: requestBytes('POST', path, configMap(`light-${++created}`)), count: 1 }))
 
 const WATCHED = '/api/v1/namespaces/kube-public/configmaps'
 const WATCHERS = 200
 
 const WORKS: readonly Work[] = [
-  read('GET one object', `${CONFIG_MAPS}/cm-7`, { target: 1.6, size: 20_000, warmUp: 30_000, depth: 16 }),
+  read('GET one object', `${CONFIG_MAPS}/cm-7`, { target: 1.6, size: 10_000, warmUp: 20_000, depth: 16 }),
   read('page of 100', `${CONFIG_MAPS}?limit=100`, { target: 1.6, size: 3_000, warmUp: 3_000, depth: 2 }),
   read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, CONFIG_MAPS, { target: 1.6, size: 400, warmUp: 200, depth: 1 }),
   {
@@ -140,7 +177,7 @@ const WORKS: readonly Work[] = [
     target: 1.3,
     size: 4_000,
     warmUp: 8_000,
-    open: subject => flooding(subject, requests => createBatches(CONFIG_MAPS, requests, 2)),
+    open: subject => flooding(subject, requests => creates(CONFIG_MAPS, requests), WRITE_CONNECTIONS),
   },
   {
     name: `watch event, ${WATCHERS} watchers`,
@@ -156,14 +193,14 @@ const WORKS: readonly Work[] = [
         request: requestBytes('GET', path),
         marker: '"kind":"ConfigMap"',
       })
-      const writer = await Flood.open(target, 2)
+      const writer = await Flood.open(target, EVENT_WRITE_CONNECTIONS)
       return {
         async run(size: number) {
-          const batches = createBatches(WATCHED, size, 2)
-          const events = batches.reduce((sum, { count }) => sum + count, 0) * WATCHERS
+          const writes = creates(WATCHED, size)
+          const events = writes.length * WATCHERS
           return async () => {
             const all = streams.arrived(events)
-            counted(await writer.send(batches))
+            counted(await writer.send(writes))
             await all
             return events
           }
@@ -177,7 +214,7 @@ const WORKS: readonly Work[] = [
   },
 ]
 
-const pair = ([one, two]: readonly number[]): readonly [number, number] => [one!, two!]
+const pair = <Each>([one, two]: readonly Each[]): readonly [Each, Each] => [one!, two!]
 
 /** A server, and the processes that it has started. */
 function allPids({ pid }: Running): number[] {

@@ -21,7 +21,7 @@ import { bodyOf, HTTP1, HTTP1_STREAMS, type Protocol, requestBytes, run, type Ta
 import { HTTP2 } from './raw-http2.ts'
 import { type Scale, scale } from './scale.ts'
 import { type SchedulerFigure, schedulerFigures } from './scheduler.ts'
-import { bareStore, newFolder, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
+import { bareStore, newFolder, PLAIN_ENVIRONMENT, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
 import { type Took, testLibrary } from './test-library.ts'
 import { workloads } from './workloads.ts'
 
@@ -117,7 +117,7 @@ async function starts(quick: boolean): Promise<StartFigures> {
   }
   const nodeMs = Array.from({ length: 5 }, () => {
     const began = performance.now()
-    spawnSync(process.execPath, ['-e', '0'])
+    spawnSync(process.execPath, ['-e', '0'], { env: PLAIN_ENVIRONMENT })
     return performance.now() - began
   })
   return {

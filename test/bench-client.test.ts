@@ -5,6 +5,8 @@ import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { createServer as createTlsServer } from 'node:tls'
+import { Flood, Streams } from '../bench/light-client.ts'
 import { HTTP1, run } from '../bench/raw-client.ts'
 import { HTTP2 } from '../bench/raw-http2.ts'
 import { patient } from './kit.ts'
@@ -61,3 +63,15 @@ for (const protocol of [HTTP1, HTTP2])
     })
     assert.deepEqual({ requests, failures }, { requests: 40, failures: 10 })
   })
+
+test('a connection that the server closes is an error of the light client, rather than an answer that never comes', patient, async t => {
+  const server = createTlsServer(tls, socket => socket.on('error', () => {}).once('data', () => socket.end()))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const target = { host: '127.0.0.1', port: (server.address() as AddressInfo).port, ca: authority.cert }
+  const request = HTTP1.request('GET', '/')
+  await assert.rejects(Streams.open(target, { count: 20, request, marker: 'x' }), /the server closed a connection/)
+  const flood = await Flood.open(target, 2)
+  await assert.rejects(flood.send([{ bytes: request, count: 1 }]), /the server closed a connection/)
+  flood.close()
+})
