@@ -32,7 +32,8 @@ if (unexplained.length > 0) {
   process.exit(1)
 }
 
-const shown = name => name.replace(/ ?\[(Conformance|NodeConformance|LinuxOnly|Serial|MinimumKubeletVersion:[^\]]+)\]/g, '').replaceAll('|', '\\|')
+const shown = name =>
+  name.replace(/ ?\[(Conformance|NodeConformance|LinuxOnly|Serial|MinimumKubeletVersion:[^\]]+)\]/g, '').replaceAll('|', '\\|')
 const groupOf = name => /^\[([^\]]+)\]/.exec(name)?.[1] ?? ''
 const groups = [...new Set(names.map(groupOf))]
 const count = (group, state) => names.filter(name => groupOf(name) === group && (states.get(name) === 'passed') === state).length

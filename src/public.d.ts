@@ -399,7 +399,7 @@ export interface AccessUse {
   readonly namespace: string
   /** Names of objects; the first ones. */
   readonly names: readonly string[]
-  /** Of a request that names no resource, else empty. */
+  /** The path of a request that names no resource, else empty. */
   readonly path: string
   readonly allowed: number
   readonly refused: number

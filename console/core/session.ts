@@ -70,7 +70,7 @@ export async function login(credentials: { code: string } | { token: string } | 
     const found = (await ask('POST', credentials)) ?? (await ask('GET'))
     if (found) began(found)
   } catch (error) {
-    // The page of an ended session stays until somebody else logs in.
+    // A page of an ended session stays until somebody else logs in.
     if (!isSignedOut.peek()) session.value = null
     throw error
   }

@@ -21,14 +21,16 @@ export async function applyTo(client: Client, sources: readonly (string | object
   return applied
 }
 
-/** Namespaces and CustomResourceDefinitions come before their objects; otherwise the order of the manifests is kept. */
-function inOrder(manifests: readonly Manifest[], client: Client): readonly Manifest[] {
-  const isOf = (kind: typeof Namespace | typeof CustomResourceDefinition, { object }: Manifest) => {
+const inOrder = (manifests: readonly Manifest[], client: Client): readonly Manifest[] =>
+  [...manifests].sort((a, b) => rankOf(client, a.object) - rankOf(client, b.object))
+
+/** Namespaces (0) and CustomResourceDefinitions (1) come before other objects (2), which otherwise keep their order. */
+export function rankOf(client: Client, object: JsonObject): 0 | 1 | 2 {
+  const isOf = (kind: typeof Namespace | typeof CustomResourceDefinition) => {
     const { resource } = client.of(kind as typeof Namespace)
     return object['apiVersion'] === resource.apiVersion && object['kind'] === resource.kind
   }
-  const rank = (manifest: Manifest) => (isOf(Namespace, manifest) ? 0 : isOf(CustomResourceDefinition, manifest) ? 1 : 2)
-  return [...manifests].sort((a, b) => rank(a) - rank(b))
+  return isOf(Namespace) ? 0 : isOf(CustomResourceDefinition) ? 1 : 2
 }
 
 async function applyOne(client: Client, { object, source }: Manifest): Promise<AnyObject> {

@@ -1,8 +1,7 @@
 /** Sends manifests to a server and collects everything it says about them. */
 
-import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
-import { Namespace } from '../../kinds/core/namespace.ts'
 import { isObject, type JsonObject } from '../../lib/json-value.ts'
+import { rankOf } from '../../library/apply.ts'
 import { type Fetch, fetchAs } from '../../library/fetch.ts'
 import { isExpected } from '../../library/object-reference.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -43,17 +42,15 @@ export class Checker {
     return findings
   }
 
-  #rank({ object }: Document): number {
-    const isOf = ({ apiVersion, kind }: Resource) => object['apiVersion'] === apiVersion && object['kind'] === kind
-    return isOf(this.#client.of(Namespace).resource) ? 0 : isOf(this.#client.of(CustomResourceDefinition).resource) ? 1 : 2
-  }
-
   async #createNamespaces(documents: readonly Document[]): Promise<void> {
     const defined = new Set(documents.filter(each => this.#rank(each) === 0).map(({ object }) => metadataOf(object)['name']))
-    const { apiVersion, kind } = this.#client.of(Namespace).resource
     for (const namespace of new Set(documents.map(({ object }) => metadataOf(object)['namespace'])))
       if (typeof namespace === 'string' && !defined.has(namespace))
-        await this.#send('POST', '/api/v1/namespaces', { apiVersion, kind, metadata: { name: namespace } })
+        await this.#send('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
+  }
+
+  #rank({ object }: Document): number {
+    return rankOf(this.#client, object)
   }
 
   async #problemsOf(document: Document): Promise<Problem[]> {
