@@ -6,7 +6,7 @@ import { type Step, waitFor } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import { FencedOff, LateBytes, type Revision, type Store, type Change as StoreChange, type Swap } from '../storage/store.ts'
+import { FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
 import type { Write } from './write-value.ts'
 
 /** Creates the object, if its name is free. */
