@@ -297,7 +297,7 @@ export function Card({
 /** A small table that scrolls sideways where the page is narrow; one with a label can be scrolled by keyboard. */
 export function Table({ columns, label, children }: { columns?: string[]; label?: string; children: ComponentChildren }) {
   return (
-    <section class="scroll-x" {...(label ? { 'aria-label': label, tabIndex: 0 } : {})}>
+    <section class="scroll-x" tabIndex={0} {...(label ? { 'aria-label': label } : {})}>
       <table class="table">
         {columns && (
           <thead>

@@ -237,8 +237,8 @@ export function Grid<T>({
             {shown}
           </div>
         </div>
-        {rows.length === 0 && empty}
       </div>
+      {rows.length === 0 && <div class="grid-empty">{empty}</div>}
     </div>
   )
 }
