@@ -49,7 +49,7 @@ test('plugins are on by default and in the order of kube-apiserver 1.37', () => 
     OwnerReferencesPermissionEnforcement DenyServiceExternalIPs AlwaysDeny`.split(/\s+/)
   // The first has nothing to protect; the others are done by the kinds themselves in kube-apiserver.
   const expected = ALL_PLUGINS.filter(name => !off.includes(name) && name !== 'PodGroupProtection')
-  const added = ['PolicyParamsAccess', 'RoleEscalation', 'ResourceClaimStatus', 'PodCertificateSigning']
+  const added = ['PolicyParamsAccess', 'RoleEscalation', 'LocalAddressPermission', 'ResourceClaimStatus', 'PodCertificateSigning']
   assert.deepEqual(
     namesOn({}).filter(name => !added.includes(name)),
     expected,
