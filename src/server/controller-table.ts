@@ -114,6 +114,10 @@ const TABLE = {
     load: async ({ authority }) =>
       (await import('../controllers/clustertrustbundlepublisher/controller.ts')).clusterTrustBundlePublisher(authority),
   },
+  'legacy-serviceaccount-token-cleaner-controller': {
+    alias: 'legacy-service-account-token-cleaner',
+    load: async () => (await import('../controllers/legacytokencleaner/controller.ts')).legacyTokenCleaner,
+  },
   'namespace-controller': {
     alias: 'namespace',
     load: async parts => (await import('../controllers/namespace/controller.ts')).namespaceController(parts),
