@@ -15,7 +15,12 @@ const versionOf = async (session: ClientHttp2Session, path: string) =>
 test('every kind is watched on every path, in every representation and over every protocol, with the same events', patient, async t => {
   const { server, session, served } = await openAll(t)
   assert.ok(served.length > 60)
+  // The versions of a kind share paths and protocols: those after the first are watched in fewer ways.
+  const kinds = new Set<string>()
   for (const resource of served) {
+    const kind = `${resource.root.split('/')[2]} ${resource.plural}`
+    const isFirst = !kinds.has(kind)
+    kinds.add(kind)
     const { root, plural, namespaced, isCustom } = resource
     const [path, collection] = [collectionOf(resource), collectionBelowRoot(resource)]
     const [first, second] = [sampleOf(resource, 1), sampleOf(resource, 2)]
@@ -24,15 +29,19 @@ test('every kind is watched on every path, in every representation and over ever
     const whole = await Promise.all([
       watchOver(session, `${path}?watch=true&${since}`),
       watchOver(session, `${path}?watch=true&${since}`, 'table'),
-      watchOver(session, `${path}?watch=true&${since}`, 'metadata'),
-      watchOver(session, `${path}?watch=true&${since}`, 'protobufMetadata'),
       ...(isCustom ? [] : [watchOver(session, `${path}?watch=true&${since}`, 'protobuf')]),
-      watchOver(session, `${root}/watch/${collection}?${since}`),
-      ...(namespaced
+      ...(isFirst
+        ? [
+            watchOver(session, `${path}?watch=true&${since}`, 'metadata'),
+            watchOver(session, `${path}?watch=true&${since}`, 'protobufMetadata'),
+            watchOver(session, `${root}/watch/${collection}?${since}`),
+            watchAlone(t, server, `${path}?watch=true&${since}`),
+            watchAlone(t, server, `${path}?watch=true&${since}`, { webSocket: true }),
+          ]
+        : []),
+      ...(isFirst && namespaced
         ? [watchOver(session, `${root}/${plural}?watch=1&${since}`), watchOver(session, `${root}/watch/${plural}?${since}`)]
         : []),
-      watchAlone(t, server, `${path}?watch=true&${since}`),
-      watchAlone(t, server, `${path}?watch=true&${since}`, { webSocket: true }),
     ])
     const one = await Promise.all([
       watchOver(session, `${root}/watch/${collection}/${name}?${since}`),

@@ -168,21 +168,18 @@ test('a snapshot is a file that another server restores', patient, async t => {
   assert.equal((await second.get('cm/later')).metadata.name, 'later')
 })
 
-test('a process with a server in memory that nobody closes ends, unless the server keeps it alive', patient, async () => {
-  const program = (options: string, rest: string) => `
-    import { start } from './src/index.ts'
-    const server = await start(${options})
-    await server.list('namespaces')
-    ${rest}`
-  const ended = await run(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program('{}', "console.log('done')")], {
-    cwd: ROOT,
-  })
-  assert.deepEqual([ended.code, ended.stdout.trim()], [0, 'done'])
+test('a process with a server in memory that nobody closes ends, unless the server keeps it alive', patient, async t => {
+  const script = (options: string, rest: string) => {
+    const file = join(temporaryDirectory(t), 'script.mjs')
+    const from = JSON.stringify(new URL('../dist/keelson.js', import.meta.url).href)
+    writeFileSync(file, `import { start } from ${from}\nconst server = await start(${options})\nawait server.list('namespaces')\n${rest}\n`)
+    return run(process.execPath, [file])
+  }
+  const ended = await script('{}', "console.log('done')")
+  assert.deepEqual([ended.code, ended.stdout], [0, 'done\n'], ended.stderr)
   const later = "setTimeout(() => { console.log('alive'); process.exit(0) }, 100).unref()"
-  const kept = await run(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program('{ keepAlive: true }', later)], {
-    cwd: ROOT,
-  })
-  assert.deepEqual([kept.code, kept.stdout.trim()], [0, 'alive'])
+  const kept = await script('{ keepAlive: true }', later)
+  assert.deepEqual([kept.code, kept.stdout], [0, 'alive\n'], kept.stderr)
 })
 
 test('the types name every built-in kind', patient, async t => {
