@@ -9,7 +9,7 @@ import { batchesOf, Flood, type Flooded, type RequestBatch, Streams } from './li
 import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, OBJECTS, prepare } from './operations.ts'
-import { bodyOf, requestBytes } from './raw-client.ts'
+import { bodyOf, requestBytes, type Target } from './raw-client.ts'
 import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
 
 /**
@@ -21,6 +21,8 @@ export type ProcessFigure = {
   readonly name: string
   readonly one: ProcessCost
   readonly two: ProcessCost
+  /** Two servers that share nothing: as much as two processes could do here beside this client. */
+  readonly apart?: ProcessCost
   /** The part of a core that the client needed beside two processes. */
   readonly clientShare: number
   /** How many times the throughput of one process two should have. */
@@ -35,7 +37,8 @@ export type ProcessFigures = {
   readonly supervisorMB: number
 }
 
-type Subject = Running & { readonly processes: number }
+/** Servers that are measured together: one of one or of two processes, or two of one. */
+type Subject = { readonly servers: readonly Running[]; readonly processes: number }
 type Round = ProcessCost & { readonly clientShare: number }
 type Work = {
   readonly name: string
@@ -43,9 +46,10 @@ type Work = {
   /** How much of it one round is, and how much a process does before it is measured: until then its code is being compiled. */
   readonly size: number
   readonly warmUp: number
-  /** Opens connections, and returns how to do so much of it. */
-  open(subject: Subject): Promise<{ run(size: number): Promise<() => Promise<number>>; close(): void }>
+  /** Opens connections, so many times fewer than for a server alone, and returns how to do so much of it. */
+  open(server: Running, fewer: number): Promise<Opened>
 }
+type Opened = { run(size: number): Promise<() => Promise<number>>; close(): void }
 
 const FLAGS = ['--controllers=none', '--nodes=0']
 const STARTS = 5
@@ -58,20 +62,25 @@ const WARM_UPS = 10
 export async function processFigures(quick: boolean): Promise<ProcessFigures> {
   const readyMs = await startTimes(quick ? 2 : STARTS)
   progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(' and ')} ms`)
+  const first = await startKeelson(newFolder(), FLAGS)
+  const shared = await startKeelson(newFolder(), [...FLAGS, '--processes', '2'])
+  const other = await startKeelson(newFolder(), FLAGS)
+  const servers = [first, shared, other]
   const subjects: Subject[] = [
-    { ...(await startKeelson(newFolder(), FLAGS)), processes: 1 },
-    { ...(await startKeelson(newFolder(), [...FLAGS, '--processes', '2'])), processes: 2 },
+    { servers: [first], processes: 1 },
+    { servers: [shared], processes: 2 },
+    { servers: [first, other], processes: 2 },
   ]
   try {
     await sleep(1000)
-    const [[one = 0], [supervisorMB = 0, ...processes]] = pair(subjects.map(server => allPids(server).map(residentMB)))
+    const [[one = 0], [supervisorMB = 0, ...processes]] = pair(servers.map(server => allPids(server).map(residentMB)))
     const all = processes.reduce((sum, each) => sum + each, 0)
-    for (const { target } of subjects) await prepare(target)
+    for (const { target } of servers) await prepare(target)
     const costs: ProcessFigure[] = []
     for (const work of WORKS) costs.push(await measured(work, subjects, quick))
     return { costs, readyMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
   } finally {
-    await Promise.all(subjects.map(server => server.stop()))
+    await Promise.all(servers.map(server => server.stop()))
   }
 }
 
@@ -90,8 +99,8 @@ async function startTimes(starts: number): Promise<readonly [number, number]> {
 /** Rounds of the servers alternate. */
 async function measured(work: Work, subjects: readonly Subject[], quick: boolean): Promise<ProcessFigure> {
   const rounds = subjects.map(() => [] as Round[])
-  const open: Awaited<ReturnType<Work['open']>>[] = []
-  for (const subject of subjects) open.push(await work.open(subject))
+  const open: Opened[] = []
+  for (const { servers } of subjects) open.push(await together(work, servers))
   for (const [i, { processes }] of subjects.entries()) await warmUp(open[i]!, (work.warmUp * processes) / (quick ? 5 : 1))
   const began = performance.now()
   const isTime = (round: number) => round < FEWEST_ROUNDS || (!quick && round < ROUNDS && performance.now() - began < MAX_WORK_MS)
@@ -105,19 +114,34 @@ async function measured(work: Work, subjects: readonly Subject[], quick: boolean
     busiestMicros: middle(each => each.busiestMicros, which),
   })
   const { name, target } = work
-  const figure = { name, target, one: cost(0), two: cost(1), clientShare: middle(each => each.clientShare, 1) }
-  const { one, two } = figure
-  progress(`${name}: ${one.micros.toFixed(0)} and ${two.micros.toFixed(0)} µs, throughput × ${(two.perSecond / one.perSecond).toFixed(2)}`)
+  const figure = { name, target, one: cost(0), two: cost(1), apart: cost(2), clientShare: middle(each => each.clientShare, 1) }
+  const { one, two, apart } = figure
+  const times = (of: ProcessCost) => `× ${(of.perSecond / one.perSecond).toFixed(2)}`
+  progress(`${name}: ${one.micros.toFixed(0)} and ${two.micros.toFixed(0)} µs, throughput ${times(two)}, of two servers ${times(apart)}`)
   return figure
 }
 
-async function warmUp({ run }: Awaited<ReturnType<Work['open']>>, size: number): Promise<void> {
+/** The same work at several servers at once, each with its part of the connections and of the requests. */
+async function together(work: Work, servers: readonly Running[]): Promise<Opened> {
+  const opened = await Promise.all(servers.map(server => work.open(server, servers.length)))
+  return {
+    async run(size) {
+      const runs = await Promise.all(opened.map(each => each.run(Math.ceil(size / servers.length))))
+      return async () => (await Promise.all(runs.map(run => run()))).reduce((sum, count) => sum + count, 0)
+    },
+    close() {
+      for (const each of opened) each.close()
+    },
+  }
+}
+
+async function warmUp({ run }: Opened, size: number): Promise<void> {
   const until = performance.now() + MAX_WORK_MS / 2
   for (let part = 0; part < WARM_UPS && performance.now() < until; part++) await (await run(Math.ceil(size / WARM_UPS)))()
 }
 
 async function roundOf(subject: Subject, run: () => Promise<number>): Promise<Round> {
-  const pids = allPids(subject)
+  const pids = subject.servers.flatMap(allPids)
   const [before, began, ours] = [pids.map(nanosOf), performance.now(), process.cpuUsage()]
   const count = await run()
   const [after, ms, { user, system }] = [pids.map(nanosOf), performance.now() - began, process.cpuUsage(ours)]
@@ -142,10 +166,11 @@ const EVENT_WRITE_CONNECTIONS = 4
 const read = (name: string, path: string, more: Pick<Work, 'target' | 'size' | 'warmUp'> & { readonly depth: number }): Work => ({
   name,
   ...more,
-  open: subject => flooding(subject, requests => batchesOf(requestBytes('GET', path), { requests, depth: more.depth })),
+  open: ({ target }, fewer) =>
+    flooding(target, CONNECTIONS / fewer, requests => batchesOf(requestBytes('GET', path), { requests, depth: more.depth })),
 })
 
-async function flooding({ target }: Subject, batches: (requests: number) => readonly RequestBatch[], connections = CONNECTIONS) {
+async function flooding(target: Target, connections: number, batches: (requests: number) => readonly RequestBatch[]): Promise<Opened> {
   const flood = await Flood.open(target, connections)
   return {
     async run(size: number) {
@@ -177,7 +202,7 @@ const WORKS: readonly Work[] = [
     target: 1.3,
     size: 4_000,
     warmUp: 8_000,
-    open: subject => flooding(subject, requests => creates(CONFIG_MAPS, requests), WRITE_CONNECTIONS),
+    open: ({ target }, fewer) => flooding(target, WRITE_CONNECTIONS / fewer, requests => creates(CONFIG_MAPS, requests)),
   },
   {
     name: `watch event, ${WATCHERS} watchers`,
@@ -185,19 +210,19 @@ const WORKS: readonly Work[] = [
     // Counted in writes.
     size: 100,
     warmUp: 100,
-    async open({ target }) {
+    async open({ target }, fewer) {
       const { metadata } = JSON.parse((await bodyOf(target, `${WATCHED}?limit=1`)).toString())
       const path = `${WATCHED}?watch=true&timeoutSeconds=3600&resourceVersion=${metadata.resourceVersion}`
       const streams = await Streams.open(target, {
-        count: WATCHERS,
+        count: WATCHERS / fewer,
         request: requestBytes('GET', path),
         marker: '"kind":"ConfigMap"',
       })
-      const writer = await Flood.open(target, EVENT_WRITE_CONNECTIONS)
+      const writer = await Flood.open(target, EVENT_WRITE_CONNECTIONS / fewer)
       return {
         async run(size: number) {
           const writes = creates(WATCHED, size)
-          const events = writes.length * WATCHERS
+          const events = (writes.length * WATCHERS) / fewer
           return async () => {
             const all = streams.arrived(events)
             counted(await writer.send(writes))
