@@ -71,8 +71,8 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/check/check.ts')).check,
   },
   'rbac-report': {
-    usage: 'rbac-report [--user NAME]',
-    doc: 'say which permissions the users of a test run needed, missed and never used, with the smallest roles',
+    usage: 'rbac-report',
+    doc: 'say which permissions a run of tests needed, missed and never used',
     load: async () => (await import('./commands/rbac-report/rbac-report.ts')).rbacReport,
   },
   doctor: {
