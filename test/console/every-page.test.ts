@@ -39,6 +39,6 @@ testInBrowser('every page is usable and accessible at 360 pixels, light and dark
       number,
     ]
     assert.ok(inner <= outer, `${path} is ${inner} wide`)
-    await isAccessible(page)
+    await isAccessible(page, ['light', 'dark'])
   }
 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { openEmbeddedStore } from '../../src/storage/embedded/embedded.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, launch, PATIENCE_MS, startProcess, targetOf, temporaryDirectory } from '../kit.ts'
 
-const COPIES = 48
+const COPIES = 24
 const PAGE = 4096
 const HEADER = 24
 const OBJECTS = 400
