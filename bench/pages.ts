@@ -199,7 +199,7 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
           rate(two.perSecond),
           `× ${(two.perSecond / one.perSecond).toFixed(2)}`,
           aim(`≥ ${target}`, two.perSecond / one.perSecond >= target),
-          apart ? `× ${(apart.perSecond / one.perSecond).toFixed(2)}` : 'not measured',
+          apart ? `× ${(apart.perSecond / one.perSecond).toFixed(2)}` : '–',
           `${micros(one.micros)} → ${micros(two.micros)}`,
           aim('≤ 10 % more', two.micros <= 1.1 * one.micros),
           `${micros(one.busiestMicros)} → ${micros(two.busiestMicros)}`,
