@@ -1,7 +1,7 @@
 // Starts the bundled command. Compiling it would take longer than all else at a start, so V8's compiled code is kept between
 // starts: by Node itself from 22 on, before that beside the bundle, where the build and the end of a first run leave it. It is used
 // only from where nobody else can write: V8 does not compare it with the source.
-const { readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
+const { readFileSync, renameSync, rmSync, writeFileSync, writeSync } = require('node:fs')
 const { createRequire, enableCompileCache, wrap } = require('node:module')
 const { availableParallelism } = require('node:os')
 const { dirname, join } = require('node:path')
@@ -75,6 +75,15 @@ async function supervised([, ...flags], early) {
   const { superviseEarly } = require('../dist/supervisor.cjs')
   return (await superviseEarly(flags, early)) ?? load().main(args)
 }
+
+/** Node would print the line of the bundle where an error was thrown, which is megabytes long, before the error itself. */
+process.on('uncaughtException', error => {
+  try {
+    writeSync(2, `keelson: a mistake of Keelson ended it, please report it: ${error?.stack ?? error}\n`)
+  } finally {
+    process.exit(1)
+  }
+})
 
 const args = process.argv.slice(2)
 const early = startEarly(args)
