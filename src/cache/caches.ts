@@ -41,7 +41,8 @@ const FOLLOW_AGAIN_MS = 200
 
 export type CachesOptions = {
   readonly store: Store
-  readonly resources: Iterable<Resource>
+  /** Read again where loading has to begin anew. */
+  readonly resources: readonly Resource[]
   /** Called when following the store fails for good. */
   readonly onFailure: (error: unknown) => void
   readonly history?: HistoryLimits

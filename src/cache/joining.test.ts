@@ -80,6 +80,26 @@ test('loading starts again when history is compacted meanwhile', async () => {
   await store.close()
 })
 
+test('the first load starts again, with every resource, when history is compacted meanwhile', async () => {
+  const store = new MemoryStore()
+  const other = { ...widgets, plural: 'gadgets', prefix: '/test.example/gadgets/' }
+  for (let i = 0; i < 5; i++) await write(store, `a${i}`, 'red')
+  const list = store.list.bind(store)
+  let lists = 0
+  store.list = async (prefix, page) => {
+    if (++lists === 2) {
+      await write(store, 'last', 'blue')
+      await store.compact((await store.extent()).newest)
+    }
+    return list(prefix, page)
+  }
+  const caches = await Caches.open({ store, resources: [widgets, other], onFailure: fail })
+  assert.deepEqual([caches.of(widgets).count, caches.of(other).count], [6, 0])
+  assert.ok(lists > 2)
+  await caches[Symbol.asyncDispose]()
+  await store.close()
+})
+
 test('watches of a resource end when it joins again or leaves, those of others go on', async () => {
   const store = new MemoryStore()
   const other = { ...widgets, plural: 'gadgets', prefix: '/test.example/gadgets/' }

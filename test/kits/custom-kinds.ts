@@ -44,7 +44,7 @@ export async function openCustomBench(
   const catalog = new Catalog(resourcesOf([CustomResourceDefinition, ...kinds], 'k8s.io'))
   const errors: string[] = []
   const fail = (error: unknown) => errors.push(String(error))
-  const caches = await Caches.open({ store, resources: catalog, onFailure: fail })
+  const caches = await Caches.open({ store, resources: [...catalog], onFailure: fail })
   let uids = 0
   const newUid = () => `00000000-0000-0000-0000-${String(++uids).padStart(12, '0')}`
   const registry: Registry = createRegistry({
