@@ -86,16 +86,14 @@ export class Catalog {
   }
 
   /** One resource for each set of stored objects, in its stored version, whether or not that version is served. */
-  *storedResources(): Iterable<Resource> {
-    const found = new Set<string>()
+  storedResources(): readonly Resource[] {
     const all = [...this]
     const storedVersion = (resource: Resource) => resource.conversion?.storedVersion ?? resource
     const unserved = [...this.#unserved.values()].filter(r => !r.conversion)
-    for (const resource of [...all.filter(r => !r.conversion), ...unserved, ...all.filter(r => r.conversion).map(storedVersion)]) {
-      if (found.has(resource.prefix)) continue
-      found.add(resource.prefix)
-      yield resource
-    }
+    const found = new Map<string, Resource>()
+    for (const resource of [...all.filter(r => !r.conversion), ...unserved, ...all.filter(r => r.conversion).map(storedVersion)])
+      if (!found.has(resource.prefix)) found.set(resource.prefix, resource)
+    return [...found.values()]
   }
 
   /** Groups in serving order, each with its versions, preferred first. */

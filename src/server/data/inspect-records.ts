@@ -64,7 +64,7 @@ export class Records {
     this.#place = place
     this.#config = place.kind === 'etcd' ? checkConfig({ ...config, store: 'etcd', etcdServers: place.servers }) : checkConfig(config)
     const { groupDomain } = config
-    this.#resources = [...new Catalog(resourcesOf(everyKind, groupDomain)).storedResources()]
+    this.#resources = new Catalog(resourcesOf(everyKind, groupDomain)).storedResources()
     this.#format = kubernetesFormat({ resources: this.#resources, groupDomain, now: () => new Date() })
     this.#decrypt = decrypt
   }

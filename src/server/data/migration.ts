@@ -152,7 +152,7 @@ class Copy {
     this.#target = target
     this.#options = options
     this.#missingKey = missingKey
-    const expiring = [...catalog.storedResources()].filter(({ def }) => def.ttlSeconds !== undefined)
+    const expiring = catalog.storedResources().filter(({ def }) => def.ttlSeconds !== undefined)
     this.#ttls = new Map(expiring.map(({ prefix, def }) => [prefix, def.ttlSeconds!]))
   }
 

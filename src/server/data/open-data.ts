@@ -70,7 +70,7 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
   failed.then(reason => (problem = String(reason)))
   const caches = await Caches.open({
     store,
-    resources: [...catalog.storedResources()],
+    resources: catalog.storedResources(),
     onFailure: fail,
     history: historyLimits(config, memory),
     objectBytes: objectBytes(memory),

@@ -120,7 +120,7 @@ function refuseUnlessEmpty(dir: string): void {
 /** The seconds that records of some resources live. The time begins again with a restore, as a lease of etcd does. */
 function timesToLive(groupDomain: string): ReadonlyMap<string, number> {
   const catalog = new Catalog(resourcesOf(everyKind, groupDomain || 'k8s.io'))
-  return new Map([...catalog.storedResources()].flatMap(({ prefix, def }) => (def.ttlSeconds ? [[prefix, def.ttlSeconds] as const] : [])))
+  return new Map(catalog.storedResources().flatMap(({ prefix, def }) => (def.ttlSeconds ? [[prefix, def.ttlSeconds] as const] : [])))
 }
 
 async function firstPart(file: string): Promise<{ readonly header: SnapshotHeader }> {

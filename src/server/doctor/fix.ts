@@ -59,7 +59,7 @@ export async function fixThroughApi(api: FixingApi, fix: Fix): Promise<Outcome> 
 /** The path of a built-in object in the API; undefined for others. */
 function objectPath(key: string): string | undefined {
   const prefix = resourceOf(key)
-  const resource = [...new Catalog(resourcesOf(everyKind, 'k8s.io')).storedResources()].find(each => each.prefix === prefix)
+  const resource = new Catalog(resourcesOf(everyKind, 'k8s.io')).storedResources().find(each => each.prefix === prefix)
   if (!resource) return undefined
   const { group, version, plural, namespaced } = resource
   const base = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
