@@ -111,15 +111,15 @@ type OpenServer = Pick<Arguments, 'rest'> & { send<Body>(method: string, path: s
 
 function openServer(args: readonly string[], usage: string): OpenServer {
   const given = readArguments(args, { flags: PLACE_FLAGS, usage })
-  const api: ApiClient = apiClient(serverOf(given))
-  return {
-    rest: given.rest,
-    async send<Body>(method: string, path: string, body?: unknown): Promise<Body> {
-      const answer = await api.send<Body>(method, `${TEST_API_PATH}/${path}`, body)
-      if (answer.ok) return answer.body
-      // A path that is not served has a plain text for an answer.
-      if (answer.status === 404 && !answer.isStatus) throw new ConfigError('this server was started without --test-endpoints')
-      throw new ConfigError(answer.message)
-    },
-  }
+  const api = apiClient(serverOf(given))
+  return { rest: given.rest, send: (method, path, body) => sendToTestApi(api, method, path, body) }
+}
+
+/** Sends a request to an endpoint for tests. Throws ConfigError. */
+export async function sendToTestApi<Body>(api: ApiClient, method: string, path: string, body?: unknown): Promise<Body> {
+  const answer = await api.send<Body>(method, `${TEST_API_PATH}/${path}`, body)
+  if (answer.ok) return answer.body
+  // A path that is not served has a plain text for an answer.
+  if (answer.status === 404 && !answer.isStatus) throw new ConfigError('this server was started without --test-endpoints')
+  throw new ConfigError(answer.message)
 }

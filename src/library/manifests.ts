@@ -24,23 +24,39 @@ export function readManifests(sources: readonly (string | object)[]): Manifest[]
 
 const EXTENSIONS = /\.(ya?ml|json)$/
 
-function filesOf(path: string): string[] {
-  const isFolder = attempt(path, () => statSync(path).isDirectory())
-  if (!isFolder) return [path]
-  return readdirSync(path)
-    .filter(name => EXTENSIONS.test(name))
-    .sort()
-    .map(name => join(path, name))
+/** The files of a path: itself, or those of a folder, and of the folders below it where that is wanted. Throws ManifestError. */
+export function filesOf(path: string, { isDeep = false } = {}): string[] {
+  if (!attempt(path, () => statSync(path).isDirectory())) return [path]
+  return readdirSync(path, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(entry => {
+      const inner = join(path, entry.name)
+      if (!entry.isDirectory()) return EXTENSIONS.test(entry.name) ? [inner] : []
+      return isDeep && !entry.name.startsWith('.') && entry.name !== 'node_modules' ? filesOf(inner, { isDeep }) : []
+    })
 }
 
-function readFile(path: string): Manifest[] {
-  const text = attempt(path, () => readFileSync(path, 'utf8'))
+export type ManifestText = {
+  readonly text: string
+  /** The line of the file on which it begins, counted from one. */
+  readonly firstLine: number
+}
+
+/** The documents of a file that hold more than comments. Throws ManifestError. */
+export function documentsIn(path: string): ManifestText[] {
+  let line = 1
   // A line that begins with three dashes ends a document, whatever its context, as in kubectl.
-  return text.split(/^---(?=\s|$).*$/m).flatMap(document => {
-    if (/^\s*(#.*\s*)*$/.test(document)) return []
-    return unlisted(attempt(path, () => parseYaml(document).value) as JsonObject, path)
+  const parts = attempt(path, () => readFileSync(path, 'utf8')).split(/^(---(?=\s|$).*)$/m)
+  return parts.flatMap((text, index) => {
+    const firstLine = line
+    line += text.split('\n').length - 1
+    const isSeparator = index % 2 === 1
+    return isSeparator || /^\s*(#.*\s*)*$/.test(text) ? [] : [{ text, firstLine }]
   })
 }
+
+const readFile = (path: string): Manifest[] =>
+  documentsIn(path).flatMap(({ text }) => unlisted(attempt(path, () => parseYaml(text).value) as JsonObject, path))
 
 function unlisted(object: JsonObject, source: string): Manifest[] {
   if (!isObject(object) || typeof object['apiVersion'] !== 'string' || typeof object['kind'] !== 'string')

@@ -1,7 +1,7 @@
 /** Reads and writes objects over HTTP as one user, with references such as `deployment/web` in place of paths. */
 import type { Client } from '../client/client.ts'
 import type { FetchInit, ListOptions, ObjectAccess, ObjectReference, PatchType, WatchEvent, WriteOptions } from '../public.d.ts'
-import type { Resource } from '../schema/resource.ts'
+import { collectionPath } from '../schema/resource.ts'
 import { ApiError } from './api-error.ts'
 import type { Fetch } from './fetch.ts'
 import { findKind, findNamed } from './object-reference.ts'
@@ -136,12 +136,6 @@ const writeQuery = ({ fieldManager, dryRun, fieldValidation }: WriteOptions): Qu
   ...(dryRun && { dryRun: 'All' }),
   ...(fieldValidation !== undefined && { fieldValidation }),
 })
-
-function collectionPath({ apiVersion, plural, namespaced }: Resource, namespace: string): string {
-  const root = apiVersion.includes('/') ? '/apis' : '/api'
-  const place = namespaced && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : ''
-  return `${root}/${apiVersion}${place}/${plural}`
-}
 
 const errorCode = (status: unknown): number => Number((status as { readonly code?: number }).code ?? 500)
 

@@ -225,6 +225,13 @@ function subresourcesOf(
 export const keyOf = (r: Resource, namespace: string, name: string) =>
   r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
 
+/** The path of a resource's objects in the API: those of a namespace, or all where it is empty. */
+export function collectionPath({ apiVersion, plural, namespaced }: Resource, namespace: string): string {
+  const root = apiVersion.includes('/') ? '/apis' : '/api'
+  const place = namespaced && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : ''
+  return `${root}/${apiVersion}${place}/${plural}`
+}
+
 /** Whether a kind's group has a server of its own inside of kube-apiserver, which stores its kinds like custom ones. */
 export const isServedApart = ({ group }: Resource): boolean => SERVED_APART.has(group.split('.')[0]!)
 const SERVED_APART: ReadonlySet<string> = new Set(['apiextensions', 'apiregistration'])

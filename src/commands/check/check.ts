@@ -1,5 +1,6 @@
 /** `keelson check MANIFESTS`: everything the API would say about manifests, without a cluster, with file and line. */
 import { UsageError } from '../../flags/usage-error.ts'
+import { ManifestError } from '../../library/manifests.ts'
 import { ConfigError, DEFAULTS } from '../../server/config.ts'
 import type { Server } from '../../server/running-server.ts'
 import { startServer } from '../../server/start.ts'
@@ -21,7 +22,7 @@ export const check: Command = async args => {
   const output = outputOf(given, ['text', 'json', 'sarif'])
   const failOn = given.value('fail-on') ?? 'error'
   if (failOn !== 'error' && failOn !== 'warning') throw new UsageError(`--fail-on takes error or warning, not "${failOn}"`)
-  const found = readDocuments(given.rest)
+  const found = documentsAt(given.rest)
   const documents = found.filter((each): each is Document => 'object' in each)
   const unreadable = found.filter((each): each is Unreadable => !('object' in each))
   if (found.length === 0) throw new ConfigError(`there are no manifests in ${given.rest.join(', ')}`)
@@ -38,6 +39,14 @@ export const check: Command = async args => {
   const write = { text: textOf, json: jsonOf, sarif: sarifOf }[output]
   process.stdout.write(write(findings, documents.length))
   return findings.some(({ level }) => level === 'error' || failOn === 'warning') ? NOT_VALID : 0
+}
+
+function documentsAt(paths: readonly string[]): ReturnType<typeof readDocuments> {
+  try {
+    return readDocuments(paths)
+  } catch (error) {
+    throw error instanceof ManifestError ? new ConfigError(error.message) : error
+  }
 }
 
 /** A server in memory for this command alone. Quotas need their controller; service accounts are a matter of the cluster. */

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../lib/json-value.ts'
 import { rankOf } from '../../library/apply.ts'
 import { type Fetch, fetchAs } from '../../library/fetch.ts'
 import { isExpected } from '../../library/object-reference.ts'
-import type { Resource } from '../../schema/resource.ts'
+import { collectionPath, type Resource } from '../../schema/resource.ts'
 import type { Server } from '../../server/running-server.ts'
 import type { Document } from './documents.ts'
 import type { Finding } from './findings.ts'
@@ -61,7 +61,7 @@ export class Checker {
       const message = `no kind ${kind} is served in ${apiVersion}; for a custom kind, check its CustomResourceDefinition together with it`
       return this.#skipsUnknownKinds ? [] : [{ level: 'error', rule: 'UnknownKind', field: 'kind', message }]
     }
-    const place = pathOf(resource, object)
+    const place = collectionPath(resource, namespaceOf(object))
     const key = `${place} ${metadataOf(object)['name']}`
     const strict = await this.#send('POST', `${place}?fieldValidation=Strict`, object)
     const unknown = strictProblems(strict.body.message ?? '')
@@ -104,10 +104,9 @@ export class Checker {
 
 const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {})
 
-function pathOf({ apiVersion, plural, namespaced }: Resource, object: JsonObject): string {
-  const namespace = metadataOf(object)['namespace']
-  const place = namespaced ? `/namespaces/${encodeURIComponent(typeof namespace === 'string' && namespace ? namespace : 'default')}` : ''
-  return `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}${place}/${plural}`
+function namespaceOf(object: JsonObject): string {
+  const { namespace } = metadataOf(object)
+  return typeof namespace === 'string' && namespace !== '' ? namespace : 'default'
 }
 
 /** Unknown and duplicate fields. */

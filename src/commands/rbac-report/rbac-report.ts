@@ -7,6 +7,7 @@ import { type ApiClient, apiClient } from '../api-client.ts'
 import { outputOf, readArguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { PLACE_FLAGS, serverOf } from '../place.ts'
+import { sendToTestApi } from '../test-server.ts'
 import { type Account, accountsIn, type Binding, type Role, smallestRoles, type Unused, unusedPermissions } from './roles.ts'
 
 const USAGE = 'keelson rbac-report [--user NAME] [--include-refused] [--output text|yaml|json]'
@@ -17,7 +18,7 @@ export const rbacReport: Command = async args => {
   if (given.rest.length > 0) throw new UsageError(`what is ${given.rest[0]}? ${USAGE}`)
   const output = outputOf(given, ['text', 'yaml', 'json'])
   const api = apiClient(serverOf(given))
-  const usage = await read<{ readonly isComplete: boolean; readonly uses: readonly AccessUse[] }>(api, '/keelson/v1/access-usage')
+  const usage = await sendToTestApi<{ readonly isComplete: boolean; readonly uses: readonly AccessUse[] }>(api, 'GET', 'access-usage')
   const wanted = given.value('user')
   const accounts = accountsIn(usage.uses).filter(({ user }) => wanted === undefined || user === wanted)
   if (accounts.length === 0) throw new ConfigError(nobody(wanted, accountsIn(usage.uses)))
@@ -40,10 +41,8 @@ function nobody(wanted: string | undefined, accounts: readonly Account[]): strin
 
 async function read<Body>(api: ApiClient, path: string): Promise<Body> {
   const answer = await api.get<Body>(path)
-  if (answer.ok) return answer.body
-  // A path that is not served has a plain text for an answer.
-  if (answer.status === 404 && !answer.isStatus) throw new ConfigError('this server was started without --test-endpoints')
-  throw new ConfigError(answer.message)
+  if (!answer.ok) throw new ConfigError(answer.message)
+  return answer.body
 }
 
 async function grantsIn(api: ApiClient): Promise<{ readonly roles: readonly Role[]; readonly bindings: readonly Binding[] }> {
